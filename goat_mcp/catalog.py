@@ -1,0 +1,87 @@
+"""What one client sees and may call: the registry's tools, narrowed by allow, deny and toolsets."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import TOOL_ALIASES
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.registry import AnyTool, Registry
+
+DEFAULT_TOOLSETS = ("core", "tasks", "state", "network", "agent", "mcp", "notebook", "upstream")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogFilter:
+    """Which tools are in. `allow` None means all; `deny` wins. Names are rule names or exposed names."""
+
+    toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] = frozenset()
+
+    def admits(self, spec: ToolSpec) -> bool:
+        names = {spec.name, spec.rule_name}
+        if spec.toolset not in self.toolsets or names & self.deny:
+            return False
+        return self.allow is None or bool(names & self.allow)
+
+
+class Catalog:
+    """A view of the registry, computed once per generation."""
+
+    def __init__(self, registry: Registry, filter: CatalogFilter | None = None) -> None:
+        self._registry = registry
+        self._filter = filter or CatalogFilter()
+        self._generation = -1
+        self._tools: dict[str, AnyTool] = {}
+        self._listing: list[dict[str, Any]] = []
+
+    @property
+    def generation(self) -> int:
+        return self._registry.snapshot.generation
+
+    def tools(self) -> Sequence[AnyTool]:
+        self._refresh()
+        return tuple(self._tools.values())
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
+        self._refresh()
+        return self._listing
+
+    def resolve(self, name: str) -> AnyTool:
+        """The tool a client means by `name`, aliases included.
+
+        Raises `ToolError`: TOOL_NOT_FOUND with near names, or TOOL_NOT_IN_CATALOG for one that exists but is hidden.
+        """
+        self._refresh()
+        if (tool := self._tools.get(name)) is not None:
+            return tool
+        if self._registry.get(name) is None and (canonical := TOOL_ALIASES.get(name)) is not None:
+            if (tool := self._tools.get(canonical)) is not None:
+                return tool
+            name = canonical if self._registry.get(canonical) is not None else name
+        if self._registry.get(name) is not None:
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{name} exists but is not in this client's catalog",
+                "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
+            )
+        near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
+        raise ToolError(
+            ErrorCode.TOOL_NOT_FOUND,
+            f"tool not found: {name[:200]}",
+            f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is.",
+        )
+
+    def _refresh(self) -> None:
+        snapshot = self._registry.snapshot
+        if snapshot.generation == self._generation:
+            return
+        self._tools = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        self._listing = [tool.spec.wire() for tool in self._tools.values()]
+        self._generation = snapshot.generation

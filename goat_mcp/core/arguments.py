@@ -1,0 +1,234 @@
+"""From a client's arguments to a tool's input: aliases, lenient scalars, all problems in one message.
+
+Hosts and models send `"5"` for 5, `"true"` for true and JSON as text; data (`content`, `command`, ...)
+is never converted. Contract: tools.md, "Arguments".
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+
+MAX_PROBLEMS = 12
+MAX_VALUE_CHARS = 60
+ABSENT_TEXTS = frozenset({"null", "undefined"})
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\Z")
+_TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+
+_SCALAR_KINDS: dict[Any, str] = {str: "text", int: "integer", float: "number", bool: "boolean"}
+
+Problem = tuple[str, str]
+ModelT = TypeVar("ModelT", bound="ToolInput")
+
+
+class ToolInput(BaseModel):
+    """Base of every built-in input model. Fields named in `text_fields` are data and never converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=False)
+
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names of fields (wire name by alias), beside the camelCase form every field has."""
+    text_fields: ClassVar[frozenset[str]] = frozenset()
+    """Wire names of text fields whose value is data: `"null"` is text there."""
+
+    @classmethod
+    def rewrite(cls, arguments: dict[str, Any]) -> None:
+        """Turn an alias with another meaning (an end line into a limit) into canonical fields, in place.
+
+        Runs after aliases are resolved. Raises `ValueError` with the problem in words.
+        """
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str
+    kind: Literal["text", "choice", "integer", "number", "boolean", "list", "object", "any"]
+    optional: bool
+    is_data: bool
+
+
+class ArgumentReader(Generic[ModelT]):
+    """Reads one tool's arguments; everything that can be known of the model is worked out once."""
+
+    def __init__(self, model: type[ModelT]) -> None:
+        self._model = model
+        self._fields = {
+            wire_name: _Field(wire_name, _kind(info.annotation), not info.is_required(), wire_name in model.text_fields)
+            for wire_name, info in ((info.alias or name, info) for name, info in model.model_fields.items())
+        }
+        self._alias_of = {**_camel_case_aliases(self._fields), **model.aliases}
+
+    def schema(self) -> dict[str, Any]:
+        """The model as a compact flat JSON Schema."""
+        return compact_schema(self._model.model_json_schema(by_alias=True))
+
+    def read(self, arguments: Mapping[str, Any]) -> ModelT:
+        """The validated input. Raises `ToolError(INPUT)` with a line for each problem."""
+        problems: list[Problem] = []
+        canonical = self._canonical(arguments, problems)
+        if not problems:
+            try:
+                self._model.rewrite(canonical)
+            except ValueError as problem:
+                problems.append(("", str(problem)))
+        ready = {
+            name: self._lenient(self._fields[name], value)
+            for name, value in canonical.items()
+            if name in self._fields and not self._absent(self._fields[name], value)
+        }
+        try:
+            model = self._model.model_validate(ready)
+        except ValidationError as invalid:
+            problems.extend(_describe(error) for error in invalid.errors(include_url=False))
+        else:
+            if not problems:
+                return model
+        raise _input_error(problems)
+
+    def _canonical(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+        canonical: dict[str, Any] = {}
+        for given, value in arguments.items():
+            name = given if given in self._fields else self._alias_of.get(given, given)
+            if name not in self._fields and name not in self._alias_of.values():
+                problems.append((given, self._unknown(given)))
+            elif name in canonical and canonical[name] != value:
+                problems.append((given, f"is another name of {name}, which came with a different value; send one"))
+            else:
+                canonical[name] = value
+        return canonical
+
+    def _unknown(self, given: str) -> str:
+        near = difflib.get_close_matches(given[:100], [*self._fields, *self._alias_of], n=1)
+        if near:
+            return f"unknown field; did you mean {self._alias_of.get(near[0], near[0])}?"
+        return "unknown field; known are " + ", ".join(self._fields)
+
+    def _absent(self, field: _Field, value: Any) -> bool:
+        if not field.optional:
+            return False
+        if value is None:
+            return True
+        return field.kind not in ("text", "any") and isinstance(value, str) and value.strip() in ABSENT_TEXTS
+
+    def _lenient(self, field: _Field, value: Any) -> Any:
+        if field.is_data or field.kind in ("text", "any"):
+            return value
+        if isinstance(value, str):
+            return _from_text(field.kind, value)
+        if field.kind == "integer" and isinstance(value, float) and value.is_integer():
+            return int(value)
+        if field.kind == "boolean" and type(value) is int and value in (0, 1):
+            return bool(value)
+        if field.kind == "list" and not isinstance(value, list):
+            return [value]
+        return cast("Any", value)
+
+
+def _from_text(kind: str, text: str) -> Any:
+    if kind == "integer" and _INTEGER.match(text):
+        return int(text)
+    if kind == "number" and _NUMBER.match(text):
+        return float(text)
+    if kind == "boolean":
+        return _TRUTH.get(text.strip().lower(), text)
+    if kind in ("list", "object"):
+        try:
+            parsed: Any = json.loads(text)
+        except ValueError:
+            return [text] if kind == "list" else text
+        if kind == "list" and not isinstance(parsed, list):
+            return [parsed]
+        return cast("Any", parsed)
+    return text
+
+
+def _kind(annotation: Any) -> Any:
+    """The one kind of value a field wants, read off its type annotation."""
+    origin = get_origin(annotation)
+    if origin is Union or isinstance(annotation, types.UnionType):
+        kinds = {_kind(part) for part in get_args(annotation) if part is not type(None)}
+        return kinds.pop() if len(kinds) == 1 else "any"
+    if origin is Literal:
+        return "choice"
+    if origin in (list, tuple):
+        return "list"
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "object"
+    return _SCALAR_KINDS.get(cast("Any", annotation), "any")
+
+
+def _camel_case_aliases(fields: Mapping[str, _Field]) -> dict[str, str]:
+    aliases: dict[str, str] = {}
+    for name in fields:
+        head, *rest = name.split("_")
+        if rest and head:
+            aliases[head + "".join(part.capitalize() for part in rest)] = name
+    return aliases
+
+
+def _describe(error: Any) -> Problem:
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return where, "is required"
+    message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
+    if error["type"] == "value_error":
+        return where, message
+    return where, f"wants {message}; got {_shown(error['input'])}"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, default=repr)
+    return f"{type(value).__name__} {cut_middle(text, MAX_VALUE_CHARS)}"
+
+
+def _input_error(problems: list[Problem]) -> ToolError:
+    lines = [f"{cut_middle(where, MAX_VALUE_CHARS)}: {what}" if where else what for where, what in problems]
+    shown = lines[:MAX_PROBLEMS]
+    if len(lines) > MAX_PROBLEMS:
+        shown.append(f"... and {len(lines) - MAX_PROBLEMS} more problems")
+    return ToolError(ErrorCode.INPUT, "\n".join(shown), "Correct these fields and call the tool again.")
+
+
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop what costs tokens and tells a model nothing: titles, `null` arms, `default: null`; inline `$defs`.
+
+    A tool's schema stays a flat object: no `$ref`, and `anyOf` only below a property that takes several types.
+    """
+    definitions: Mapping[str, Any] = schema.get("$defs", {})
+    return cast("dict[str, Any]", _compact(schema, definitions))
+
+
+def _compact(node: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_compact(item, definitions) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    given = cast("dict[str, Any]", node)
+    if "$ref" in given:
+        rest = {key: value for key, value in given.items() if key != "$ref"}
+        return _compact({**definitions[given["$ref"].rsplit("/", 1)[1]], **rest}, definitions)
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        if key == "properties":
+            kept[key] = {name: _compact(child, definitions) for name, child in value.items()}
+        elif key == "anyOf":
+            arms = [arm for arm in value if arm != {"type": "null"}]
+            if len(arms) == 1:
+                kept.update(_compact(arms[0], definitions))
+            elif all(set(arm) == {"type"} for arm in arms):
+                kept["type"] = [arm["type"] for arm in arms]
+            else:
+                kept[key] = _compact(arms, definitions)
+        elif key not in ("title", "$defs") and not (key == "default" and value is None):
+            kept[key] = _compact(value, definitions)
+    return kept

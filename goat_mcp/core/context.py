@@ -1,0 +1,48 @@
+"""What one call knows about itself and its caller."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+WAIT_LIMIT_S = 45.0
+"""No call waits longer than this: hosts give up at 60 s (contract: tools.md, "Time")."""
+
+
+class Progress(Protocol):
+    """Tell the caller how far the call is. Values rise; the call goes on if nobody listens."""
+
+    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+class Ask(Protocol):
+    """Put a question to the person behind the client. Returns the chosen option, None when nobody answered."""
+
+    async def __call__(self, question: str, options: tuple[str, ...]) -> str | None: ...
+
+
+async def no_progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    """The reporter of a call whose client sent no progress token."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """Facts of one call and the ways back to its caller.
+
+    `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
+    outlives a session (tasks); see design D6. `ask` is None where the client cannot be asked.
+    """
+
+    call_id: str
+    session_key: str = "local"
+    principal: str = "local"
+    client_name: str = ""
+    progress: Progress = no_progress
+    wants_progress: bool = False
+    ask: Ask | None = None
+    started_at_s: float = field(default_factory=time.monotonic)
+
+    def wait_left_s(self, limit_s: float = WAIT_LIMIT_S) -> float:
+        """Seconds this call may still wait before it has to answer; never negative."""
+        return max(0.0, limit_s - (time.monotonic() - self.started_at_s))

@@ -1,0 +1,80 @@
+"""Names of tools: how an upstream's name becomes one that every host accepts.
+
+Source: gateway contract NAM-1 to NAM-5 and section 12; Goat, "Dynamic MCP Tool Registration".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+SEPARATOR = "__"
+UPSTREAM_PREFIX = "mcp__"
+NAME_CAP = 50
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
+_EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_HASH_CHARS = 8
+
+CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
+GOA_ALIASES = {
+    "read": "Read",
+    "write": "Write",
+    "edit": "Edit",
+    "search": "Grep",
+    "bash": "Bash",
+    "ask_user_question": "AskUserQuestion",
+}
+TOOL_ALIASES = {**CLAUDE_CODE_ALIASES, **GOA_ALIASES}
+"""Names that resolve to a built-in at call time, unless another tool has that exact name. They are never listed."""
+
+
+class InvalidName(ValueError):
+    """The text is not a name of the kind asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamName:
+    """Server and tool part of `mcp__server__tool`."""
+
+    server: str
+    tool: str
+
+    def __str__(self) -> str:
+        return f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}{self.tool}"
+
+
+def split_name(name: str) -> UpstreamName:
+    """Split `mcp__server__tool` at the first two `__`. Raises `InvalidName` on an empty part."""
+    prefix, _, rest = name.partition(SEPARATOR)
+    server, separator, tool = rest.partition(SEPARATOR)
+    if prefix != "mcp" or not separator or not server or not tool:
+        raise InvalidName(f"{name!r} is not of the form mcp__server__tool")
+    return UpstreamName(server, tool)
+
+
+def clean_server_name(key: str) -> str:
+    """A config key as a server part: no `__`, no `_` at either end, only characters hosts accept.
+
+    Raises `InvalidName` if nothing is left. Deterministic; two keys that come out alike are a config error.
+    """
+    cleaned = re.sub(r"_{2,}", "_", _NOT_ALLOWED.sub("_", key)).strip("_")
+    if not cleaned:
+        raise InvalidName(f"{key!r} has no character a server name may have (A-Z a-z 0-9 - and single _)")
+    return cleaned
+
+
+def exposed_name(prefix: str, native: str, *, server: str, cap: int = NAME_CAP) -> str:
+    """The name clients see for `native` of `server`: `prefix + native`, cleaned and cut where hosts need it.
+
+    Every name that had to be altered ends in `_` and 8 hex digits of SHA-256(server NUL native), so it
+    depends on nothing but the upstream's own config entry and the native name.
+    """
+    wanted = prefix + native
+    if native and len(wanted) <= cap and _EXPOSED.match(wanted):
+        return wanted
+    cleaned = _NOT_ALLOWED.sub("_", wanted)
+    if not cleaned or cleaned[0].isdigit() or cleaned[0] == "-":
+        cleaned = "_" + cleaned
+    digest = hashlib.sha256(f"{server}\0{native}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+    return f"{cleaned[: cap - _HASH_CHARS - 1]}_{digest}"

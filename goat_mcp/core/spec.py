@@ -1,0 +1,69 @@
+"""A tool's public contract: what `tools/list` shows and what policy decides on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolExample:
+    """One call a reader can copy. Source: goa `ToolExample`."""
+
+    description: str
+    input: Mapping[str, Any]
+    output: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec:
+    """Everything about a tool that is fixed before it is called.
+
+    `max_result_chars` is the most text one result may carry inline; None means the catalog's own
+    bound. `canonical_name` is what rules, audit and approvals use when the exposed name is another
+    (an upstream tool under an alias).
+    """
+
+    name: str
+    title: str
+    description: str
+    input_schema: Schema
+    side_effect: SideEffect
+    toolset: str
+    risk: Risk
+    hints: Hints
+    output_schema: Schema | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    examples: tuple[ToolExample, ...] = ()
+    max_result_chars: int | None = None
+    canonical_name: str = ""
+
+    @property
+    def rule_name(self) -> str:
+        """The name that permission rules, audit and approvals know this tool by."""
+        return self.canonical_name or self.name
+
+    def wire(self) -> dict[str, Any]:
+        """The tool as a `tools/list` entry."""
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": {"title": self.title, **self.hints.wire()},
+        }
+        if self.output_schema is not None:
+            entry["outputSchema"] = self.output_schema
+        if self.meta:
+            entry["_meta"] = dict(self.meta)
+        return entry
+
+
+def risk_and_hints(side_effect: SideEffect, risk: Risk | None = None, hints: Hints | None = None) -> tuple[Risk, Hints]:
+    """Derive both from the side effect where a tool does not state its own (design D13)."""
+    return (RISK_OF[side_effect] if risk is None else risk, hints or HINTS_OF[side_effect])

@@ -1,0 +1,113 @@
+"""A tool: something a model can call."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin
+
+from goat_mcp.core.arguments import ArgumentReader, ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+from goat_mcp.core.spec import ToolExample, ToolSpec, risk_and_hints
+
+InputT = TypeVar("InputT")
+InputT_contra = TypeVar("InputT_contra", contravariant=True)
+ModelT = TypeVar("ModelT", bound=ToolInput)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a call touches, for the scheduler.
+
+    Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns.
+    Source: goa `Accessor`.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    category: str = ""
+
+
+class Tool(Protocol[InputT]):
+    """What registry, catalog and pipeline need to know of a tool, wherever it comes from."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    def validate(self, arguments: Mapping[str, Any]) -> InputT:
+        """Canonical input from a client's arguments. Raises `ToolError(INPUT)` naming every problem."""
+        ...
+
+    def access(self, input: InputT) -> Access: ...
+
+    async def execute(self, input: InputT, ctx: ToolContext) -> ToolResult: ...
+
+
+class BuiltinTool(ABC, Generic[ModelT]):
+    """A tool of this package: an input model, a docstring that models read, a side effect, `execute`.
+
+    The spec is built when the class is, so a tool without a docstring fails at import. Subclasses are
+    frozen dataclasses whose fields are the services they need.
+    """
+
+    spec: ClassVar[ToolSpec]  # type: ignore[misc]  # a class constant satisfies the protocol's read-only property
+    examples: ClassVar[tuple[ToolExample, ...]] = ()
+    _reader: ClassVar[ArgumentReader[Any]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        side_effect: SideEffect,
+        toolset: str,
+        title: str = "",
+        risk: Risk | None = None,
+        hints: Hints | None = None,
+        always_load: bool = False,
+        max_result_chars: int | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init_subclass__()
+        if not cls.__doc__:
+            raise TypeError(f"{cls.__name__} has no docstring: it is the description a model reads")
+        cls._reader = ArgumentReader(_input_model(cls))
+        derived_risk, derived_hints = risk_and_hints(side_effect, risk, hints)
+        all_meta = dict(meta or {})
+        if always_load:
+            all_meta["anthropic/alwaysLoad"] = True
+        if max_result_chars is not None:
+            all_meta["anthropic/maxResultSizeChars"] = max_result_chars
+        cls.spec = ToolSpec(
+            name=cls.__name__,
+            title=title or cls.__name__,
+            description=inspect.cleandoc(cls.__doc__),
+            input_schema=cls._reader.schema(),
+            side_effect=side_effect,
+            toolset=toolset,
+            risk=derived_risk,
+            hints=derived_hints,
+            meta=all_meta,
+            examples=cls.examples,
+            max_result_chars=max_result_chars,
+        )
+
+    def validate(self, arguments: Mapping[str, Any]) -> ModelT:
+        return self._reader.read(arguments)
+
+    def access(self, input: ModelT) -> Access:
+        """Touches nothing the scheduler must know of, unless a tool says otherwise."""
+        return Access()
+
+    @abstractmethod
+    async def execute(self, input: ModelT, ctx: ToolContext) -> ToolResult: ...
+
+
+def _input_model(cls: type) -> type[ToolInput]:
+    for base in getattr(cls, "__orig_bases__", ()):
+        if get_origin(base) is BuiltinTool:
+            (model,) = get_args(base)
+            return model
+    raise TypeError(f"{cls.__name__} must name its input model: class {cls.__name__}(BuiltinTool[Model])")

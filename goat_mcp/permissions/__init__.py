@@ -1,0 +1,1 @@
+"""Whether a validated call may run: deny > ask > allow > mode."""

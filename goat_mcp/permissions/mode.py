@@ -1,0 +1,68 @@
+"""The table of design D8: what a mode says about a risk when no rule does."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from goat_mcp.core.side_effect import Risk, SideEffect
+from goat_mcp.core.spec import ToolSpec
+
+
+class Mode(StrEnum):
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+class Approval(StrEnum):
+    """Who answers an ask that the mode raises (design D8)."""
+
+    HOST = "host"
+    ELICIT = "elicit"
+    DENY = "deny"
+
+
+class Effect(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+AUTO_ALLOWED = frozenset({"Read", "Glob", "Grep", "ListMcpResources", "ReadMcpResource"})
+"""Never asked about; deny rules and the jail still hold. Source: Goat, "Auto-Allowed vs Permission-Gated"."""
+
+_CHANGES_NOTHING = frozenset({SideEffect.NONE, SideEffect.READ_ONLY})
+
+
+def changes_nothing(spec: ToolSpec) -> bool:
+    """Whether plan mode may run the tool: its side effect and its own hints both say that nothing changes.
+
+    A network tool changes nothing where it is not destructive and repeatable (WebFetch, not Bash).
+    """
+    if spec.side_effect in _CHANGES_NOTHING:
+        return spec.hints.read_only
+    if spec.side_effect is SideEffect.NETWORK:
+        return not spec.hints.destructive and spec.hints.idempotent
+    return False
+
+
+def effect_by_mode(mode: Mode, spec: ToolSpec) -> Effect:
+    """What `mode` says about a tool that no rule names."""
+    low = spec.risk <= Risk.LOW
+    if mode is Mode.BYPASS:
+        return Effect.ALLOW
+    if mode is Mode.PLAN:
+        if spec.risk in (Risk.MEDIUM, Risk.CRITICAL):
+            return Effect.DENY
+        # State a tool keeps about the work (TodoWrite) is none of the user's files; a stop or a write is.
+        allowed = spec.side_effect is SideEffect.NONE or changes_nothing(spec)
+        return Effect.ALLOW if allowed else Effect.DENY
+    if low:
+        return Effect.ALLOW
+    if mode is Mode.DONT_ASK:
+        return Effect.DENY
+    if mode is Mode.ACCEPT_EDITS and spec.risk is Risk.MEDIUM and spec.side_effect is SideEffect.MUTATING:
+        return Effect.ALLOW if not spec.hints.open_world else Effect.ASK
+    return Effect.ASK

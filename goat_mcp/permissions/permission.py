@@ -1,0 +1,63 @@
+"""The pipeline's permission stage: decide, and where the decision is to ask, ask whoever `approval` names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.permissions.decide import Decision, decide
+from goat_mcp.permissions.mode import Approval, Effect, Mode
+from goat_mcp.permissions.rules import RuleSet
+
+ALLOW_ONCE, DENY = "allow_once", "deny"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Rules, mode and approval of one gateway."""
+
+    rules: RuleSet = field(default_factory=RuleSet)
+    mode: Mode = Mode.DEFAULT
+    approval: Approval = Approval.HOST
+
+    def decide(self, spec: ToolSpec) -> Decision:
+        return decide(spec, self.rules, self.mode)
+
+    async def settle(self, decision: Decision, spec: ToolSpec, ctx: ToolContext) -> Decision:
+        """The decision with who allowed it. Raises `ToolError`: PERMISSION, or PLAN_MODE."""
+        if decision.effect is Effect.ALLOW:
+            return decision
+        if decision.effect is Effect.ASK:
+            if self.approval is Approval.HOST and not decision.by_rule:
+                # The program that launched us shows its own dialog for whatever is not marked read-only (D8).
+                return Decision(Effect.ALLOW, f"{decision.reason}, left to the host")
+            if self.approval is not Approval.DENY or decision.by_rule:
+                answer = await ctx.ask(f"Allow {spec.rule_name}?", (ALLOW_ONCE, DENY)) if ctx.ask else None
+                if answer == ALLOW_ONCE:
+                    return Decision(Effect.ALLOW, f"{decision.reason}, allowed once by the user")
+                if answer == DENY:
+                    raise _denied(spec, f"the user refused {spec.rule_name}", "Ask the user how to go on.")
+            raise _denied(
+                spec,
+                f"{spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",
+                f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
+            )
+        if self.mode is Mode.PLAN and not decision.by_rule:
+            raise ToolError(
+                ErrorCode.PLAN_MODE,
+                f"{spec.rule_name} may change something, and this session only plans",
+                "Finish the plan; the user ends plan mode.",
+            )
+        raise _denied(
+            spec,
+            f"{spec.rule_name} is denied by {decision.reason}",
+            "Choose another way; only the user can change the rule."
+            if decision.by_rule
+            else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
+        )
+
+
+def _denied(spec: ToolSpec, message: str, suggestion: str) -> ToolError:
+    return ToolError(ErrorCode.PERMISSION, message, suggestion, facts={"tool": spec.rule_name})

@@ -1,0 +1,166 @@
+"""The one way of every call, built-in or proxied. Stages run in the order they are written here.
+
+`Pipeline.call` never raises but for cancellation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+
+from goat_mcp.audit import AuditLog
+from goat_mcp.catalog import Catalog
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult, error_result, text_block
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.extensions import Extensions
+from goat_mcp.hooks import Hooks
+from goat_mcp.permissions.permission import Permission
+from goat_mcp.registry import AnyTool
+from goat_mcp.scheduler import Scheduler
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.telemetry import Telemetry
+
+MAX_CHARS = 30_000
+"""Characters of text one result carries inline (`output.max_chars`)."""
+_HEAD_SHARE = 0.4
+_MAX_READMISSIONS = 3
+
+
+@dataclass(frozen=True)
+class CallRequest:
+    """One call of a batch."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    ctx: ToolContext
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
+
+    input: Any
+    context: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Validation, permission, hooks, scheduling, execution, bounds and audit over one catalog."""
+
+    catalog: Catalog
+    permission: Permission
+    scheduler: Scheduler
+    audit: AuditLog
+    spill: SpillFiles
+    telemetry: Telemetry
+    hooks: Hooks = field(default_factory=Hooks)
+    extensions: Extensions = field(default_factory=Extensions)
+    max_chars: int = MAX_CHARS
+
+    async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """Run one call to its result. Failures are results with `is_error`; only cancellation is raised."""
+        rule_name = name
+        error_code: str | None = str(ErrorCode.CANCELLED)
+        try:
+            tool = self.catalog.resolve(name)
+            rule_name = tool.spec.rule_name
+
+            async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
+                return await self._run(tool, arguments, ctx)
+
+            result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
+            result = self._bounded(tool.spec, result)
+            error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
+        except ToolError as error:
+            result = error_result(error)
+            error_code = str(error.code)
+        except Exception as bug:
+            self.telemetry.unexpected(ctx.call_id, rule_name, bug)
+            error_code = str(ErrorCode.INTERNAL)
+            result = error_result(
+                ToolError(
+                    ErrorCode.INTERNAL,
+                    f"{rule_name} failed unexpectedly (call {ctx.call_id})",
+                    "The server's log holds the details under this call id; try another way.",
+                )
+            )
+        finally:
+            self._record_outcome(rule_name, ctx, error_code)
+        return result
+
+    async def call_all(self, requests: Sequence[CallRequest]) -> list[ToolResult]:
+        """Run a batch: in parallel where calls do not conflict, results in request order."""
+        results: dict[int, ToolResult] = {}
+
+        async def run(index: int, request: CallRequest) -> None:
+            results[index] = await self.call(request.name, request.arguments, request.ctx)
+
+        async with anyio.create_task_group() as group:
+            for index, request in enumerate(requests):
+                group.start_soon(run, index, request)
+        return [results[index] for index in range(len(requests))]
+
+    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        admitted = await self._admit(tool, arguments, ctx)
+        access = tool.access(admitted.input)
+        async with self.scheduler.slot(access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
+            try:
+                result = await tool.execute(admitted.input, ctx)
+            except ToolError as error:
+                result = error_result(error)
+        result = await self.hooks.post_tool_use(tool.spec, result, ctx)
+        if admitted.context:
+            result = replace(result, content=(*result.content, text_block(admitted.context)))
+        return result
+
+    async def _admit(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> _Admitted:
+        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again."""
+        spec = tool.spec
+        context: list[str] = []
+        for _ in range(_MAX_READMISSIONS):
+            try:
+                input = tool.validate(arguments)
+                decision = await self.permission.settle(self.permission.decide(spec), spec, ctx)
+                verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
+                if verdict.deny is not None:
+                    raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.")
+            except ToolError as refusal:
+                self.audit.decision(
+                    spec.rule_name, arguments, ctx, decision="deny", rule=f"{refusal.code}: {refusal.message[:200]}"
+                )
+                raise
+            if verdict.context:
+                context.append(verdict.context)
+            if verdict.arguments is None or verdict.arguments == arguments:
+                self.audit.decision(spec.rule_name, arguments, ctx, decision="allow", rule=decision.reason)
+                return _Admitted(input, "\n".join(context), decision.reason)
+            arguments = verdict.arguments
+        raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+
+    def _bounded(self, spec: ToolSpec, result: ToolResult) -> ToolResult:
+        max_chars = max(spec.max_result_chars or 0, self.max_chars)
+        total = sum(len(block["text"]) for block in result.content if block.get("type") == "text")
+        if total <= max_chars:
+            return result
+        path = self.spill.write(spec.rule_name.lower(), result.text)
+        head = int(max_chars * _HEAD_SHARE)
+        text = result.text
+        cut = len(text) - max_chars
+        shown = (
+            f"{text[:head]}\n[... {cut} of {len(text)} characters cut; the whole is in {path}, "
+            f"which Read and Grep can open ...]\n{text[len(text) - (max_chars - head) :]}"
+        )
+        others = tuple(block for block in result.content if block.get("type") != "text")
+        return replace(result, content=(text_block(shown), *others))
+
+    def _record_outcome(self, tool: str, ctx: ToolContext, error_code: str | None) -> None:
+        try:
+            self.audit.outcome(tool, ctx, error_code=error_code)
+        except OSError as problem:
+            self.telemetry.warning("audit outcome could not be written", problem=str(problem), call_id=ctx.call_id)

@@ -1,0 +1,149 @@
+"""Every tool of the process by name. Readers take an immutable snapshot and never lock.
+
+What one client may see is the catalog's business, not this module's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from goat_mcp.core.tool import Tool
+
+AnyTool = Tool[Any]
+BUILTIN_SOURCE = "builtin"
+
+
+class NameTaken(Exception):
+    """A tool of that name is registered and replacing it was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """A tool that is withheld because another source has its name (gateway contract COL-1)."""
+
+    name: str
+    source: str
+    kept_source: str
+
+    @property
+    def remedy(self) -> str:
+        return f"give {self.source} another `naming` (qualified, or an alias) so that its {self.name} is visible"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The registry at one moment. `generation` rises with every visible change."""
+
+    generation: int
+    tools: Mapping[str, AnyTool]
+    source_of: Mapping[str, str]
+    collisions: tuple[Collision, ...]
+
+
+class Registry:
+    """Tools grouped by source. Sources are listed in the order they were declared, tools in their source's order."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, dict[str, AnyTool]] = {}
+        self._repeated: dict[str, tuple[Collision, ...]] = {}
+        self._owner: dict[str, str] = {}
+        self._listeners: list[Callable[[Snapshot], None]] = []
+        self._snapshot = Snapshot(0, MappingProxyType({}), MappingProxyType({}), ())
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def declare(self, *sources: str) -> None:
+        """Reserve places in the listing order for sources whose tools come later (AGG-5)."""
+        for source in sources:
+            self._sources.setdefault(source, {})
+
+    def register(self, tool: AnyTool, *, source: str = BUILTIN_SOURCE, replace: bool = False) -> None:
+        """Add one tool. Raises `NameTaken` if any source has the name, unless `replace` asks for it in words.
+
+        Source: Goat `Register`, Shelly `Register` (which replaces).
+        """
+        name = tool.spec.name
+        owner = self._snapshot.source_of.get(name)
+        if owner is not None:
+            if not replace:
+                raise NameTaken(f"{name} is already registered by {owner}; pass replace=True to take its place")
+            source = owner
+        self._sources.setdefault(source, {})[name] = tool
+        self._publish()
+
+    def replace_source(self, source: str, tools: Iterable[AnyTool]) -> bool:
+        """Swap all tools of one source in one step. Returns whether anything visible changed.
+
+        A source that lists one name twice keeps the first and reports the second.
+        """
+        kept: dict[str, AnyTool] = {}
+        repeated: list[Collision] = []
+        for tool in tools:
+            if tool.spec.name in kept:
+                repeated.append(Collision(tool.spec.name, source, source))
+            else:
+                kept[tool.spec.name] = tool
+        self._sources[source] = kept
+        self._repeated[source] = tuple(repeated)
+        return self._publish()
+
+    def unregister_prefix(self, prefix: str) -> int:
+        """Remove every tool whose name starts with `prefix`. Returns how many. Source: Goat `UnregisterMCPTools`."""
+        gone = 0
+        for source, tools in self._sources.items():
+            kept = {name: tool for name, tool in tools.items() if not name.startswith(prefix)}
+            gone += len(tools) - len(kept)
+            self._sources[source] = kept
+        for name in [name for name in self._owner if name.startswith(prefix)]:
+            del self._owner[name]
+        self._publish()
+        return gone
+
+    def get(self, name: str) -> AnyTool | None:
+        return self._snapshot.tools.get(name)
+
+    def names(self) -> Sequence[str]:
+        return tuple(self._snapshot.tools)
+
+    def merge(self, other: Registry, *, replace: bool = False) -> None:
+        """Copy all tools of another registry. Raises `NameTaken` unless `replace`. Source: Shelly `Merge`."""
+        for name, tool in other.snapshot.tools.items():
+            self.register(tool, source=other.snapshot.source_of[name], replace=replace)
+
+    def on_change(self, listener: Callable[[Snapshot], None]) -> None:
+        """Call `listener` with each new snapshot, on the thread that changed the registry."""
+        self._listeners.append(listener)
+
+    def _publish(self) -> bool:
+        tools: dict[str, AnyTool] = {}
+        source_of: dict[str, str] = {}
+        collisions = [collision for repeated in self._repeated.values() for collision in repeated]
+        for source, own in self._sources.items():
+            for name, tool in own.items():
+                # A live name never moves to another source (COL-2): the first owner keeps it.
+                owner = self._owner.setdefault(name, source)
+                if owner == source:
+                    tools[name] = tool
+                    source_of[name] = source
+                else:
+                    collisions.append(Collision(name, source, owner))
+        before = self._snapshot
+        if _same(before.tools, tools) and before.collisions == tuple(collisions):
+            return False
+        self._snapshot = Snapshot(
+            before.generation + 1, MappingProxyType(tools), MappingProxyType(source_of), tuple(collisions)
+        )
+        for listener in self._listeners:
+            listener(self._snapshot)
+        return True
+
+
+def _same(before: Mapping[str, AnyTool], after: Mapping[str, AnyTool]) -> bool:
+    return list(before) == list(after) and all(
+        before[name] is tool or before[name] == tool for name, tool in after.items()
+    )
