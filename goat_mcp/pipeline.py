@@ -1,6 +1,6 @@
 """The one way of every call, built-in or proxied. Stages run in the order they are written here.
 
-`Pipeline.call` never raises but for cancellation.
+`Pipeline.call` never raises but for cancellation and an upstream's own protocol error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import anyio
 from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.extensions import Extensions
@@ -64,7 +64,10 @@ class Pipeline:
     max_chars: int = MAX_CHARS
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        """Run one call to its result. Failures are results with `is_error`; only cancellation is raised."""
+        """Run one call to its result. Failures are results with `is_error`.
+
+        Raised are only cancellation and `UpstreamError`, a protocol error that is relayed as it came.
+        """
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
         try:
@@ -80,6 +83,9 @@ class Pipeline:
         except ToolError as error:
             result = error_result(error)
             error_code = str(error.code)
+        except UpstreamError as relayed:
+            error_code = str(relayed.code)
+            raise
         except Exception as bug:
             self.telemetry.unexpected(ctx.call_id, rule_name, bug)
             error_code = str(ErrorCode.INTERNAL)

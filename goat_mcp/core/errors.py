@@ -100,6 +100,16 @@ class ToolError(Exception):
         self.output = output
 
 
+class UpstreamError(Exception):
+    """A JSON-RPC error that an upstream answered with: relayed as it is, with code, message and data (REL-6)."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
 def cut_middle(text: str, max_chars: int) -> str:
     """Cut `text` to at most `max_chars`, keeping its head and tail around a mark that says how much is gone."""
     if len(text) <= max_chars:

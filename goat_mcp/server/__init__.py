@@ -1,0 +1,1 @@
+"""MCP outside, pipeline inside: the adapter, its transports, and who may connect."""

@@ -1,0 +1,189 @@
+"""The MCP server: protocol on the outside, `Pipeline` on the inside. No tool logic and no transport lives here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+import anyio
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from goat_mcp import __version__
+from goat_mcp.core.context import Progress, ToolContext, no_progress
+from goat_mcp.core.errors import ErrorCode, UpstreamError
+from goat_mcp.gateway import Gateway
+from goat_mcp.server.changes import ChangeHub
+
+INSTRUCTIONS = (
+    "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
+    "MCP servers, named mcp__SERVER__TOOL. Paths are absolute; @ stands for the workspace root. Read a file before "
+    "you change it. Long commands become background tasks: read them with TaskOutput, end them with TaskStop."
+)
+LIST_TTL_MS = 60_000
+ROOTS_TIMEOUT_S = 5.0
+_ROOTS_INPUT = "goat_roots"
+
+Context = ServerRequestContext[Any, Any]
+Transport = Literal["stdio", "http"]
+
+
+class _Server(Server[Any]):
+    """The SDK's server, with `listChanged` advertised on every transport.
+
+    Its HTTP path asks for capabilities without notification options, which would say false.
+    """
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        return super().get_capabilities(
+            NotificationOptions(tools_changed=True),
+            experimental_capabilities,
+            extensions,
+            protocol_version=protocol_version,
+        )
+
+
+@dataclass
+class Adapter:
+    """Turns MCP requests into pipeline calls for one gateway, over one kind of transport."""
+
+    gateway: Gateway
+    transport: Transport
+    changes: ChangeHub = field(default_factory=ChangeHub)
+
+    def __post_init__(self) -> None:
+        self._lists: dict[tuple[int, str], dict[str, Any]] = {}
+        self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
+        self.server = _Server(
+            "goat-mcp",
+            version=__version__,
+            title="goat-mcp",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_subscriptions_listen=self.changes.listen,
+            cache_hints={
+                "tools/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
+                "server/discover": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
+            },
+            get_tool_input_schema=self._input_schema,
+        )
+        self.server.middleware += [self.changes.track, self._cached_list]
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        # Not paginated: clients list again before every call of a tool that was not on the first page.
+        return {"tools": self.gateway.catalog.listing(), "resultType": "complete"}
+
+    async def _cached_list(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Server middleware: the checked wire form of `tools/list`, made once per generation and revision."""
+        if ctx.method != "tools/list":
+            return await call_next(ctx)
+        await self.gateway.upstreams.first_list()
+        key = (self.gateway.catalog.generation, ctx.protocol_version)
+        if (ready := self._lists.get(key)) is None:
+            ready = await call_next(ctx)
+            self._lists = {kept: answer for kept, answer in self._lists.items() if kept[0] == key[0]} | {key: ready}
+        return ready
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self.gateway.registry.get(name)
+        return tool.spec.input_schema if tool is not None else None
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        if (question := await self._roots_question(ctx, params)) is not None:
+            return question
+        call = self._tool_context(ctx)
+        try:
+            result = await self.gateway.pipeline.call(params.name, params.arguments or {}, call)
+        except UpstreamError as refused:
+            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
+        if result.error_code == ErrorCode.TOOL_NOT_FOUND:
+            raise MCPError(code=types.INVALID_PARAMS, message=result.text)
+        return result.wire(structured_always=self.gateway.settings.output.structured == "always")
+
+    def _tool_context(self, ctx: Context) -> ToolContext:
+        token = (ctx.meta or {}).get("progress_token", (ctx.meta or {}).get("progressToken"))
+        principal, client = self._principal(), _client_name(ctx)
+        return ToolContext(
+            call_id=secrets.token_hex(8),
+            session_key=self._session_key(ctx, principal, client),
+            principal=principal,
+            client_name=client,
+            progress=no_progress if token is None else _rising_progress(ctx),
+            wants_progress=token is not None,
+        )
+
+    def _principal(self) -> str:
+        if self.transport == "stdio":
+            return "local"
+        from mcp.server.auth.middleware.auth_context import get_access_token
+
+        token = get_access_token()
+        return token.subject or token.client_id if token is not None else "anonymous"
+
+    def _session_key(self, ctx: Context, principal: str, client: str) -> str:
+        """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""
+        if self.transport == "stdio":
+            return "stdio"
+        session_id = ctx.request.headers.get("mcp-session-id") if ctx.request is not None else None
+        return f"session:{session_id}" if session_id else f"principal:{principal}:{client}"
+
+    async def _roots_question(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""
+        gateway = self.gateway
+        if self.transport != "stdio" or not gateway.wants_client_roots:
+            return None
+        capabilities = ctx.session.client_capabilities
+        if capabilities is None or capabilities.roots is None:
+            gateway.adopt_client_roots(())
+            return None
+        answer: Any = None
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            answer = (params.input_responses or {}).get(_ROOTS_INPUT)
+            if answer is None:
+                return types.InputRequiredResult(input_requests={_ROOTS_INPUT: types.ListRootsRequest()})
+        else:
+            with anyio.move_on_after(ROOTS_TIMEOUT_S):
+                answer = await ctx.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+        roots: tuple[types.Root, ...] = tuple(answer.roots) if isinstance(answer, types.ListRootsResult) else ()
+        gateway.adopt_client_roots([path for root in roots if (path := _root_path(str(root.uri))) is not None])
+        return None
+
+
+def _root_path(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+
+
+def _client_name(ctx: Context) -> str:
+    params = ctx.session.client_params
+    return params.client_info.name if params is not None else ""
+
+
+def _rising_progress(ctx: Context) -> Progress:
+    """Report to the client, never going back: the specification wants each value above the one before."""
+    highest = -1.0
+
+    async def report(done: float, total: float | None = None, message: str | None = None) -> None:
+        nonlocal highest
+        if done > highest:
+            highest = done
+            await ctx.session.report_progress(done, total, message)
+
+    return report
