@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 WAIT_LIMIT_S = 45.0
 """No call waits longer than this: hosts give up at 60 s (contract: tools.md, "Time")."""
@@ -31,7 +32,8 @@ class ToolContext:
     """Facts of one call and the ways back to its caller.
 
     `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
-    outlives a session (tasks); see design D6. `ask` is None where the client cannot be asked.
+    outlives a session (tasks); see design D6. `ask` is None where the client cannot be asked. `meta` is the
+    `_meta` of the client's request as it came; only an upstream call has a use for it.
     """
 
     call_id: str
@@ -41,6 +43,7 @@ class ToolContext:
     progress: Progress = no_progress
     wants_progress: bool = False
     ask: Ask | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     started_at_s: float = field(default_factory=time.monotonic)
 
     def wait_left_s(self, limit_s: float = WAIT_LIMIT_S) -> float:
