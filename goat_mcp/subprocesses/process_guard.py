@@ -1,0 +1,130 @@
+"""The guard: one tiny process that ends our children's process groups when this process is gone, however it died.
+
+Knows process groups and one environment marker; starting and stopping single commands lives in `running_command`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+MARKER_VARIABLE = "GOAT_MCP_CALL"
+"""Environment variable that every guarded command carries: `<guard id>.<call>`.
+
+It finds what left the process group (`setsid`) and still has the environment it was started with.
+"""
+
+_GRACE_S = 1
+
+# Reads "+ GROUP" and "- GROUP" lines until the pipe closes, which the kernel does for us even after `kill -9`.
+# No path and no name of ours is in its arguments, and it ignores TERM: `pkill -f` must not end it before us.
+_SCRIPT = """
+trap '' TERM INT HUP
+groups=' '
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups$group " ;;
+    -) case $groups in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
+  esac
+done
+marked() {
+  for file in $(grep -lsF "$2=$1." /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    echo "${file%/environ}"
+  done
+}
+left=$(marked "$1" "$2")
+[ "$groups" = ' ' ] && [ -z "$left" ] && exit 0
+for group in $groups; do kill -s TERM -- "-$group"; done
+for one in $left; do kill -s TERM "$one"; done
+sleep "$3"
+for round in 1 2 3; do
+  for group in $groups; do kill -s KILL -- "-$group"; done
+  for one in $(marked "$1" "$2"); do kill -s KILL "$one"; done
+done
+"""
+
+
+class ProcessGuard:
+    """Ends what this process leaves behind (R-STOP-3), for any child that leads its own process group.
+
+    The guard process starts with the first `watch` and costs one pipe write for each later call. It acts on the
+    end of its pipe only, so it does not matter which thread started a child. `forget` a group as soon as its last
+    member is gone: a number that the system has given to somebody else must not be in the list.
+    """
+
+    def __init__(self) -> None:
+        self.id = secrets.token_hex(16)
+        self._groups: set[int] = set()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe = -1
+
+    def marker(self, call: str) -> str:
+        """The value of `MARKER_VARIABLE` for one command. `call` is a word of the caller's choice."""
+        return f"{self.id}.{call}"
+
+    def start(self) -> None:
+        """Start the guard process unless it runs. Call it before a child starts: a child nobody told of yet is
+        still found by its marker."""
+        with self._lock:
+            self._ensure_running()
+
+    def watch(self, group: int) -> None:
+        """End this process group when this process ends."""
+        with self._lock:
+            self._ensure_running()
+            self._groups.add(group)
+            self._tell(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """The group is gone; its number may belong to somebody else from now on."""
+        with self._lock:
+            if group in self._groups:
+                self._groups.discard(group)
+                self._tell(f"- {group}\n")
+
+    def close(self) -> None:
+        """End everything that is still watched, within about a second, and the guard with it. Does not wait."""
+        with self._lock:
+            if self._pipe >= 0:
+                os.close(self._pipe)
+            self._pipe = -1
+            self._process = None
+            self._groups.clear()
+
+    def _ensure_running(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        if sys.platform == "win32" or not Path("/bin/sh").exists():
+            return
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        read_end, self._pipe = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "sh", self.id, MARKER_VARIABLE, str(_GRACE_S)],
+                stdin=read_end,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin:/usr/local/bin"},
+                start_new_session=True,
+            )
+        finally:
+            os.close(read_end)
+        for group in self._groups:
+            self._tell(f"+ {group}\n")
+
+    def _tell(self, line: str) -> None:
+        if self._pipe < 0:
+            return
+        try:
+            os.write(self._pipe, line.encode("ascii"))
+        except BrokenPipeError:
+            # Somebody killed the guard; the next `watch` starts another and tells it all groups again.
+            self._process = None
