@@ -94,11 +94,10 @@ class ProcessGuard:
             if self._pipe >= 0:
                 os.close(self._pipe)
             self._pipe = -1
-            self._process = None
             self._groups.clear()
 
     def _ensure_running(self) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self._pipe >= 0 and self._process is not None and self._process.poll() is None:
             return
         if sys.platform == "win32" or not Path("/bin/sh").exists():
             return
@@ -126,5 +125,6 @@ class ProcessGuard:
         try:
             os.write(self._pipe, line.encode("ascii"))
         except BrokenPipeError:
-            # Somebody killed the guard; the next `watch` starts another and tells it all groups again.
-            self._process = None
+            # Somebody killed the guard; the next `watch` starts another and tells it all groups.
+            os.close(self._pipe)
+            self._pipe = -1

@@ -100,8 +100,9 @@ def test_a_forgotten_group_is_left_alone_when_the_guard_closes() -> None:
 
 def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() -> None:
     guard = ProcessGuard()
+    before = children_named_sh()
     first = spawn_sleeper(guard)
-    (guard_pid,) = children_named_sh()
+    (guard_pid,) = children_named_sh() - before
     os.kill(guard_pid, signal.SIGKILL)
     assert wait_until(lambda: not alive(guard_pid), 5)
 
@@ -113,16 +114,17 @@ def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() ->
 
 def test_the_guard_leaves_by_itself_when_there_is_nothing_to_end() -> None:
     guard = ProcessGuard()
+    before = children_named_sh()
     guard.start()
-    (guard_pid,) = children_named_sh()
+    (guard_pid,) = children_named_sh() - before
 
     guard.close()
 
     assert wait_until(lambda: not alive(guard_pid), 3)
 
 
-def children_named_sh() -> list[int]:
-    found: list[int] = []
+def children_named_sh() -> set[int]:
+    found: set[int] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -130,5 +132,5 @@ def children_named_sh() -> list[int]:
             except OSError:
                 continue
             if int(rest.split()[1]) == os.getpid() and "(sh" in name and rest.split()[0] != "Z":
-                found.append(int(entry.name))
+                found.add(int(entry.name))
     return found
