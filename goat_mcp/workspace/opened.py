@@ -1,0 +1,121 @@
+"""What opening gives: a file or directory held by its descriptor, and the version of a file's content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+
+MAX_WHOLE_BYTES = 1024 * 1024 * 1024
+"""`OpenedFile.read` refuses more than this: it would all be in memory."""
+SETTLED_NS = 2_000_000_000
+"""A file changed less than this ago may change again without its times showing it (FAT counts in 2 s)."""
+_HASH_CHUNK_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Equal identities mean unchanged content, without reading it again."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileIdentity:
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @classmethod
+    def settled(cls, found: os.stat_result) -> FileIdentity | None:
+        """None for a file changed so lately that a further change could leave its times as they are."""
+        if max(found.st_mtime_ns, found.st_ctime_ns) + SETTLED_NS > time.time_ns():
+            return None
+        return cls.of(found)
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """Content as it was seen: what counts is `sha256`; `identity` only saves computing it again."""
+
+    sha256: str
+    size: int
+    mtime_ns: int
+    identity: FileIdentity | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyVersion:
+    """Write whatever is there, or nothing."""
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A regular file, open for reading."""
+
+    fd: int
+    stat: os.stat_result
+    real_path: Path
+
+    def read(self) -> bytes:
+        """The whole content. Raises `ToolError(TOO_LARGE)` over 1 GiB."""
+        if self.stat.st_size > MAX_WHOLE_BYTES:
+            raise ToolError(
+                ErrorCode.TOO_LARGE,
+                f"{self.real_path} has {self.stat.st_size:,} bytes; at most {MAX_WHOLE_BYTES:,} are read at once",
+                "Read a part of it with offset and limit.",
+            )
+        os.lseek(self.fd, 0, os.SEEK_SET)
+        with open(self.fd, "rb", buffering=0, closefd=False) as file:
+            return file.readall()
+
+    def version(self, data: bytes) -> FileVersion:
+        """The version whose content is `data`, just read from this file."""
+        now = os.fstat(self.fd)
+        unchanged = FileIdentity.of(now) == FileIdentity.of(self.stat) and len(data) == now.st_size
+        identity = FileIdentity.settled(now) if unchanged else None
+        return FileVersion(hashlib.sha256(data).hexdigest(), len(data), now.st_mtime_ns, identity)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.fd)
+
+
+@dataclass(frozen=True)
+class OpenedDirectory:
+    """A directory; `fd` can be listed and used as `dir_fd`."""
+
+    fd: int
+    stat: os.stat_result
+    real_path: Path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.fd)
+
+
+def hash_of(fd: int) -> str:
+    """SHA-256 of all an open file holds, with flat memory."""
+    digest = hashlib.sha256()
+    buffer = bytearray(_HASH_CHUNK_BYTES)
+    view = memoryview(buffer)
+    os.lseek(fd, 0, os.SEEK_SET)
+    with open(fd, "rb", buffering=0, closefd=False) as file:
+        while count := file.readinto(buffer):
+            digest.update(view[:count])
+    return digest.hexdigest()

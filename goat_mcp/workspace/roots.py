@@ -1,0 +1,167 @@
+"""Root directories and paths below them, as text. Of the disk only a root itself is touched; `beneath` does the rest."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+
+DIRECTORY_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""A directory to pass as `dir_fd`. O_PATH, where there is one, needs no permission to list it."""
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+KERNEL_FOLDERS = frozenset({"proc", "sys", "dev"})
+CAN_PIN = os.open in os.supports_dir_fd and bool(NO_FOLLOW)
+MAX_PATH_CHARS = 4096
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorkspacePath:
+    """A path below a root, as asked for. `..` stays in it: only the one who opens it knows what it means."""
+
+    root: Path
+    relative: str
+
+    @property
+    def path(self) -> Path:
+        """Absolute, in the words of the caller: links are not resolved."""
+        return self.root / self.relative
+
+    @property
+    def names(self) -> Names:
+        return split_names(self.relative)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def split_names(path: str) -> Names:
+    """The names of a path, without empty ones and `.`; `..` is kept."""
+    return tuple(name for name in path.split("/") if name not in ("", "."))
+
+
+def collapse(names: Iterable[str]) -> Names:
+    """Names with each `..` taken back with the one before it, as text. Never good enough to open anything."""
+    kept: list[str] = []
+    for name in names:
+        if name != "..":
+            kept.append(name)
+        elif kept:
+            kept.pop()
+    return tuple(kept)
+
+
+def is_kernel_path(names: Names) -> bool:
+    """Below /proc, /sys or /dev. Shared memory is plain files, and only reached where a root lies in it."""
+    return names[:1] != () and names[0] in KERNEL_FOLDERS and names[:2] != ("dev", "shm")
+
+
+class Pin:
+    """An open directory that closes when nobody uses it any more."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._close = weakref.finalize(self, os.close, fd)
+
+
+class Root:
+    """One directory tree files may be reached in, pinned by an open descriptor."""
+
+    def __init__(self, given: Path, *, writable: bool) -> None:
+        self.real = Path(os.path.realpath(given))
+        self.writable = writable
+        self.names = split_names(self.real.as_posix())
+        as_given = split_names(Path(os.path.abspath(given)).as_posix())  # noqa: PTH100 - links must stay as they are spelled
+        self.spellings = tuple(dict.fromkeys((self.names, as_given)))
+        self._pin: Pin | None = None
+        if is_kernel_path(self.names) or self.names == ("dev", "shm"):
+            raise ToolError(
+                ErrorCode.PATH_OUTSIDE,
+                f"{given} cannot be a root: it belongs to the kernel",
+                "Choose a project directory.",
+            )
+
+    def pin(self) -> Pin:
+        """The open directory. One that was deleted and made anew is pinned anew. Raises OSError if missing."""
+        pin = self._pin
+        if pin is not None and self._is_current(pin):
+            return pin
+        try:
+            self._pin = Pin(open_without_links(self.real))
+        except OSError:
+            if pin is None:
+                raise
+            return pin
+        return self._pin
+
+    def _is_current(self, pin: Pin) -> bool:
+        try:
+            there = os.lstat(self.real)
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(pin.fd))
+
+
+class Roots:
+    """The roots of one workspace: which of them a path belongs to, by its text alone."""
+
+    def __init__(self, writable: Sequence[Path], readable: Sequence[Path]) -> None:
+        self.writable = [Root(path, writable=True) for path in writable]
+        readers = [Root(path, writable=False) for path in readable]
+        taken = {root.real for root in self.writable}
+        self._all = [*self.writable, *(root for root in readers if root.real not in taken)]
+        self._by_real = {root.real: root for root in reversed(self._all)}
+
+    def of(self, path: WorkspacePath) -> Root | None:
+        return self._by_real.get(path.root)
+
+    def enter(self, names: Names) -> tuple[Root, Names] | None:
+        """The deepest root that `names`, counted from `/`, lead into, and the names below it."""
+        best: tuple[Root, Names] | None = None
+        depth = -1
+        for root in self._all:
+            for spelling in root.spellings:
+                if len(spelling) > depth and names[: len(spelling)] == spelling:
+                    best, depth = (root, names[len(spelling) :]), len(spelling)
+        return best
+
+    def holding(self, real: Path) -> Root | None:
+        """The deepest root that a real path lies in; None outside, and for the kernel's own folders."""
+        names = split_names(real.as_posix())
+        if is_kernel_path(names):
+            return None
+        inside = [root for root in self._all if names[: len(root.names)] == root.names]
+        best = max(inside, key=lambda root: len(root.names), default=None)
+        if best is not None and names[:2] == ("dev", "shm") and best.names[:2] != ("dev", "shm"):
+            return None
+        return best
+
+
+def open_without_links(path: Path) -> int:
+    """Open an absolute directory, name by name, following no link at all."""
+    if not CAN_PIN:
+        raise ToolError(
+            ErrorCode.NOT_CONFIGURED,
+            "file tools need directory descriptors, which this platform does not have",
+            "Run goat-mcp on Linux or macOS (WSL works) for its file tools.",
+        )
+    fd = os.open("/", DIRECTORY_FLAGS)
+    for name in split_names(path.as_posix()):
+        try:
+            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def private_folder() -> Path:
+    """Where the processes of this user meet for locks: the same for all of them, whatever their settings."""
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"goat-mcp-{owner}"

@@ -1,0 +1,246 @@
+"""The workspace: the directories file tools may touch, and the only door to paths in them.
+
+A path is checked by opening it (`beneath`); text comparison here only words refusals. Blocking, but for `lock`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.workspace import refusals
+from goat_mcp.workspace.beneath import Beneath, Place
+from goat_mcp.workspace.kernel import Kernel
+from goat_mcp.workspace.locks import FileLocks
+from goat_mcp.workspace.near_names import near_paths
+from goat_mcp.workspace.opened import OpenedDirectory, OpenedFile
+from goat_mcp.workspace.roots import (
+    CAN_PIN,
+    Names,
+    Root,
+    Roots,
+    WorkspacePath,
+    collapse,
+    is_kernel_path,
+    private_folder,
+    split_names,
+)
+from goat_mcp.workspace.temp_files import TempFiles, remove_if_abandoned
+from goat_mcp.workspace.writing import Expected, FileWriter, WrittenFile
+
+PRIMARY_SIGN = "@"
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+_LITERAL_SIGNS = ("~", "$", "file:")
+
+
+class Workspace:
+    """Roots, and every way to a file below them.
+
+    Args:
+        roots: directories tools may read and write below; the first is the primary one, `@`.
+        readable: more directories that may be read, and never written; they need not exist yet.
+        lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
+            take turns need the same one. None: one folder per user.
+        kernel: which system calls to use; tests hand in an older one.
+    """
+
+    def __init__(
+        self,
+        *roots: Path,
+        readable: tuple[Path, ...] = (),
+        lock_folder: Path | None = None,
+        kernel: Kernel | None = None,
+    ) -> None:
+        self._readable = readable
+        folder = private_folder() if lock_folder is None else lock_folder
+        self._temps = TempFiles(folder)
+        self._locks = FileLocks(folder)
+        self._writer = FileWriter(self._temps)
+        self._beneath = Beneath(lambda: self._roots, kernel or Kernel())
+        self._roots = Roots((), ())
+        self.adopt_roots(roots)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """Writable roots, absolute and real."""
+        return tuple(root.real for root in self._roots.writable)
+
+    @property
+    def primary(self) -> Path:
+        """The first root. Raises `ToolError(NO_WORKSPACE)`."""
+        if not self._roots.writable:
+            raise refusals.no_workspace()
+        return self._roots.writable[0].real
+
+    def adopt_roots(self, roots: Sequence[Path]) -> None:
+        """Replace the writable roots. Raises `ToolError` naming one that cannot be opened; the old ones then stay."""
+        adopted = Roots(tuple(roots), self._readable)
+        if CAN_PIN:
+            for root in adopted.writable:
+                try:
+                    root.pin()
+                except OSError as problem:
+                    code = ErrorCode.NOT_A_DIRECTORY if isinstance(problem, NotADirectoryError) else ErrorCode.NOT_FOUND
+                    reason = (problem.strerror or str(problem)).lower()
+                    raise ToolError(
+                        code,
+                        f"workspace root {root.real}: {reason}",
+                        "Name a directory that exists with --workspace DIR.",
+                    ) from None
+        self._roots = adopted
+        if adopted.writable:
+            self._clear_up()
+
+    def resolve(self, asked: str) -> WorkspacePath:
+        """The path meant, by its text alone. Raises `ToolError`: INPUT, PATH_RELATIVE, PATH_OUTSIDE, NO_WORKSPACE."""
+        self._check_text(asked)
+        if asked.startswith(PRIMARY_SIGN):
+            asked = f"{self.primary}/{asked[1:]}"
+        if not asked.startswith("/"):
+            raise self._relative(asked)
+        if not self._roots.writable and not self._readable:
+            raise refusals.no_workspace()
+        names = split_names(asked)
+        entered = self._roots.enter(names) or self._roots.enter(collapse(names))
+        if entered is None:
+            raise self._outside(asked)
+        root, below = entered
+        plain = collapse((*root.names, *below))
+        if is_kernel_path(plain) or self._roots.enter(plain) is None:
+            raise self._outside(asked)
+        return WorkspacePath(root.real, "/".join(below))
+
+    def open_file(self, path: WorkspacePath) -> OpenedFile:
+        """Open a regular file for reading; use it in a `with`.
+
+        Raises `ToolError`: NOT_FOUND with near names, DIRECTORY, NOT_REGULAR, PATH_OUTSIDE, IO.
+        """
+        try:
+            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS)
+        except OSError as problem:
+            raise self._refusal(problem, path) from None
+        found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode):
+            return OpenedFile(fd, found, real)
+        os.close(fd)
+        raise refusals.is_directory(path) if stat.S_ISDIR(found.st_mode) else refusals.not_regular(path)
+
+    def open_directory(self, path: WorkspacePath) -> OpenedDirectory:
+        """Open a directory to list it or to go on from it; use it in a `with`.
+
+        Raises `ToolError`: NOT_FOUND with near names, NOT_A_DIRECTORY, PATH_OUTSIDE, IO.
+        """
+        try:
+            fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS | os.O_DIRECTORY)
+        except NotADirectoryError as problem:
+            if self._beneath.exists(self._root(path), path.names):
+                raise refusals.not_a_directory(path) from None
+            raise self._refusal(problem, path) from None
+        except OSError as problem:
+            raise self._refusal(problem, path) from None
+        return OpenedDirectory(fd, os.fstat(fd), real)
+
+    def stat(self, path: WorkspacePath) -> os.stat_result | None:
+        """What is there, links inside followed; None where nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
+        try:
+            return self._beneath.stat(self._root(path), path.names)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise refusals.system_error(problem, path, self.roots) from None
+
+    def real_path(self, path: WorkspacePath) -> Path:
+        """Where the path really is, or would be if it were created. Raises `ToolError(PATH_OUTSIDE)`."""
+        with self._place(path) as place:
+            return place.real
+
+    def contains(self, path: Path) -> bool:
+        """Whether an absolute real path lies in a root that may be written."""
+        root = self._roots.holding(path)
+        return root is not None and root.writable
+
+    def write_file(self, path: WorkspacePath, data: bytes, *, expect: Expected) -> WrittenFile:
+        """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.
+
+        `expect`: a version that must still be there, None for a file that must not exist, or `AnyVersion()`.
+        Raises `ToolError`: STALE, HARD_LINKED, PATH_OUTSIDE, DIRECTORY, NOT_REGULAR, IO (e.g. disk full).
+        """
+        with self._place(path) as place:
+            if not self.contains(place.real):
+                raise self._outside(path)
+            try:
+                return self._writer.write(place, data, expect, path)
+            except OSError as problem:
+                raise refusals.system_error(problem, path, self.roots) from None
+
+    def lock(self, real_path: Path) -> AbstractAsyncContextManager[None]:
+        """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
+        return self._locks.hold(real_path)
+
+    def _place(self, path: WorkspacePath) -> Place:
+        try:
+            return self._beneath.locate(self._root(path), path.names)
+        except OSError as problem:
+            raise refusals.system_error(problem, path, self.roots) from None
+
+    def _root(self, path: WorkspacePath) -> Root:
+        root = self._roots.of(path)
+        if root is None or "\0" in path.relative:
+            raise self._outside(path)
+        return root
+
+    def _refusal(self, problem: OSError, path: WorkspacePath) -> ToolError:
+        if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
+            return refusals.system_error(problem, path, self.roots)
+        near: list[str] = []
+        with suppress(OSError), self._beneath.locate(self._root(path), path.names) as place:
+            if place.missing:
+                near = near_paths(self._beneath, place)
+        return refusals.not_found(path, near)
+
+    def _check_text(self, asked: str) -> None:
+        if not asked:
+            raise ToolError(ErrorCode.INPUT, "the path is empty", "Send an absolute path.")
+        if "\0" in asked:
+            raise ToolError(
+                ErrorCode.INPUT, f"the path holds a NUL character: {refusals.shown(ascii(asked))}", "Send it without."
+            )
+        try:
+            os.fsencode(asked)
+        except UnicodeEncodeError:
+            raise ToolError(
+                ErrorCode.INPUT, f"the path is not valid text: {refusals.shown(ascii(asked))}", "Send it as UTF-8."
+            ) from None
+
+    def _relative(self, asked: str) -> ToolError:
+        names = (*split_names(self.primary.as_posix()), *split_names(asked))
+        meant = collapse(names)
+        if self._roots.enter(meant) is None:
+            return self._outside(asked)
+        hint = " Paths are literal: ~, variables and URLs mean nothing." if asked.startswith(_LITERAL_SIGNS) else ""
+        return ToolError(
+            ErrorCode.PATH_RELATIVE,
+            f"not an absolute path: {refusals.shown(asked)}",
+            f"Probably meant: {refusals.shown(_absolute(meant))}.{hint}",
+            facts={"absolute_path": _absolute(meant)},
+        )
+
+    def _outside(self, asked: object) -> ToolError:
+        return refusals.outside(asked, self.roots)
+
+    def _clear_up(self) -> None:
+        """Remove what killed writers left below these roots, as far as they noted it."""
+        for left in self._temps.noted():
+            with suppress(OSError, ToolError):
+                folder = self.resolve(str(left.parent))
+                with self.open_directory(folder) as opened:
+                    remove_if_abandoned(opened.fd, left.name)
+
+
+def _absolute(names: Names) -> str:
+    return "/" + "/".join(names)

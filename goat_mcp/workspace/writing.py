@@ -1,0 +1,290 @@
+"""Replacing a file's content in one step: all of the new bytes or all of the old ones, whatever happens.
+
+Contract: R-FILE-7 and tools.md, "Writing". Finding the place is `beneath`'s; whether a client may write
+is not asked here. A foreign program that writes between the last check and the rename loses its bytes:
+nothing can prevent that.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from goat_mcp.workspace import refusals
+from goat_mcp.workspace.beneath import Place
+from goat_mcp.workspace.opened import AnyVersion, FileIdentity, FileVersion, hash_of
+from goat_mcp.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
+from goat_mcp.workspace.temp_files import TempFile, TempFiles, write_all
+
+NEW_FILE_MODE = 0o666
+NEW_FOLDER_MODE = 0o777
+_NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""The folder takes no new files; the file itself may still be writable."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NOT_COPIED = ("security.capability", "security.ima", "security.evm")
+"""Attributes that vouch for the old bytes."""
+
+Expected = FileVersion | AnyVersion | None
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """What is there now."""
+
+    real_path: Path
+    version: FileVersion
+    created: bool
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes at a place that is already pinned. `asked` is the path in the caller's words, for errors."""
+
+    temps: TempFiles
+
+    def write(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+        if place.stat is None:
+            return self._create(place, data, expect, asked)
+        self.temps.remove_abandoned(place.parent_fd)  # one of them may still share the file's inode
+        original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
+        if stat.S_ISDIR(original.st_mode):
+            raise refusals.is_directory(asked)
+        if not stat.S_ISREG(original.st_mode):
+            raise refusals.not_regular(asked)
+        if original.st_nlink > 1:
+            raise refusals.hard_linked(asked, original.st_nlink)
+        return self._replace(place, data, expect, asked)
+
+    def _create(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+        if place.dangling:
+            raise refusals.dangling_link(asked)
+        if isinstance(expect, FileVersion):
+            raise refusals.stale(asked, "was deleted since it was read")
+        *folders, name = place.missing
+        parent_fd, made = _make_folders(place.parent_fd, folders)
+        try:
+            with self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp:
+                digest = _fill(temp, data)
+                os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask())
+                os.fsync(temp.fd)
+                if isinstance(expect, AnyVersion):
+                    os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
+                else:
+                    _rename_new(temp, name, asked)
+                _sync_directory(parent_fd)
+                version = _written_version(temp.fd, digest)
+        except BaseException:
+            _remove_folders(place.parent_fd, made)
+            raise
+        finally:
+            os.close(parent_fd)
+        return WrittenFile(place.real, version, created=True)
+
+    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+        if expect is None:
+            raise refusals.stale(asked, "exists already")
+        original = _Original(place, asked)
+        original.check(expect)
+        try:
+            with self.temps.create(place.parent_fd, place.parent) as temp:
+                digest = _fill(temp, data)
+                original.give_attributes(temp.fd)
+                os.fsync(temp.fd)
+                original.check(expect)
+                os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
+                _sync_directory(place.parent_fd)
+                return WrittenFile(place.real, _written_version(temp.fd, digest), created=False)
+        except OSError as problem:
+            # EBUSY: the file is a mount of its own
+            if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
+                raise
+        original.check(expect)
+        return WrittenFile(place.real, _write_in_place(place, data), created=False)
+
+
+class _Original:
+    """The file about to be replaced: is it still the one the caller saw?"""
+
+    def __init__(self, place: Place, asked: object) -> None:
+        self._place = place
+        self._asked = asked
+        self._accepted: FileIdentity | None = None
+
+    def check(self, expect: FileVersion | AnyVersion) -> None:
+        """Raises `ToolError(STALE)` unless the content is the expected one."""
+        if isinstance(expect, AnyVersion):
+            return
+        try:
+            found = self._stat()
+        except FileNotFoundError:
+            raise refusals.stale(self._asked, "was deleted since it was read") from None
+        identity = FileIdentity.of(found)
+        if identity in (expect.identity, self._accepted):
+            return
+        if not stat.S_ISREG(found.st_mode) or found.st_size != expect.size:
+            raise refusals.stale(self._asked, "changed since it was read")
+        fd = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
+        try:
+            before = os.fstat(fd)
+            if hash_of(fd) != expect.sha256:
+                raise refusals.stale(self._asked, "changed since it was read")
+            if FileIdentity.of(before) == FileIdentity.of(os.fstat(fd)):
+                self._accepted = FileIdentity.settled(before)
+        finally:
+            os.close(fd)
+
+    def give_attributes(self, fd: int) -> None:
+        """Owner, extended attributes (ACLs are some) and mode, in the order in which none undoes another."""
+        found = self._stat()
+        mode = stat.S_IMODE(found.st_mode)
+        mine = os.fstat(fd)
+        if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
+            try:
+                os.fchown(fd, found.st_uid, found.st_gid)
+            except PermissionError:
+                mode &= ~(stat.S_ISUID | stat.S_ISGID)  # never for another owner than the one who set them
+                with suppress(PermissionError):
+                    os.fchown(fd, -1, found.st_gid)
+        self._give_extended(fd)
+        os.fchmod(fd, mode)
+
+    def _give_extended(self, fd: int) -> None:
+        if not hasattr(os, "listxattr"):
+            return
+        with suppress(OSError):
+            source = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
+            try:
+                for name in os.listxattr(source):
+                    if name not in _NOT_COPIED:
+                        with suppress(OSError):
+                            os.setxattr(fd, name, os.getxattr(source, name))
+            finally:
+                os.close(source)
+
+    def _stat(self) -> os.stat_result:
+        return os.stat(self._place.name, dir_fd=self._place.parent_fd, follow_symlinks=False)
+
+
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW
+
+
+def _fill(temp: TempFile, data: bytes) -> str:
+    temp.write(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _written_version(fd: int, digest: str) -> FileVersion:
+    now = os.fstat(fd)
+    return FileVersion(digest, now.st_size, now.st_mtime_ns, FileIdentity.settled(now))
+
+
+def _rename_new(temp: TempFile, name: str, asked: object) -> None:
+    """Give the finished file its name unless the name has been taken: a link fails where a rename would replace."""
+    try:
+        os.link(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd, follow_symlinks=False)
+    except FileExistsError:
+        raise refusals.stale(asked, "exists already") from None
+    except OSError as problem:
+        if problem.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+            raise
+        # a file system without links: look first
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=temp.parent_fd, follow_symlinks=False)
+            raise refusals.stale(asked, "exists already") from None
+        os.rename(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd)
+    else:
+        os.unlink(temp.name, dir_fd=temp.parent_fd)
+
+
+def _write_in_place(place: Place, data: bytes) -> FileVersion:
+    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit."""
+    fd = os.open(place.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=place.parent_fd)
+    try:
+        before = os.fstat(fd)
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            old = file.readall()
+        try:
+            _reserve(fd, len(data))
+            os.lseek(fd, 0, os.SEEK_SET)
+            write_all(fd, data)
+            os.ftruncate(fd, len(data))
+            os.fsync(fd)
+        except BaseException:
+            os.lseek(fd, 0, os.SEEK_SET)
+            write_all(fd, old)
+            os.ftruncate(fd, len(old))
+            os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
+            raise
+        return _written_version(fd, hashlib.sha256(data).hexdigest())
+    finally:
+        os.close(fd)
+
+
+def _reserve(fd: int, size: int) -> None:
+    """Find out that the disk is full before the first old byte is gone."""
+    if size == 0 or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as problem:
+        if problem.errno in _FULL:
+            raise
+
+
+def _make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
+    """Create missing folders below a pinned one. Returns the last one's descriptor and those this call made."""
+    fd = os.dup(parent_fd)
+    made: list[tuple[str, ...]] = []
+    try:
+        for depth, name in enumerate(names, start=1):
+            with suppress(FileExistsError):
+                os.mkdir(name, NEW_FOLDER_MODE, dir_fd=fd)
+                made.append(tuple(names[:depth]))
+                _sync_directory(fd)
+            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        _remove_folders(parent_fd, made)
+        raise
+    return fd, made
+
+
+def _remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
+    """Take back folders that were made for a file that did not come; none that has got another use."""
+    for names in reversed(made):
+        with suppress(OSError):
+            fd = os.dup(parent_fd)
+            try:
+                for name in names[:-1]:
+                    below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+                    os.close(fd)
+                    fd = below
+                os.rmdir(names[-1], dir_fd=fd)
+            finally:
+                os.close(fd)
+
+
+def _sync_directory(parent_fd: int) -> None:
+    with suppress(OSError):  # may not be listed, or its file system has no such thing
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _umask() -> int:
+    """The process's umask. Setting it to read it would open a gap for other threads, so the kernel is asked first."""
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.partition("\nUmask:")[2].split()[0], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
