@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NODE_TESTS := tests/e2e/node
 
-.PHONY: setup demo test unit lint generated bench clean
+.PHONY: setup demo test unit lint generated bench node clean
 
 setup: $(VENV)/.ready
 
@@ -19,8 +20,20 @@ demo: setup
 
 test: setup lint unit
 
-unit: setup
+unit: setup node
 	@$(BIN)/python -m pytest -n 2
+
+# Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
+NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
+
+node:
+	@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) -s $(NODE_STAMP); \
+	else echo "no node and npm here: tests with Node clients will be skipped"; fi
+
+$(NODE_STAMP): $(NODE_TESTS)/package.json
+	@echo "installing into $(NODE_TESTS)/node_modules ..."
+	@npm install --prefix $(NODE_TESTS) --silent --no-progress
+	@touch $@
 
 lint: setup
 	@$(BIN)/ruff format --check .
