@@ -17,6 +17,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import Access
 from goat_mcp.extensions import Extensions
 from goat_mcp.hooks import Hooks
 from goat_mcp.permissions.permission import Permission
@@ -45,8 +46,8 @@ class _Admitted:
     """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
 
     input: Any
+    access: Access
     context: str
-    rule: str
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,7 @@ class Pipeline:
 
     async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         admitted = await self._admit(tool, arguments, ctx)
-        access = tool.access(admitted.input)
-        async with self.scheduler.slot(access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
+        async with self.scheduler.slot(admitted.access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
@@ -132,7 +132,8 @@ class Pipeline:
         for _ in range(_MAX_READMISSIONS):
             try:
                 input = tool.validate(arguments)
-                decision = await self.permission.settle(self.permission.decide(spec), spec, ctx)
+                access = tool.access(input)
+                decision = await self.permission.settle(self.permission.decide(spec, access.writes), spec, ctx)
                 verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
                 if verdict.deny is not None:
                     raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.")
@@ -145,7 +146,7 @@ class Pipeline:
                 context.append(verdict.context)
             if verdict.arguments is None or verdict.arguments == arguments:
                 self.audit.decision(spec.rule_name, arguments, ctx, decision="allow", rule=decision.reason)
-                return _Admitted(input, "\n".join(context), decision.reason)
+                return _Admitted(input, access, "\n".join(context))
             arguments = verdict.arguments
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
 

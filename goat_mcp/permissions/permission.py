@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from goat_mcp.core.context import ToolContext
@@ -9,6 +10,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
+from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.rules import RuleSet
 
 ALLOW_ONCE, DENY = "allow_once", "deny"
@@ -22,8 +24,14 @@ class Permission:
     mode: Mode = Mode.DEFAULT
     approval: Approval = Approval.HOST
 
-    def decide(self, spec: ToolSpec) -> Decision:
-        return decide(spec, self.rules, self.mode)
+    def decide(self, spec: ToolSpec, writes: Sequence[str] = ()) -> Decision:
+        """What rules and mode say about a call that writes the absolute real paths `writes`."""
+        decision = decide(spec, self.rules, self.mode)
+        if decision.effect is not Effect.DENY:
+            for path in writes:
+                if (reason := protected_reason(path)) is not None:
+                    return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
+        return decision
 
     async def settle(self, decision: Decision, spec: ToolSpec, ctx: ToolContext) -> Decision:
         """The decision with who allowed it. Raises `ToolError`: PERMISSION, or PLAN_MODE."""
@@ -42,7 +50,9 @@ class Permission:
             raise _denied(
                 spec,
                 f"{spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",
-                f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
+                "Tell the user; they can make this change themselves or change the rule."
+                if decision.by_rule
+                else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
             )
         if self.mode is Mode.PLAN and not decision.by_rule:
             raise ToolError(

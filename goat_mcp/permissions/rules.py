@@ -48,7 +48,7 @@ def parse_rule(text: str) -> Rule:
         if not _PLAIN_NAME.match(rule):
             raise BrokenRule(f"rule {text!r} is not a tool name; write e.g. Bash, mcp__github or mcp__github__search")
         return Rule(rule, tool=_RULE_ALIASES.get(rule, rule))
-    server_only = rule.removesuffix("__*").removeprefix(UPSTREAM_PREFIX)
+    server_only = rule.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")
     if server_only and SEPARATOR not in server_only and "*" not in server_only:
         return Rule(rule, server=server_only)
     try:

@@ -118,15 +118,17 @@ class Adapter:
         return result.wire(structured_always=self.gateway.settings.output.structured == "always")
 
     def _tool_context(self, ctx: Context) -> ToolContext:
-        token = (ctx.meta or {}).get("progress_token", (ctx.meta or {}).get("progressToken"))
+        meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
+        wants_progress = meta.get("progressToken") is not None
         principal, client = self._principal(), _client_name(ctx)
         return ToolContext(
             call_id=secrets.token_hex(8),
             session_key=self._session_key(ctx, principal, client),
             principal=principal,
             client_name=client,
-            progress=no_progress if token is None else _rising_progress(ctx),
-            wants_progress=token is not None,
+            meta=meta,
+            progress=_rising_progress(ctx) if wants_progress else no_progress,
+            wants_progress=wants_progress,
         )
 
     def _principal(self) -> str:

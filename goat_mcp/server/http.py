@@ -1,0 +1,210 @@
+"""Streamable HTTP: both protocol eras on one endpoint, behind the guard and a bearer token."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import stat
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.http_guard import MCP_PATH, HttpGuard, RateLimit
+from goat_mcp.server.token import StaticToken
+from goat_mcp.settings import LimitSettings
+
+GRACEFUL_SHUTDOWN_S = 2
+SESSION_IDLE_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen: a host and port, or a Unix socket."""
+
+    host: str = ""
+    port: int = 0
+    socket_path: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.socket_path is not None or self.host == "localhost":
+            return True
+        return ipaddress.ip_address(self.host).is_loopback
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`. Raises `ToolError(CONFIG)`."""
+    if text.startswith("unix:"):
+        return Address(socket_path=Path(text.removeprefix("unix:")).expanduser().absolute())
+    host, separator, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    wanted = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
+        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", wanted)
+    if host != "localhost":
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", wanted) from None
+        if address.is_unspecified:
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", wanted)
+    return Address(host=host, port=int(port))
+
+
+class _DeadlineProtocol(H11Protocol):
+    """Closes a connection whose request headers do not arrive in time (R-HTTP-4)."""
+
+    header_deadline_s = 10.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is None and not self._answering:
+            self._arm()
+        super().data_received(data)
+        if self._answering:
+            self._disarm()
+
+    @property
+    def _answering(self) -> bool:
+        """Whether a request's headers are complete and its response is not."""
+        cycle: Any = self.cycle  # None before the first request, whatever its annotation says
+        return cycle is not None and not cycle.response_complete
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _arm(self) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(self.header_deadline_s, self.transport.close)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class _UvicornServer(uvicorn.Server):
+    """Leaves signals to us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+@dataclass
+class HttpServer:
+    """One listening endpoint over one adapter. `token` None serves without a token."""
+
+    adapter: Adapter
+    address: Address
+    token: str | None
+    limits: LimitSettings
+
+    def __post_init__(self) -> None:
+        self._server: _UvicornServer | None = None
+
+    def app(self, port: int) -> HttpGuard:
+        """The ASGI application as it is served on `port`."""
+        names = {"127.0.0.1", "localhost", "[::1]"} if self.address.is_loopback else {_host_text(self.address.host)}
+        hosts = frozenset(
+            {"localhost"} if self.address.socket_path is not None else {f"{name}:{port}" for name in names}
+        )
+        auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
+        inner = self.adapter.server.streamable_http_app(
+            streamable_http_path=MCP_PATH,
+            max_request_body_size=self.limits.body_bytes,
+            max_sessions=self.limits.sessions,
+            session_idle_timeout=SESSION_IDLE_TIMEOUT_S,
+            # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            auth=auth if self.token is not None else None,
+            token_verifier=StaticToken(self.token) if self.token is not None else None,
+        )
+        return HttpGuard(inner, hosts, RateLimit(self.limits.calls_per_s))
+
+    async def serve(self, on_listening: Callable[[str], None]) -> None:
+        """Listen until `stop`. Calls `on_listening` with the URL once clients can connect."""
+        socket = self._bind()
+        try:
+            host, port = self.address.host, self.address.port
+            if self.address.socket_path is None:
+                port = socket.getsockname()[1]
+            protocol = type(
+                "DeadlineProtocol", (_DeadlineProtocol,), {"header_deadline_s": self.limits.header_deadline_s}
+            )
+            config = uvicorn.Config(
+                self.app(port),
+                http=protocol,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=self.limits.connections,
+                timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+            )
+            self._server = _UvicornServer(config)
+            where = self.address.socket_path
+            on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
+            await self._server.serve(sockets=[socket])
+        finally:
+            socket.close()
+            if self.address.socket_path is not None:
+                self.address.socket_path.unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """Begin a graceful end: open streams get a clean close, then the listener goes."""
+        self.adapter.changes.close()
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def _bind(self) -> Any:
+        import socket
+
+        path = self.address.socket_path
+        try:
+            if path is None:
+                family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
+                listener = socket.socket(family, socket.SOCK_STREAM)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((self.address.host, self.address.port))
+            else:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
+                    raise ToolError(
+                        ErrorCode.CONFIG,
+                        f"{path.parent} can be entered by others, so the socket in it would not be private",
+                        f"chmod 700 {path.parent}, or name a socket in a private folder.",
+                    )
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                listener.bind(str(path))
+                os.chmod(path, 0o600)  # noqa: PTH101  # the path was just bound; nothing to resolve
+        except OSError as problem:
+            where = path or f"{self.address.host}:{self.address.port}"
+            raise ToolError(
+                ErrorCode.CONFIG,
+                f"cannot listen on {where}: {problem.strerror}",
+                "Choose another address, or stop the program that has it.",
+            ) from None
+        listener.listen(128)
+        listener.setblocking(False)
+        return listener
+
+
+def _host_text(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

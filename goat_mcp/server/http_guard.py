@@ -1,0 +1,131 @@
+"""What every HTTP request passes before any session exists: path, Host, Origin, type, rate and body deadline.
+
+R-HTTP-2, R-HTTP-4, R-HTTP-5. The token is checked right behind it, by the SDK. It answers with a status and
+one plain line, and keeps nothing of what it refuses.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MCP_PATH = "/mcp"
+BODY_DEADLINE_S = 30.0
+MAX_QUEUE_S = 1.0
+_BURST_S = 2.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A status and the line that explains it."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass
+class RateLimit:
+    """A token bucket: `per_s` requests a second, bursts of two seconds' worth; 0 is no limit."""
+
+    per_s: float
+    _allowance: float = field(init=False)
+    _refilled_at_s: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._allowance = self.per_s * _BURST_S
+
+    def wait_s(self) -> float:
+        """Seconds the next request has to wait for its turn; its place is taken."""
+        if self.per_s <= 0:
+            return 0.0
+        now = time.monotonic()
+        self._allowance = min(self.per_s * _BURST_S, self._allowance + (now - self._refilled_at_s) * self.per_s)
+        self._refilled_at_s = now
+        self._allowance -= 1
+        return max(0.0, -self._allowance / self.per_s)
+
+    def give_back(self) -> None:
+        self._allowance += 1
+
+
+@dataclass
+class HttpGuard:
+    """ASGI middleware, the outermost one."""
+
+    app: ASGIApp
+    allowed_hosts: frozenset[str]
+    rate: RateLimit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if (refusal := self.refusal(scope)) is not None:
+            await _answer(send, refusal)
+            return
+        wait_s = self.rate.wait_s()
+        if wait_s > MAX_QUEUE_S:
+            self.rate.give_back()
+            await _answer(send, Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),)))
+            return
+        if wait_s:
+            await anyio.sleep(wait_s)
+        await self.app(scope, _with_deadline(receive), send)
+
+    def refusal(self, scope: Scope) -> Refusal | None:
+        """Why the request may not go on; None lets it pass."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
+        origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
+        if len(hosts) != 1 or hosts[0] not in self.allowed_hosts:
+            return Refusal(421, "this Host is not served here")
+        if origins and (len(origins) > 1 or origins[0] not in self._allowed_origins()):
+            return Refusal(403, "this Origin may not call")
+        if scope["path"] != MCP_PATH:
+            return Refusal(404, "not found")
+        method = scope["method"]
+        if method not in ("GET", "POST", "DELETE"):
+            return Refusal(405, "method not allowed", ((b"allow", b"GET, POST, DELETE"),))
+        types = [value for name, value in headers if name == b"content-type"]
+        if method == "POST" and (len(types) != 1 or types[0].split(b";")[0].strip().lower() != b"application/json"):
+            return Refusal(415, "send application/json")
+        return None
+
+    def _allowed_origins(self) -> frozenset[str]:
+        return frozenset(f"http://{host}" for host in self.allowed_hosts)
+
+
+def _with_deadline(receive: Receive) -> Receive:
+    """The body has to arrive in time; afterwards (waiting for a disconnect) there is no limit."""
+    ends_at_s = time.monotonic() + BODY_DEADLINE_S
+    complete = False
+
+    async def bounded() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
+        with anyio.move_on_after(max(0.0, ends_at_s - time.monotonic())):
+            message = await receive()
+            complete = not message.get("more_body", False)
+            return message
+        complete = True
+        return {"type": "http.disconnect"}
+
+    return bounded
+
+
+async def _answer(send: Send, refusal: Refusal) -> None:
+    body = refusal.reason.encode() + b"\n"
+    headers: list[Any] = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+        *refusal.headers,
+    ]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

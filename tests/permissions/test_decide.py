@@ -1,0 +1,131 @@
+"""The decision table of design D8, whole-tool rules, and what always holds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.permissions.decide import decide
+from goat_mcp.permissions.mode import Effect, Mode
+from goat_mcp.permissions.rules import BrokenRule, RuleSet, parse_rule
+
+
+def spec(
+    name: str,
+    side_effect: SideEffect,
+    risk: Risk,
+    *,
+    read_only: bool = False,
+    destructive: bool = True,
+    repeatable: bool = False,
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        title=name,
+        description=name,
+        input_schema={"type": "object"},
+        side_effect=side_effect,
+        toolset="core",
+        risk=risk,
+        hints=Hints(read_only=read_only, destructive=destructive, idempotent=repeatable, open_world=False),
+    )
+
+
+TODO = spec("TodoWrite", SideEffect.NONE, Risk.NONE)
+LOW = spec("TaskOutput", SideEffect.READ_ONLY, Risk.LOW, read_only=True, destructive=False)
+STOP = spec("TaskStop", SideEffect.BLOCKING, Risk.LOW)
+WRITE = spec("Write", SideEffect.MUTATING, Risk.MEDIUM)
+FETCH = spec("WebFetch", SideEffect.NETWORK, Risk.HIGH, destructive=False, repeatable=True)
+UPSTREAM = spec("mcp__x__y", SideEffect.NETWORK, Risk.HIGH)
+BASH = spec("Bash", SideEffect.NETWORK, Risk.CRITICAL)
+AGENT = spec("Agent", SideEffect.SPAWNS, Risk.CRITICAL)
+
+ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
+
+
+@pytest.mark.parametrize(
+    ("mode", "effects"),
+    [
+        #                      TODO   LOW    STOP   WRITE  FETCH  UPSTR  BASH   AGENT
+        (Mode.DEFAULT, [ALLOW, ALLOW, ALLOW, ASK, ASK, ASK, ASK, ASK]),
+        (Mode.ACCEPT_EDITS, [ALLOW, ALLOW, ALLOW, ALLOW, ASK, ASK, ASK, ASK]),
+        (Mode.PLAN, [ALLOW, ALLOW, DENY, DENY, ALLOW, DENY, DENY, DENY]),
+        (Mode.DONT_ASK, [ALLOW, ALLOW, ALLOW, DENY, DENY, DENY, DENY, DENY]),
+        (Mode.BYPASS, [ALLOW] * 8),
+    ],
+)
+def test_the_table_of_modes(mode: Mode, effects: list[Effect]) -> None:
+    tools = [TODO, LOW, STOP, WRITE, FETCH, UPSTREAM, BASH, AGENT]
+    assert [decide(tool, RuleSet(), mode).effect for tool in tools] == effects
+
+
+@pytest.mark.parametrize("name", ["Read", "Glob", "Grep", "ListMcpResources", "ReadMcpResource"])
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_five_are_allowed_in_every_mode_but_not_against_a_deny_rule(name: str, mode: Mode) -> None:
+    tool = spec(name, SideEffect.NONE, Risk.NONE, read_only=True, destructive=False)
+
+    assert decide(tool, RuleSet(), mode).effect is ALLOW
+    assert decide(tool, RuleSet.parse(deny=[name]), mode).effect is DENY
+
+
+@pytest.mark.parametrize("rule", ["mcp__x", "mcp__x__*", "mcp__x__y"])
+def test_a_rule_may_name_a_server_all_its_tools_or_one(rule: str) -> None:
+    assert decide(UPSTREAM, RuleSet.parse(allow=[rule]), Mode.DONT_ASK).effect is ALLOW
+
+
+@pytest.mark.parametrize("rule", ["mcp__xy", "mcp__x__yy", "Bash"])
+def test_a_rule_does_not_reach_other_tools(rule: str) -> None:
+    assert decide(UPSTREAM, RuleSet.parse(allow=[rule]), Mode.DONT_ASK).effect is DENY
+
+
+def test_a_rule_may_use_another_systems_name_of_a_tool() -> None:
+    assert decide(WRITE, RuleSet.parse(deny=["FileWrite"]), Mode.BYPASS).effect is DENY
+
+
+def test_a_decision_says_what_made_it() -> None:
+    rules = RuleSet.parse(ask=["Bash"])
+
+    assert decide(BASH, rules, Mode.BYPASS).reason == "rule Bash"
+    assert decide(WRITE, rules, Mode.DONT_ASK).reason == "mode dontAsk"
+
+
+def test_an_allow_rule_grants_no_change_while_planning() -> None:
+    assert decide(WRITE, RuleSet.parse(allow=["Write"]), Mode.PLAN).effect is DENY
+
+
+@pytest.mark.parametrize("text", ["Bash(npm run *)", "", "mcp__", "mcp__*", "mcp__a__b*", "two words", "mcp__a__"])
+def test_a_rule_that_is_not_understood_is_an_error_that_quotes_it(text: str) -> None:
+    with pytest.raises(BrokenRule, match="rule"):
+        parse_rule(text)
+
+
+TOOLS = st.sampled_from([TODO, LOW, STOP, WRITE, FETCH, UPSTREAM, BASH, AGENT])
+RULES = st.lists(
+    st.sampled_from(["Bash", "Write", "Agent", "mcp__x", "mcp__x__*", "TodoWrite", "WebFetch"]), max_size=4
+)
+
+
+@given(TOOLS, RULES, RULES, RULES, st.sampled_from(list(Mode)))
+def test_deny_beats_ask_beats_allow(
+    tool: ToolSpec, allow: list[str], ask: list[str], deny: list[str], mode: Mode
+) -> None:
+    decision = decide(tool, RuleSet.parse(allow=allow, ask=ask, deny=deny), mode)
+
+    if any(parse_rule(text).matches(tool.name) for text in deny):
+        assert decision.effect is DENY
+    elif any(parse_rule(text).matches(tool.name) for text in ask):
+        assert decision.effect is ASK
+    else:
+        assert decision.effect is not ASK or mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS)
+
+
+@given(TOOLS, RULES, st.sampled_from(list(Mode)))
+def test_one_more_deny_rule_never_allows_more(tool: ToolSpec, deny: list[str], mode: Mode) -> None:
+    before = decide(tool, RuleSet.parse(deny=deny), mode).effect
+    after = decide(tool, RuleSet.parse(deny=[*deny, tool.name]), mode).effect
+
+    assert after is DENY
+    assert before in (ALLOW, ASK, DENY)

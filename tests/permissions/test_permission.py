@@ -1,0 +1,107 @@
+"""Who answers when the decision is to ask, and which paths nobody may change unasked."""
+
+from __future__ import annotations
+
+import pytest
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.permissions.mode import Approval, Effect, Mode
+from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
+from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.permissions.rules import RuleSet
+from tests.tool_doubles import spec
+
+pytestmark = pytest.mark.anyio
+
+WRITE = spec("Write", SideEffect.MUTATING)
+
+
+def answering(answer: str | None) -> ToolContext:
+    async def ask(question: str, options: tuple[str, ...]) -> str | None:
+        assert "Write" in question
+        return answer
+
+    return ToolContext(call_id="c", ask=ask)
+
+
+NOBODY = ToolContext(call_id="c")
+
+
+async def outcome(permission: Permission, ctx: ToolContext, writes: tuple[str, ...] = ()) -> ErrorCode | Effect:
+    try:
+        return (await permission.settle(permission.decide(WRITE, writes), WRITE, ctx)).effect
+    except ToolError as refusal:
+        return refusal.code
+
+
+@pytest.mark.parametrize(
+    ("approval", "ctx", "expected"),
+    [
+        (Approval.HOST, NOBODY, Effect.ALLOW),
+        (Approval.ELICIT, NOBODY, ErrorCode.PERMISSION),
+        (Approval.ELICIT, answering(ALLOW_ONCE), Effect.ALLOW),
+        (Approval.ELICIT, answering(DENY), ErrorCode.PERMISSION),
+        (Approval.ELICIT, answering(None), ErrorCode.PERMISSION),
+        (Approval.DENY, answering(ALLOW_ONCE), ErrorCode.PERMISSION),
+    ],
+)
+async def test_who_answers_an_ask_of_the_mode(approval: Approval, ctx: ToolContext, expected: object) -> None:
+    assert await outcome(Permission(approval=approval), ctx) is expected
+
+
+async def test_the_host_does_not_stand_in_for_an_ask_rule() -> None:
+    permission = Permission(rules=RuleSet.parse(ask=["Write"]), approval=Approval.HOST)
+
+    assert await outcome(permission, NOBODY) is ErrorCode.PERMISSION
+    assert await outcome(permission, answering(ALLOW_ONCE)) is Effect.ALLOW
+
+
+@pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.BYPASS, Mode.DEFAULT])
+async def test_a_protected_path_is_asked_about_in_every_mode(mode: Mode) -> None:
+    permission = Permission(mode=mode, approval=Approval.HOST)
+
+    assert await outcome(permission, NOBODY, ("/ws/.git/hooks/pre-commit",)) is ErrorCode.PERMISSION
+    assert await outcome(permission, NOBODY, ("/ws/src/a.py",)) is Effect.ALLOW
+
+
+async def test_plan_mode_has_its_own_error() -> None:
+    assert await outcome(Permission(mode=Mode.PLAN), NOBODY) is ErrorCode.PLAN_MODE
+
+
+async def test_a_refusal_names_the_rule_that_would_allow() -> None:
+    permission = Permission(mode=Mode.DONT_ASK)
+
+    with pytest.raises(ToolError) as caught:
+        await permission.settle(permission.decide(WRITE), WRITE, NOBODY)
+
+    assert "permissions.allow: [Write]" in caught.value.suggestion
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/w/.git/hooks/pre-commit",
+        "/w/.GIT/Hooks/pre-push",
+        "/w/sub/.git/config",
+        "/w/.goat/rules",
+        "/w/.goat-mcp.yaml",
+        "/w/goat-mcp.yaml",
+        "/w/.mcp.json",
+        "/w/.vscode/tasks.json",
+        "/w/.idea/workspace.xml",
+        "/w/.bashrc",
+        "/w/home/.zshrc",
+        "/w/.claude/settings.json",
+    ],
+)
+def test_protected_paths(path: str) -> None:
+    assert protected_reason(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/w/.gitignore", "/w/src/config", "/w/git/hooks/x", "/w/.github/workflows/ci.yml", "/w/goat.py"]
+)
+def test_ordinary_paths(path: str) -> None:
+    assert protected_reason(path) is None

@@ -1,0 +1,279 @@
+"""The way of one call: every stage, in order, and what each refusal looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from goat_mcp.audit import AuditLog
+from goat_mcp.catalog import Catalog
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.result import ToolResult, text_block, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import Access
+from goat_mcp.extensions import CallNext, Extensions
+from goat_mcp.hooks import Hooks, PreToolUse
+from goat_mcp.permissions.mode import Mode
+from goat_mcp.permissions.permission import Permission
+from goat_mcp.pipeline import CallRequest, Pipeline
+from goat_mcp.registry import Registry
+from goat_mcp.scheduler import Scheduler
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.telemetry import Telemetry
+from tests.tool_doubles import FakeTool, fake
+
+pytestmark = pytest.mark.anyio
+
+CTX = ToolContext(call_id="call-1")
+NOTHING: dict[str, Any] = {}
+
+
+def pipeline_over(tmp_path: Path, *tools: FakeTool, **options: Any) -> Pipeline:
+    registry = Registry()
+    registry.replace_source("builtin", tools)
+    options.setdefault("permission", Permission())
+    return Pipeline(
+        catalog=Catalog(registry),
+        scheduler=Scheduler(),
+        audit=AuditLog(tmp_path / "audit.jsonl"),
+        spill=SpillFiles(StateDirectory(tmp_path)),
+        telemetry=Telemetry(),
+        **options,
+    )
+
+
+def audit_lines(tmp_path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+
+
+async def test_a_result_comes_back_as_the_tool_gave_it(tmp_path: Path) -> None:
+    answer = text_result("hello", facts={"n": 1})
+    tool = fake("Read", answer=answer)
+
+    result = await pipeline_over(tmp_path, tool).call("Read", {"a": 1}, CTX)
+
+    assert result == answer
+    assert tool.calls == [{"a": 1}]
+
+
+async def test_an_unknown_tool_is_a_result_and_not_an_exception(tmp_path: Path) -> None:
+    result = await pipeline_over(tmp_path).call("Nope", {}, CTX)
+
+    assert (result.is_error, result.error_code) == (True, "E_TOOL_NOT_FOUND")
+
+
+async def test_a_tool_error_is_told_with_code_and_suggestion(tmp_path: Path) -> None:
+    tool = fake("Read", answer=ToolError(ErrorCode.NOT_FOUND, "/a does not exist", "Use Glob."))
+
+    result = await pipeline_over(tmp_path, tool).call("Read", {}, CTX)
+
+    assert result.text == "/a does not exist\nUse Glob.\n[E_NOT_FOUND]"
+    assert result.wire()["structuredContent"] == {
+        "status": "error",
+        "error": {
+            "code": "E_NOT_FOUND",
+            "name": "NotFound",
+            "message": "/a does not exist",
+            "suggestion": "Use Glob.",
+            "helpUrl": "goat://errors/E_NOT_FOUND",
+        },
+    }
+
+
+async def test_a_bug_shows_the_call_id_and_nothing_of_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = fake("Read", answer=RuntimeError("secret detail"))
+
+    result = await pipeline_over(tmp_path, tool).call("Read", {}, CTX)
+
+    assert result.error_code == "E_INTERNAL"
+    assert "call-1" in result.text
+    assert "secret detail" not in json.dumps(result.wire())
+    assert capsys.readouterr().err.count("secret detail") == 1
+
+
+async def test_an_upstreams_own_protocol_error_passes_through(tmp_path: Path) -> None:
+    tool = fake("mcp__x__y", answer=UpstreamError(-32050, "custom", {"k": 1}))
+
+    with pytest.raises(UpstreamError) as caught:
+        await pipeline_over(tmp_path, tool).call("mcp__x__y", {}, CTX)
+
+    assert (caught.value.code, caught.value.message, caught.value.data) == (-32050, "custom", {"k": 1})
+
+
+async def test_a_denied_call_has_no_effect_and_is_recorded(tmp_path: Path) -> None:
+    tool = fake("Write", SideEffect.MUTATING)
+
+    result = await pipeline_over(tmp_path, tool, permission=Permission(mode=Mode.PLAN)).call("Write", {}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_PLAN_MODE", [])
+    assert [(line["event"], line.get("decision")) for line in audit_lines(tmp_path)] == [
+        ("decision", "deny"),
+        ("outcome", None),
+    ]
+
+
+async def test_the_decision_is_on_record_before_the_effect(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Spying(FakeTool):
+        async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+            seen.extend(line["event"] for line in audit_lines(tmp_path))
+            return text_result("done")
+
+    await pipeline_over(tmp_path, Spying(fake("Read").spec)).call("Read", {"secret": "canary"}, CTX)
+
+    assert seen == ["decision"]
+    assert [line["event"] for line in audit_lines(tmp_path)] == ["decision", "outcome"]
+    assert "canary" not in (tmp_path / "audit.jsonl").read_text()
+
+
+async def test_a_hook_can_refuse(tmp_path: Path) -> None:
+    async def refuse(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(deny="not today")
+
+    tool = fake("Read")
+    result = await pipeline_over(tmp_path, tool, hooks=Hooks(before=(refuse,))).call("Read", {}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_HOOK_DENIED", [])
+    assert result.text.startswith("not today")
+
+
+async def test_an_input_that_a_hook_rewrote_is_validated_again(tmp_path: Path) -> None:
+    class Strict(FakeTool):
+        def validate(self, arguments: Any) -> Any:
+            if arguments.get("path") == "/etc":
+                raise ToolError(ErrorCode.INPUT, "path: not there")
+            return dict(arguments)
+
+    async def rewrite(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(arguments={"path": "/etc"})
+
+    tool = Strict(fake("Read").spec)
+    result = await pipeline_over(tmp_path, tool, hooks=Hooks(before=(rewrite,))).call("Read", {"path": "/ok"}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_INPUT", [])
+
+
+async def test_hooks_add_context_and_replace_output(tmp_path: Path) -> None:
+    async def before(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(context="remember the style guide")
+
+    async def after(spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        return text_result(result.text.upper())
+
+    hooks = Hooks(before=(before,), after=(after,))
+    result = await pipeline_over(tmp_path, fake("Read"), hooks=hooks).call("Read", {}, CTX)
+
+    assert [block["text"] for block in result.content] == ["DONE", "remember the style guide"]
+
+
+async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def layer(name: str) -> Any:
+        async def around(
+            spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
+        ) -> ToolResult:
+            order.append(f"{name} in")
+            result = await call_next({**arguments, name: True})
+            order.append(f"{name} out")
+            return result
+
+        return around
+
+    tool = fake("Read")
+    extensions = Extensions((layer("outer"), layer("inner")))
+    await pipeline_over(tmp_path, tool, extensions=extensions).call("Read", {}, CTX)
+
+    assert order == ["outer in", "inner in", "inner out", "outer out"]
+    assert tool.calls == [{"outer": True, "inner": True}]
+
+
+async def test_text_over_the_limit_goes_to_a_file_whole(tmp_path: Path) -> None:
+    text = "".join(f"line {number}\n" for number in range(10_000))
+
+    result = await pipeline_over(tmp_path, fake("X", answer=text_result(text)), max_chars=2_000).call("X", {}, CTX)
+
+    (spilled,) = (tmp_path / "spill").iterdir()
+    assert spilled.read_text() == text
+    assert str(spilled) in result.text
+    assert len(result.text) < 2_300
+    assert result.text.startswith("line 0\n") and result.text.endswith("line 9999\n")
+
+
+async def test_images_are_kept_when_text_is_cut(tmp_path: Path) -> None:
+    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    answer = ToolResult(content=(text_block("x" * 5_000), image))
+
+    result = await pipeline_over(tmp_path, fake("X", answer=answer), max_chars=1_000).call("X", {}, CTX)
+
+    assert result.content[-1] == image
+
+
+async def test_a_batch_runs_in_parallel_and_answers_in_request_order(tmp_path: Path) -> None:
+    release = anyio.Event()
+    slow = fake("Slow", answer=text_result("slow"), release=release)
+
+    class Releasing(FakeTool):
+        async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+            await slow.started.wait()
+            release.set()
+            return text_result("fast")
+
+    pipeline = pipeline_over(tmp_path, slow, Releasing(fake("Fast").spec))
+    with anyio.fail_after(5):
+        results = await pipeline.call_all([CallRequest("Slow", {}, CTX), CallRequest("Fast", {}, CTX)])
+
+    assert [result.text for result in results] == ["slow", "fast"]
+
+
+async def test_conflicting_calls_take_turns(tmp_path: Path) -> None:
+    release = anyio.Event()
+    touches = Access(writes=("/a",))
+    first = fake("First", touches=touches, release=release)
+    second = fake("Second", touches=touches)
+    pipeline = pipeline_over(tmp_path, first, second)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(pipeline.call, "First", NOTHING, CTX)
+        await first.started.wait()
+        group.start_soon(pipeline.call, "Second", NOTHING, CTX)
+        await anyio.wait_all_tasks_blocked()
+        assert not second.started.is_set()
+        release.set()
+    assert second.calls == [{}]
+
+
+async def test_a_cancelled_call_is_on_record(tmp_path: Path) -> None:
+    tool = fake("Slow", release=anyio.Event())
+    pipeline = pipeline_over(tmp_path, tool)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(pipeline.call, "Slow", NOTHING, CTX)
+        await tool.started.wait()
+        group.cancel_scope.cancel()
+
+    assert audit_lines(tmp_path)[-1]["error_code"] == "E_CANCELLED"
+
+
+async def test_arguments_changed_after_the_check_do_not_reach_the_tool(tmp_path: Path) -> None:
+    arguments = {"path": "/ok"}
+
+    async def meddle(spec: ToolSpec, given: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        arguments["path"] = "/etc/shadow"
+        return PreToolUse()
+
+    tool = fake("Read")
+    await pipeline_over(tmp_path, tool, hooks=Hooks(before=(meddle,))).call("Read", arguments, CTX)
+
+    assert tool.calls == [{"path": "/ok"}]
