@@ -46,6 +46,7 @@ class OutputCapture:
         self._recent = bytearray()
         self._descriptor = -1
         self._kept = 0
+        self._closed = False
         self.total = 0
         self.path: Path | None = None
         self.problem = ""
@@ -65,10 +66,13 @@ class OutputCapture:
         if self.path is None:
             self.path, self._descriptor = self._create_file("bash")
             self._write(bytes(self._recent))
+            if self._closed:
+                self.close()
         return self.path
 
     def close(self) -> None:
         """Nothing more will be added. What there is can still be read."""
+        self._closed = True
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -79,12 +83,11 @@ class OutputCapture:
         A too long output is put into a file, if it is not there yet. While a command runs (`complete` false) an
         unfinished character at the end waits for the next part.
         """
-        end = self.total
-        if not complete:
-            end -= len(self._recent) - whole_characters(bytes(self._recent[-8:])) - max(0, len(self._recent) - 8)
+        last = bytes(self._recent[-4:])
+        unfinished = 0 if complete else len(last) - whole_characters(last)
+        end = self.total - unfinished
         start = min(start, end)
         from_recent = len(self._recent) - (self.total - start)
-        unfinished = self.total - end
         recent = bytes(self._recent[max(0, from_recent) : len(self._recent) - unfinished])
         if from_recent >= 0:
             text = readable(recent).rstrip("\n")

@@ -1,0 +1,71 @@
+"""How a script reaches bash: whole, by a descriptor, and how bash tells where it stood at its end.
+
+The script is in no process's arguments: `pkill -f` with a pattern from the script must not hit the shell that runs
+it. It is not in the environment either, nor quoted, so its length and characters do not matter (but for NUL).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+
+_LOWEST_DESCRIPTOR = 100
+"""Where bash's own and a script's `exec 3>file` descriptors do not come."""
+
+# `eval` takes the script as `-c` would: a syntax error late in it lets the lines before run, an unfinished heredoc
+# ends with it, line numbers are the script's own. The trap reports the directory after `exit` and `set -e`; the line
+# after `eval` does so where the script has set an EXIT trap of its own. After `exec PROGRAM`, or `exit` under the
+# script's own EXIT trap, nothing is reported and the directory stays what it was.
+_WRAPPER = (
+    "trap '{{ builtin pwd -P >&{report}; }} 2>/dev/null' EXIT; "
+    'read -rd "" -u {script}; exec {script}<&-; '
+    'eval "$REPLY"; '
+    '{{ set -- "$?"; builtin pwd -P >&{report} || :; set +x; }} 2>/dev/null; builtin exit "$1"'
+)
+
+
+def arguments(bash: str, script_descriptor: int, report_descriptor: int) -> list[str]:
+    """The argument list that runs the script behind one descriptor and writes its last directory to the other."""
+    return [
+        bash,
+        "--noprofile",
+        "--norc",
+        "-c",
+        _WRAPPER.format(script=script_descriptor, report=report_descriptor),
+        "bash",
+    ]
+
+
+def script_descriptor(script: str) -> int:
+    """A descriptor that reads `script` from its beginning. The caller closes it."""
+    data = script.encode("utf-8")
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("script", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile(prefix="script-") as file:
+            descriptor = os.dup(file.fileno())
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return raised(descriptor)
+
+
+def raised(descriptor: int) -> int:
+    """The same file under a number that scripts do not use; the given one is closed."""
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
+    finally:
+        os.close(descriptor)
+
+
+def reported_directory(report: bytes) -> str | None:
+    """The directory a script ended in, from all that came through the report descriptor; None if it did not say."""
+    text = os.fsdecode(report)
+    half = len(text) // 2
+    if len(text) % 2 == 0 and text[:half] == text[half:]:
+        # Trap and last line have both reported. A directory's name may hold line ends, so lines do not tell.
+        text = text[:half]
+    return text.removesuffix("\n") if text.startswith("/") else None

@@ -1,0 +1,316 @@
+"""One shell command from its start until nothing of it runs any more. What a caller is told of it is elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import anyio
+
+from goat_mcp.subprocesses.bash_script import arguments, raised, reported_directory, script_descriptor
+from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
+from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.subprocesses.process_table import Process, command_line
+from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree, boot_ticks
+from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+
+QUIET_S = 0.2
+DRAIN_S = 2.0
+OUTPUT_LIMIT_BYTES = 5 * 1000**3
+_READ_BYTES = 256 * 1024
+_READS_AT_ONCE = 4
+_MAX_REPORT_BYTES = 64 * 1024
+_REAP_S = 1.0
+_LOOK_AGAIN_S = 2.0
+
+
+class EndedBy(StrEnum):
+    """Why a command was ended before it ended itself."""
+
+    TIMEOUT = "timeout"
+    OUTPUT = "output"
+    STOP = "stop"
+
+
+class RunningCommand:
+    """A script in a bash of its own, with everything it starts.
+
+    Two moments matter: `ended` is when bash has exited and its output was drained (200 ms of quiet, 2 s at most;
+    waiting for the pipe's end would hang on `server & echo started`); `gone` is when nothing it started runs.
+    Only for the event loop that started it.
+
+    The report pipe does double duty: bash writes its last directory to it, and because every child inherits it
+    and nobody else has it, its end says that all of them are gone without looking at the process table.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        tree: ProcessTree,
+        capture: OutputCapture,
+        guard: ProcessGuard,
+        *,
+        output: int,
+        report: int,
+    ) -> None:
+        self.capture = capture
+        self.started_s = time.monotonic()
+        self.exit_code: int | None = None
+        self.ended_by: EndedBy | None = None
+        self.left_running: tuple[str, ...] = ()
+        self.ended = asyncio.Event()
+        self.gone = asyncio.Event()
+        self.duration_s: float | None = None
+        self._process = process
+        self._tree = tree
+        self._guard = guard
+        self._loop = asyncio.get_running_loop()
+        self._report = bytearray()
+        self._exited = asyncio.Event()
+        self._activity = asyncio.Event()
+        self._released = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._open: dict[int, Callable[[], None]] = {output: self._read_output, report: self._read_report}
+        self._output, self._report_end = output, report
+        for descriptor, read in self._open.items():
+            os.set_blocking(descriptor, False)
+            self._loop.add_reader(descriptor, read)
+        self._watch_exit()
+        self._supervisor = asyncio.create_task(self._supervise())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def directory(self) -> str | None:
+        """Where the script stood at its end; None if it did not say."""
+        return reported_directory(bytes(self._report))
+
+    async def wait_ended(self, timeout_s: float | None) -> bool:
+        """Wait until the command has ended. Returns False when the time is up first."""
+        return await _within(self.ended, timeout_s)
+
+    async def wait_gone(self, timeout_s: float | None) -> bool:
+        return await _within(self.gone, timeout_s)
+
+    def end_at(self, after_start_s: float) -> None:
+        """End the command when it has run for so long. A later call replaces an earlier one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        left_s = max(0.0, after_start_s - (time.monotonic() - self.started_s))
+        self._timer = self._loop.call_later(left_s, self.begin_end, EndedBy.TIMEOUT)
+
+    def begin_end(self, reason: EndedBy, grace_s: float = TERM_GRACE_S) -> None:
+        """Start to end the command and all it started. Does nothing to one that is gone."""
+        if self._ending is None and not self.gone.is_set():
+            self.ended_by = reason
+            self._ending = asyncio.create_task(self._end(grace_s))
+
+    async def end(self, reason: EndedBy = EndedBy.STOP, grace_s: float = TERM_GRACE_S) -> None:
+        """End the command and all it started: TERM, `grace_s`, KILL. Goes on when the caller is cancelled."""
+        self.begin_end(reason, grace_s)
+        await self.gone.wait()
+
+    def _watch_exit(self) -> None:
+        if hasattr(os, "pidfd_open"):
+            with contextlib.suppress(OSError):
+                descriptor = os.pidfd_open(self.pid)
+                self._open[descriptor] = lambda: self._on_exit(descriptor)
+                self._loop.add_reader(descriptor, self._open[descriptor])
+                return
+        waiting = self._loop.run_in_executor(None, self._process.wait)
+        waiting.add_done_callback(lambda _: self._on_exit(None))
+
+    def _on_exit(self, descriptor: int | None) -> None:
+        if descriptor is not None:
+            self._close(descriptor)
+        self.exit_code = self._process.wait()
+        # What was written before the exit is in the pipes by now.
+        for read in (self._read_output, self._read_report):
+            read()
+        self._exited.set()
+
+    def _read_output(self) -> None:
+        for _ in range(_READS_AT_ONCE):
+            data = self._read(self._output)
+            if not data:
+                return
+            self.capture.add(data)
+            if self.capture.total > OUTPUT_LIMIT_BYTES:
+                self.begin_end(EndedBy.OUTPUT, grace_s=0.0)
+
+    def _read_report(self) -> None:
+        while data := self._read(self._report_end):
+            if len(self._report) < _MAX_REPORT_BYTES:
+                self._report += data
+
+    def _read(self, descriptor: int) -> bytes:
+        """What a pipe holds now; empty when it holds nothing, or has ended and is therefore closed."""
+        if descriptor not in self._open:
+            return b""
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return b""
+        self._activity.set()
+        if not data:
+            self._close(descriptor)
+        return data
+
+    def _close(self, descriptor: int) -> None:
+        if self._open.pop(descriptor, None) is not None:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+    async def _supervise(self) -> None:
+        await _first(self._exited, self._released)
+        await self._drain()
+        self.duration_s = time.monotonic() - self.started_s
+        left = await self._members() if self._may_have_left_something() else []
+        self.left_running = tuple(dict.fromkeys(command_line(one.pid) or one.name for one in left))
+        self.ended.set()
+        while left and not self._released.is_set():
+            await self._something_closes_or(_LOOK_AGAIN_S)
+            left = await self._members() if self._may_have_left_something() else []
+        if self._ending is not None:
+            await self._released.wait()
+        self._finish()
+
+    async def _drain(self) -> None:
+        """Take what still arrives: until it ends, is quiet for 200 ms, or 2 s are over."""
+        deadline_s = time.monotonic() + DRAIN_S
+        while self._output in self._open and (left_s := deadline_s - time.monotonic()) > 0:
+            self._activity.clear()
+            if not await _within(self._activity, min(QUIET_S, left_s)):
+                return
+
+    def _may_have_left_something(self) -> bool:
+        """Cheap, and certain when it says no but for one that closed the pipe and left the group."""
+        if self._released.is_set():
+            return False
+        if self._report_end in self._open:
+            return True
+        try:
+            os.killpg(self.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    async def _members(self) -> list[Process]:
+        return await anyio.to_thread.run_sync(self._tree.members)
+
+    async def _something_closes_or(self, timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        open_before = len(self._open)
+        while len(self._open) == open_before and not self._released.is_set():
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return
+            self._activity.clear()
+            await _within(self._activity, left_s)
+
+    async def _end(self, grace_s: float) -> None:
+        try:
+            await self._tree.end(grace_s)
+            await _within(self._exited, _REAP_S)
+        finally:
+            self._released.set()
+            self._activity.set()
+
+    def _finish(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for descriptor in tuple(self._open):
+            self._close(descriptor)
+        self.capture.close()
+        self._guard.forget(self.pid)
+        self.gone.set()
+
+
+def start_command(
+    script: str,
+    *,
+    bash: str,
+    directory: str | Path,
+    environment: Mapping[str, str],
+    guard: ProcessGuard,
+    create_file: CreateFile,
+) -> RunningCommand:
+    """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
+
+    Raises `OSError` when bash or the directory cannot be used.
+    """
+    guard.start()
+    marker = guard.marker(secrets.token_hex(8))
+    not_before = boot_ticks()
+    output, output_write = os.pipe()
+    report, report_write = os.pipe()
+    script_read = script_descriptor(script)
+    report_write = raised(report_write)
+    try:
+        with unblocked_for_children():
+            process = subprocess.Popen(
+                arguments(bash, script_read, report_write),
+                stdin=subprocess.DEVNULL,
+                stdout=output_write,
+                stderr=output_write,
+                cwd=directory,
+                env={**environment, MARKER_VARIABLE: marker},
+                start_new_session=True,
+                pass_fds=(script_read, report_write),
+            )
+    except BaseException:
+        os.close(output)
+        os.close(report)
+        raise
+    finally:
+        for descriptor in (output_write, report_write, script_read):
+            os.close(descriptor)
+    guard.watch(process.pid)
+    tree = ProcessTree(
+        leader=process.pid,
+        marker=f"{MARKER_VARIABLE}={marker}".encode(),
+        pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
+        not_before=not_before,
+    )
+    return RunningCommand(process, tree, OutputCapture(create_file), guard, output=output, report=report)
+
+
+def signal_name(exit_code: int) -> str:
+    """`SIGKILL` for exit codes that say a signal ended the command, else empty."""
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+async def _within(event: asyncio.Event, timeout_s: float | None) -> bool:
+    if event.is_set():
+        return True
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()

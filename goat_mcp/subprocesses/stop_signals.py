@@ -1,0 +1,106 @@
+"""SIGTERM from outside stops the server; SIGTERM from one of its own commands does not.
+
+`pkill -f python` in a command must not end the server that runs it. Only Linux tells who sent a signal; elsewhere
+every SIGTERM counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from goat_mcp.subprocesses.process_table import living_process
+
+_POLL_S = 0.5
+_AGAIN_WITHIN_S = 10.0
+
+
+class StopSignals:
+    """Waits for SIGTERM in a thread of its own and calls `on_stop` when it counts.
+
+    The kernel names the sender only to who waits for a *blocked* signal, so `block()` has to run in the main thread
+    before any other thread starts (threads inherit the mask). Children would inherit it too: start each of them
+    within `unblocked_for_children()`, or they do not hear SIGTERM.
+
+    A sender that descends from us is ignored. One that is gone before we could look (`pkill` lives for a
+    millisecond) is ignored once while `commands_run()`, and counts when a second signal comes within 10 s.
+    """
+
+    def __init__(self, on_stop: Callable[[], None], commands_run: Callable[[], bool]) -> None:
+        self._on_stop = on_stop
+        self._commands_run = commands_run
+        self._last_doubtful_s = float("-inf")
+        self._closed = threading.Event()
+
+    @staticmethod
+    def block() -> bool:
+        """Block SIGTERM in the calling thread. Returns False, and does nothing, where senders are not told."""
+        if sys.platform != "linux":
+            return False
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        return True
+
+    def start(self) -> None:
+        """Wait in a daemon thread from now on. `on_stop` is called in that thread, at most once."""
+        # Without a handler the default action could end us while a child is being started, see below.
+        signal.signal(signal.SIGTERM, lambda _number, _frame: self._stop())
+        threading.Thread(target=self._wait, name="stop-signals", daemon=True).start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _wait(self) -> None:
+        while not self._closed.is_set():
+            info = signal.sigtimedwait({signal.SIGTERM}, _POLL_S)
+            if info is not None and self._counts(info.si_pid):
+                self._stop()
+
+    def _stop(self) -> None:
+        if not self._closed.is_set():
+            self._closed.set()
+            self._on_stop()
+
+    def _counts(self, sender: int) -> bool:
+        if sender == 0 or sender == os.getpid():
+            return True  # the kernel, somebody outside our PID namespace, or ourselves
+        descends = is_descendant(sender)
+        if descends is not None:
+            return not descends
+        if not self._commands_run():
+            return True
+        now_s = time.monotonic()
+        again = now_s - self._last_doubtful_s < _AGAIN_WITHIN_S
+        self._last_doubtful_s = now_s
+        return again
+
+
+def is_descendant(pid: int) -> bool | None:
+    """Whether a process was started by this one or by one of its descendants; None when it is gone."""
+    process = living_process(pid)
+    if process is None:
+        return None
+    while process is not None and process.pid > 1:
+        if process.parent == os.getpid():
+            return True
+        process = living_process(process.parent)
+    return False
+
+
+@contextmanager
+def unblocked_for_children() -> Generator[None]:
+    """Start a child within this, so that it hears SIGTERM. Costs two system calls; does nothing where not needed."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
