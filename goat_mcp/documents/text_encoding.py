@@ -72,10 +72,35 @@ def decode_text(data: bytes, *, legacy_encoding: str | None = None) -> DecodedTe
     body = data[len(announced.bom) :] if announced else data
     bom = announced.bom if announced else b""
     if legacy_encoding is not None and not announced:
+        require_codec(legacy_encoding)
         text = _decode_legacy(data, legacy_encoding)
         if text is not None:
             return DecodedText(text, TextFormat(legacy_encoding))
     return DecodedText(body.decode(_GUESS), TextFormat(_GUESS, bom, is_guess=True))
+
+
+def decode_for_reading(data: bytes, *, legacy_encoding: str | None = None) -> DecodedText:
+    """As `decode_text`, but UTF-16 and UTF-32 with damaged places keep their codec and show U+FFFD there.
+
+    For showing only: the text does not turn back into the same bytes.
+    """
+    decoded = decode_text(data, legacy_encoding=legacy_encoding)
+    announced = sniff_bom(data) if decoded.format.is_guess else None
+    if announced is None or announced.encoding == _UTF_8:
+        return decoded
+    return DecodedText(data[len(announced.bom) :].decode(announced.encoding, "replace"), announced)
+
+
+def require_codec(legacy_encoding: str) -> None:
+    """Raise `ToolError(ENCODING)` unless Python has a text codec of that name."""
+    try:
+        "".encode(legacy_encoding)
+    except LookupError:
+        raise ToolError(
+            ErrorCode.ENCODING,
+            f"files.legacy_encoding names {legacy_encoding!r}, which is no codec Python knows",
+            'Ask the user to set files.legacy_encoding to a codec name such as "cp1252", "shift_jis" or "gb18030".',
+        ) from None
 
 
 def encode_text(text: str, format: TextFormat) -> bytes:
@@ -134,12 +159,6 @@ def _decode_legacy(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding)
         return text if text.encode(encoding) == data else None
-    except LookupError:
-        raise ToolError(
-            ErrorCode.ENCODING,
-            f"files.legacy_encoding names {encoding!r}, which is no codec Python knows",
-            'Ask the user to set files.legacy_encoding to a codec name such as "cp1252", "shift_jis" or "gb18030".',
-        ) from None
     except UnicodeError:
         return None
 

@@ -1,0 +1,105 @@
+"""A run of lines out of a text, and how it is numbered, cut and paged. Reading them from disk lives elsewhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from goat_mcp.documents.line_ends import Eol, line_ending
+from goat_mcp.documents.text_encoding import DecodedText, TextFormat
+from goat_mcp.documents.visible_text import make_visible
+
+MAX_LINE_CHARS = 2_000
+MIN_NUMBERED_CHARS = 3
+"""A digit, a tab and a line feed: what an empty line takes."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines without their terminators, each at most `MAX_LINE_CHARS` long.
+
+    `cut_lengths` holds the real length of each line that was cut, by its position in `lines`.
+    `total_lines` is only a lower bound where `is_counted` is False, and so is the last line's length where
+    `is_last_line_measured` is.
+    """
+
+    lines: Sequence[str]
+    start_line: int
+    total_lines: int
+    format: TextFormat
+    eol: Eol
+    is_counted: bool = True
+    cut_lengths: dict[int, int] = field(default_factory=dict[int, int])
+    is_last_line_measured: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Every character of the text is in it."""
+        return self.is_counted and len(self.lines) == self.total_lines and not self.cut_lengths
+
+
+@dataclass(frozen=True)
+class NumberedPage:
+    """`N<TAB>line`, joined by line feeds. `lines_shown` may be less than the excerpt's where the cap came first."""
+
+    text: str
+    lines_shown: int
+    has_escapes: bool
+
+
+def first_line(offset: int | None, total_lines: int) -> int:
+    """The line an offset means: from 1, 0 is 1, negative counts from the end."""
+    if offset is None or 0 <= offset <= 1:
+        return 1
+    return offset if offset > 0 else max(1, total_lines + offset + 1)
+
+
+def excerpt_of_text(decoded: DecodedText, offset: int | None, limit: int) -> Excerpt:
+    """`limit` lines of a text in memory, from `offset` on."""
+    text = decoded.text
+    eol = line_ending(text)
+    if eol in ("crlf", "cr", "mixed"):
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    all_lines = text.split("\n")
+    if not all_lines[-1]:
+        all_lines.pop()
+    start = first_line(offset, len(all_lines))
+    lines = all_lines[start - 1 : start - 1 + limit]
+    cut_lengths: dict[int, int] = {}
+    if lines and max(map(len, lines)) > MAX_LINE_CHARS:
+        cut_lengths = {position: len(line) for position, line in enumerate(lines) if len(line) > MAX_LINE_CHARS}
+        lines = [line[:MAX_LINE_CHARS] for line in lines]
+    return Excerpt(lines, start, len(all_lines), decoded.format, eol, cut_lengths=cut_lengths)
+
+
+def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None) -> NumberedPage:
+    """The excerpt as a page of at most `max_chars` characters (and bytes of UTF-8), whole lines, at least one."""
+    lines = excerpt.lines[: max_chars // MIN_NUMBERED_CHARS + 1]
+    numbered = [f"{number}\t{line}" for number, line in enumerate(lines, excerpt.start_line)]
+    for position, length in excerpt.cut_lengths.items():
+        if position < len(numbered):
+            is_last = position == len(excerpt.lines) - 1
+            at_least = "" if excerpt.is_last_line_measured or not is_last else "more than "
+            numbered[position] += f" [... line cut: {MAX_LINE_CHARS} of {at_least}{length} characters shown]"
+    text = "\n".join(numbered)
+    visible = make_visible(text)
+    has_escapes = visible is not text
+    if has_escapes:
+        numbered = visible.split("\n")
+    shown = min(
+        _how_many_fit([len(line) for line in numbered], max_chars),
+        len(numbered) if max_bytes is None else _how_many_fit([len(line.encode()) for line in numbered], max_bytes),
+    )
+    if shown < len(numbered):
+        visible = "\n".join(numbered[:shown])
+    return NumberedPage(visible, shown, has_escapes)
+
+
+def _how_many_fit(lengths: list[int], most: int) -> int:
+    """How many lines of these lengths, joined by line feeds, fit; one at least, so that paging gets on."""
+    if sum(lengths) + len(lengths) <= most:
+        return len(lengths)
+    ends = list(accumulate(length + 1 for length in lengths))
+    return max(1, bisect_right(ends, most + 1))

@@ -1,0 +1,173 @@
+"""A Jupyter notebook as a model reads it: cells with their ids, sources and shortened outputs.
+
+Reads the JSON as it is (nbformat would validate it against a schema first, for half a second). Changing
+notebooks does not live here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from goat_mcp.core.errors import ToolError, cut_middle
+from goat_mcp.core.result import Block, image_block
+from goat_mcp.documents.image import fit_image_bytes
+from goat_mcp.documents.parts import Parts, parts_that_fit
+from goat_mcp.documents.visible_text import make_visible
+
+MAX_FILE_BYTES = 100_000_000
+MAX_OUTPUT_CHARS = 4_000
+MAX_IMAGES = 10
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+Json = dict[str, Any]
+
+
+class NotANotebook(ValueError):
+    """The file is no JSON, or JSON without a list of cells. The message says which."""
+
+
+@dataclass(frozen=True)
+class ShownNotebook:
+    """Cells from `first_cell` on that fit. Images follow the text in the order of their numbers there."""
+
+    parts: Parts
+    images: tuple[Block, ...]
+    first_cell: int
+    total_cells: int
+    language: str
+
+    @property
+    def last_shown(self) -> int:
+        return self.first_cell + len(self.parts.texts) - 1
+
+
+def show_notebook(data: bytes, *, first_cell: int, limit: int, max_chars: int) -> ShownNotebook:
+    """Up to `limit` cells; `first_cell` counts from 1, negative from the end. Raises `NotANotebook`."""
+    notebook = _parse(data)
+    cells = _cells(notebook)
+    start = max(1, first_cell) if first_cell >= 0 else max(1, len(cells) + first_cell + 1)
+    images = _Images()
+    wanted = list(enumerate(cells))[start - 1 : start - 1 + limit]
+    shown = parts_that_fit(images.counting(_cell(cell, index, images) for index, cell in wanted), max_chars)
+    return ShownNotebook(shown, images.of_first(len(shown.texts)), start, len(cells), _language(notebook))
+
+
+@dataclass
+class _Images:
+    """Images met so far, and how many there were after each cell."""
+
+    blocks: list[Block] = field(default_factory=list[Block])
+    _after_cell: list[int] = field(default_factory=list[int])
+
+    def counting(self, cells: Iterable[str]) -> Iterator[str]:
+        for cell in cells:
+            self._after_cell.append(len(self.blocks))
+            yield cell
+
+    def of_first(self, cells: int) -> tuple[Block, ...]:
+        return tuple(self.blocks[: self._after_cell[cells - 1]]) if cells else ()
+
+    def show(self, encoded: str, mime_type: str) -> str:
+        """The line that stands for an image in the text."""
+        if len(self.blocks) >= MAX_IMAGES:
+            return f"[{mime_type} not shown: more than {MAX_IMAGES} images; read fewer cells with offset and limit]"
+        try:
+            fitted = fit_image_bytes(base64.b64decode(encoded))
+        except (binascii.Error, ToolError) as problem:
+            return f"[{mime_type} that cannot be shown: {problem}]"
+        self.blocks.append(image_block(fitted.data, fitted.mime_type))
+        return f"[image {len(self.blocks)}: {fitted.mime_type}, {fitted.width} x {fitted.height}]"
+
+
+def _parse(data: bytes) -> Json:
+    try:
+        # utf-8-sig: some editors put a BOM before the JSON.
+        notebook = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as problem:
+        raise NotANotebook(f"it is not valid JSON: {problem}") from None
+    if not isinstance(notebook, dict):
+        raise NotANotebook("its JSON is no object")
+    return cast("Json", notebook)
+
+
+def _cells(notebook: Json) -> list[Json]:
+    cells: Any = notebook.get("cells")
+    if cells is None and isinstance(notebook.get("worksheets"), list):
+        # nbformat 3 and older
+        cells = [cell for sheet in _objects(notebook["worksheets"]) for cell in _objects(sheet.get("cells"))]
+    if not isinstance(cells, list):
+        raise NotANotebook("it has no list of cells")
+    return _objects(cast("Any", cells))
+
+
+def _objects(value: Any) -> list[Json]:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Json", item) for item in items if isinstance(item, dict)]
+
+
+def _language(notebook: Json) -> str:
+    metadata: Any = notebook.get("metadata")
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        described: Any = cast("Json", metadata).get(key) if isinstance(metadata, dict) else None
+        if isinstance(described, dict) and isinstance(language := cast("Json", described).get(name), str):
+            return make_visible(language)
+    return ""
+
+
+def _cell(cell: Json, index: int, images: _Images) -> str:
+    kind = cell.get("cell_type")
+    cell_id = cell.get("id")
+    shown_id = cell_id if isinstance(cell_id, str) and cell_id else f"cell-{index}"
+    type_tag = "" if kind == "code" else f"<cell_type>{html.escape(make_visible(str(kind)))}</cell_type>"
+    lines = [f'<cell id="{html.escape(make_visible(shown_id))}">{type_tag}']
+    if source := _text(cell.get("source", cell.get("input"))):
+        lines.append(make_visible(source).rstrip("\n"))
+    outputs = [line for output in _objects(cell.get("outputs")) for line in _output(output, images)]
+    if outputs:
+        lines += ["<outputs>", *outputs, "</outputs>"]
+    return "\n".join([*lines, "</cell>"])
+
+
+def _output(output: Json, images: _Images) -> Iterator[str]:
+    kind = output.get("output_type")
+    if kind == "stream":
+        yield from _shortened(_text(output.get("text")))
+    elif kind in ("error", "pyerr"):
+        traceback = _text(output.get("traceback"), separator="\n")
+        yield from _shortened(traceback or f"{output.get('ename')}: {output.get('evalue')}")
+    else:
+        # nbformat 3 keeps the data beside the type instead of below "data".
+        data: Any = output.get("data", output)
+        yield from _shown_data(cast("Json", data) if isinstance(data, dict) else {}, images)
+
+
+def _shown_data(data: Json, images: _Images) -> Iterator[str]:
+    pictures = [mime_type for mime_type in _IMAGE_TYPES if _text(data.get(mime_type))]
+    for mime_type in pictures:
+        yield images.show(_text(data[mime_type]), mime_type)
+    plain = _text(data.get("text/plain", data.get("text")))
+    if plain:
+        yield from _shortened(plain)
+    elif not pictures and (others := [key for key in data if "/" in key]):
+        yield f"[output of type {make_visible(', '.join(others))[:200]}, not shown]"
+
+
+def _shortened(text: str) -> Iterator[str]:
+    plain = make_visible(_ANSI.sub("", text).replace("\r\n", "\n")).rstrip("\n")
+    if plain:
+        yield cut_middle(plain, MAX_OUTPUT_CHARS)
+
+
+def _text(value: Any, *, separator: str = "") -> str:
+    """Notebooks keep a text whole or as a list of its lines."""
+    if isinstance(value, list):
+        return separator.join(str(part) for part in cast("list[Any]", value))
+    return value if isinstance(value, str) else ""
