@@ -40,6 +40,18 @@ lint: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/generated_files.py --check
+
+generated: setup
+	@$(BIN)/python scripts/generated_files.py
+
+# FastMCP, to compare with, lives apart: its dependencies are not ours. Without it the rest is measured.
+bench: setup
+	@test -x bench/.venv/bin/python || $(PYTHON) -m venv bench/.venv
+	-@bench/.venv/bin/python -c "import fastmcp" 2>/dev/null || { \
+	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip && \
+	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench; }
+	@$(BIN)/python -m bench.run $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,37 @@
+"""How much memory a process holds, as Linux tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+def resident_mb(pid: int) -> float:
+    """Resident set size of one process, in MB."""
+    return _field_kb(_PROC / str(pid) / "status", "VmRSS:") / 1024
+
+
+def peak_resident_mb(pid: int) -> float:
+    """The most a process ever held, in MB."""
+    return _field_kb(_PROC / str(pid) / "status", "VmHWM:") / 1024
+
+
+def tree_pss_mb(pid: int) -> float:
+    """Proportional set size of a process and its descendants, in MB: pages they share count once."""
+    return sum(_field_kb(_PROC / str(member) / "smaps_rollup", "Pss:") for member in _tree(pid)) / 1024
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    for children in (_PROC / str(pid) / "task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from _tree(int(child))
+
+
+def _field_kb(file: Path, name: str) -> int:
+    for line in file.read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    raise LookupError(f"{file} has no {name}")

@@ -1,0 +1,76 @@
+"""`python -m bench.run [--quick] [NAME...]`: measure, print a table, write bench/results/latest.json.
+
+A missed bar is shown and is no failure: what a shared machine measures must not decide a build. Status 1 means that a
+subject could not be measured at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from bench.report import Outcome, Row, print_table, write_json
+from bench.workbench import BENCH, FASTMCP_PYTHON, Workbench
+
+SUBJECTS: Mapping[str, str] = {
+    "startup": "process start to tools/list, and memory, against a bare SDK server",
+    "definitions": "tokens of the built-in definitions",
+    "read": "Read of 2,000 lines against an SDK echo tool",
+    "grep": "Grep over 52,000 files against rg",
+    "glob": "Glob over 52,000 files against rg --files",
+    "edit": "Edit of one needle in 100 MB against plain Python",
+    "bash": "Bash true against bash -c true",
+    "upstream_stdio": "an upstream call through us, stdio, against the direct call",
+    "upstream_http": "an upstream call through us, HTTP, against the direct call",
+}
+LATEST = BENCH / "results" / "latest.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    if not FASTMCP_PYTHON.exists():
+        print("FastMCP is not measured: `make bench` installs it into bench/.venv", file=sys.stderr)
+    outcomes: list[Outcome] = []
+    with tempfile.TemporaryDirectory(prefix="goat-mcp-bench-") as root:
+        bench = Workbench(Path(root), quick=options.quick, kept_corpus=options.corpus)
+        for subject in options.subjects or SUBJECTS:
+            print(f"{subject}: {SUBJECTS[subject]}", file=sys.stderr, flush=True)
+            outcomes.append(_measured(subject, bench))
+    print_table(outcomes)
+    write_json(outcomes, options.json, quick=options.quick)
+    print(f"as JSON: {options.json}", file=sys.stderr)
+    return 1 if any(outcome.failure for outcome in outcomes) else 0
+
+
+def _measured(subject: str, bench: Workbench) -> Outcome:
+    measure: Callable[[Workbench], list[Row]] = import_module(f"bench.subjects.{subject}").measure
+    try:
+        return Outcome(subject, tuple(measure(bench)))
+    except Exception as problem:  # one subject that cannot be measured must not hide the others
+        return Outcome(subject, (), f"{type(problem).__name__}: {problem}")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    listing = "\n".join(f"  {name:15} {what}" for name, what in SUBJECTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.run",
+        description="Measure goat-mcp side by side with what it is compared with.",
+        epilog=f"subjects:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("subjects", nargs="*", metavar="NAME", help="what to measure; everything if none is named")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: a first look, not a verdict")
+    parser.add_argument("--corpus", type=Path, help="keep the tree to search here, and use it again next time")
+    parser.add_argument("--json", type=Path, default=LATEST, help="where the figures go (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.subjects if name not in SUBJECTS]:
+        parser.error(f"no such subject: {', '.join(unknown)}; there are {', '.join(SUBJECTS)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One subject a file: `measure(bench)` gives the rows of its part of the table."""
