@@ -1,0 +1,329 @@
+"""What a user writes about upstreams: a Claude-Desktop-style `mcpServers` object with a few keys of our own.
+
+A broken file is an error; a broken entry becomes a problem of that entry and the others work (design D15).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
+from goat_mcp.upstreams.self_launch import launches_us
+from goat_mcp.upstreams.substitution import Unresolved, substitute
+
+DEFAULT_TIMEOUT_S = 60.0
+DEFAULT_CONCURRENCY = 16
+_STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
+_HTTP_KEYS = frozenset({"url", "headers"})
+_OUR_KEYS = frozenset(
+    {"naming", "timeout_s", "idle_timeout_s", "concurrency", "start", "trust_annotations", "disabled", "type"}
+)
+_KNOWN_KEYS = _STDIO_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+_HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+
+
+@dataclass(frozen=True)
+class StdioLaunch:
+    """How to start an upstream as a child process."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+
+
+@dataclass(frozen=True)
+class HttpEndpoint:
+    """Where an upstream listens."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamConfig:
+    """One upstream. `name` is the user's key, `server` the part of tool names made of it."""
+
+    name: str
+    server: str
+    target: StdioLaunch | HttpEndpoint
+    naming: str = "qualified"
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    idle_timeout_s: float | None = None
+    concurrency: int = DEFAULT_CONCURRENCY
+    start: Literal["lazy", "eager"] = "lazy"
+    trust_annotations: bool = False
+
+    @property
+    def source(self) -> str:
+        """The registry's name for this upstream's tools."""
+        return f"upstream:{self.server}"
+
+    @property
+    def prefix(self) -> str:
+        """What exposed names start with (NAM-3)."""
+        if self.naming == "flat":
+            return ""
+        if self.naming == "qualified":
+            return f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}"
+        return f"{self.naming}{SEPARATOR}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies what is launched or called. Values of variables and headers, often secrets, are not part of it."""
+        target = self.target
+        if isinstance(target, StdioLaunch):
+            facts: list[Any] = ["stdio", target.command, list(target.args), sorted(target.env), target.cwd]
+        else:
+            facts = ["http", target.url, sorted(target.headers)]
+        return hashlib.sha256(json.dumps([self.server, *facts]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class UpstreamProblem:
+    """An entry that is not used, or used with a reservation. `message` says what to write instead."""
+
+    name: str
+    reason_code: Literal["config_error", "self_launch", "disabled", "unknown_key"]
+    message: str
+    file: str = ""
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether the entry is left out."""
+        return self.reason_code != "unknown_key"
+
+
+@dataclass(frozen=True)
+class UpstreamFiles:
+    """All entries of all files, in order, and what is wrong with some of them."""
+
+    configs: tuple[UpstreamConfig, ...] = ()
+    problems: tuple[UpstreamProblem, ...] = ()
+
+
+class _BrokenEntry(ValueError):
+    """One entry cannot be used; the text names key, value and what to write."""
+
+
+def load_upstream_files(files: Iterable[Path], *, environ: Mapping[str, str] | None = None) -> UpstreamFiles:
+    """Read files in order. Raises `ToolError(CONFIG)` for a file that is missing, not JSON or without `mcpServers`."""
+    configs: list[UpstreamConfig] = []
+    problems: list[UpstreamProblem] = []
+    for file in files:
+        for name, entry in _servers_of(file):
+            try:
+                config = _parse_entry(name, entry, file, os.environ if environ is None else environ, problems)
+            except _BrokenEntry as broken:
+                problems.append(UpstreamProblem(name, "config_error", str(broken), str(file)))
+                continue
+            if config is None:
+                continue
+            twin = next((other for other in configs if other.server == config.server), None)
+            if twin is None:
+                configs.append(config)
+            else:
+                message = (
+                    f"{name!r} has the same name as {twin.name!r} in tool names ({config.server!r}); rename one of them"
+                )
+                problems.append(UpstreamProblem(name, "config_error", message, str(file)))
+    return UpstreamFiles(tuple(configs), tuple(problems))
+
+
+def _servers_of(file: Path) -> Sequence[tuple[str, Any]]:
+    """The entries of `mcpServers` in order; a name written twice comes twice."""
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ToolError(
+            ErrorCode.CONFIG, f"upstreams file {file}: {_reason(problem)}", "Give the path of a readable JSON file."
+        ) from None
+    try:
+        document = json.loads(text, object_pairs_hook=_Pairs)
+    except json.JSONDecodeError as broken:
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"upstreams file {file}: line {broken.lineno}, column {broken.colno}: {broken.msg}",
+            'Write JSON of the form {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
+        ) from None
+    servers = document.last("mcpServers") if isinstance(document, _Pairs) else None
+    if not isinstance(servers, _Pairs):
+        found = "has no mcpServers object" if servers is None else "mcpServers is not an object"
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"upstreams file {file}: {found}",
+            'Write {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
+        )
+    return [(name, _plain(value)) for name, value in servers.pairs]
+
+
+class _Pairs:
+    """A JSON object as it was written, repeated keys and all."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def last(self, key: str) -> Any:
+        return dict(self.pairs).get(key)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Pairs):
+        return {key: _plain(child) for key, child in value.pairs}
+    if isinstance(value, list):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _reason(problem: OSError | UnicodeDecodeError) -> str:
+    return "is not UTF-8 text" if isinstance(problem, UnicodeDecodeError) else (problem.strerror or str(problem))
+
+
+def _parse_entry(
+    name: str, entry: Any, file: Path, environ: Mapping[str, str], problems: list[UpstreamProblem]
+) -> UpstreamConfig | None:
+    if not isinstance(entry, dict):
+        raise _BrokenEntry(
+            f"{_shown(entry)} is not an object; write {{'command': ..., 'args': [...]}} or {{'url': ...}}"
+        )
+    given = cast("dict[str, Any]", entry)
+    try:
+        server = clean_server_name(name)
+    except InvalidName as problem:
+        raise _BrokenEntry(f"the name {problem}; rename the entry") from None
+    if _flag(given, "disabled"):
+        problems.append(UpstreamProblem(name, "disabled", "disabled: true in its entry", str(file)))
+        return None
+    for key in sorted(set(given) - _KNOWN_KEYS):
+        problems.append(UpstreamProblem(name, "unknown_key", f"{key}: unknown key, ignored", str(file)))
+    try:
+        given = cast("dict[str, Any]", substitute(given, environ))
+    except Unresolved as missing:
+        raise _BrokenEntry(str(missing)) from None
+    target = _target(given)
+    if isinstance(target, StdioLaunch) and launches_us(target.command, target.args, target.env, target.cwd, file):
+        message = f"would start goat-mcp again with the same file {file}; skipped"
+        problems.append(UpstreamProblem(name, "self_launch", message, str(file)))
+        return None
+    start = given.get("start", "lazy")
+    if start not in ("lazy", "eager"):
+        raise _BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
+    return UpstreamConfig(
+        name=name,
+        server=server,
+        target=target,
+        naming=_naming(given),
+        timeout_s=_number(given, "timeout_s", DEFAULT_TIMEOUT_S),
+        idle_timeout_s=_number(given, "idle_timeout_s", 0.0) or None,
+        concurrency=_concurrency(given),
+        start=start,
+        trust_annotations=_flag(given, "trust_annotations"),
+    )
+
+
+def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
+    kind = given.get("type", given.get("transport"))
+    if kind == "sse":
+        raise _BrokenEntry("type: sse is the retired HTTP+SSE transport; write the server's streamable HTTP url")
+    if kind is not None and kind != "stdio" and kind not in _HTTP_TYPES:
+        raise _BrokenEntry(f"type: {_shown(kind)} is no transport; write stdio or http, or leave it out")
+    if ("command" in given) == ("url" in given):
+        found = "both command and url" if "command" in given else "neither command nor url"
+        raise _BrokenEntry(f"has {found}; write one of them")
+    if "url" in given:
+        if kind == "stdio":
+            raise _BrokenEntry("type: stdio does not go with url; leave type out")
+        return HttpEndpoint(_url(given["url"]), _texts(given, "headers"))
+    if kind in _HTTP_TYPES:
+        raise _BrokenEntry(f"type: {kind} does not go with command; leave type out")
+    command, args, cwd = given["command"], given.get("args", []), given.get("cwd")
+    if not isinstance(command, str) or not command.strip():
+        raise _BrokenEntry(f"command: {_shown(command)} is not a program; write its name or absolute path as text")
+    if not isinstance(args, list) or not all(isinstance(arg, str) for arg in cast("list[Any]", args)):
+        raise _BrokenEntry(f"args: {_shown(args)} is not a list of texts; write e.g. ['-y', 'package']")
+    if cwd is not None and (not isinstance(cwd, str) or not Path(cwd).expanduser().is_absolute()):
+        raise _BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path")
+    return StdioLaunch(
+        command,
+        tuple(cast("list[str]", args)),
+        _texts(given, "env"),
+        None if cwd is None else str(Path(cwd).expanduser()),
+    )
+
+
+def _url(value: Any) -> str:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value) if isinstance(value, str) else None
+        valid = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        valid, parts = False, None
+    if not valid or parts is None:
+        raise _BrokenEntry(f"url: {_shown(value)} is not an http or https address; write e.g. https://host/mcp")
+    if parts.username or parts.password:
+        raise _BrokenEntry("url: holds a user name or password; put them into headers")
+    return cast("str", value)
+
+
+def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
+    value: Any = given.get(key) or {}
+    if not isinstance(value, dict):
+        raise _BrokenEntry(f"{key}: is {type(value).__name__}, not an object of names and texts")
+    texts: dict[str, str] = {}
+    for name, text in cast("dict[str, Any]", value).items():
+        # The value is never shown: it is where secrets are.
+        if not isinstance(text, str):
+            raise _BrokenEntry(f"{key}.{name}: is {type(text).__name__}, not text; put it in quotes")
+        if "\0" in text or (key == "headers" and ("\r" in text or "\n" in text)):
+            raise _BrokenEntry(f"{key}.{name}: holds a line end or NUL; remove it")
+        texts[name] = text
+    return texts
+
+
+def _flag(given: Mapping[str, Any], key: str) -> bool:
+    value = given.get(key, False)
+    if not isinstance(value, bool):
+        raise _BrokenEntry(f"{key}: {_shown(value)} is not true or false")
+    return value
+
+
+def _number(given: Mapping[str, Any], key: str, default: float) -> float:
+    value = given.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 < value <= 86_400 or value == default):
+        raise _BrokenEntry(f"{key}: {_shown(value)} is not a number of seconds between 0 and 86400")
+    return float(value)
+
+
+def _concurrency(given: Mapping[str, Any]) -> int:
+    value = given.get("concurrency", DEFAULT_CONCURRENCY)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
+        raise _BrokenEntry(f"concurrency: {_shown(value)} is not a whole number from 1 to 1000")
+    return value
+
+
+def _naming(given: Mapping[str, Any]) -> str:
+    value = given.get("naming", "qualified")
+    if value in ("qualified", "flat"):
+        return cast("str", value)
+    try:
+        if isinstance(value, str) and clean_server_name(value) == value and value != "mcp" and not value[0].isdigit():
+            return value
+    except InvalidName:
+        pass
+    raise _BrokenEntry(
+        f"naming: {_shown(value)} is not qualified, flat or an alias; an alias has A-Z a-z 0-9 - and single _, "
+        "does not start with a digit and is not mcp"
+    )
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= 60 else text[:57] + "..."

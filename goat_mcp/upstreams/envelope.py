@@ -1,0 +1,50 @@
+"""The one place where `_meta` changes hops (REL-5): reserved keys are rebuilt for each side, all others pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from goat_mcp import __version__
+
+RESERVED_PREFIX = "io.modelcontextprotocol/"
+STATELESS_VERSION = "2026-07-28"
+CLIENT_INFO = {"name": "goat-mcp", "version": __version__}
+CLIENT_CAPABILITIES: dict[str, Any] = {}
+"""Nothing is declared, so that no upstream may ask for anything we do not relay (ERA-3)."""
+
+_HOP_META_KEYS = frozenset({"progressToken", "progress_token"})
+_HOP_RESULT_KEYS = frozenset({"resultType", "ttlMs", "cacheScope", "nextCursor"})
+
+
+def passing_meta(meta: object) -> dict[str, Any]:
+    """The keys of a `_meta` that belong to the two ends rather than to a hop."""
+    if not isinstance(meta, Mapping):
+        return {}
+    return {
+        key: value
+        for key, value in cast("Mapping[str, Any]", meta).items()
+        if not key.startswith(RESERVED_PREFIX) and key not in _HOP_META_KEYS
+    }
+
+
+def stamp_request(params: Mapping[str, Any], *, stateless: bool) -> dict[str, Any]:
+    """`params` as the upstream must see them: passing keys, and in the stateless era who is asking."""
+    meta = passing_meta(params.get("_meta"))
+    if stateless:
+        meta[f"{RESERVED_PREFIX}protocolVersion"] = STATELESS_VERSION
+        meta[f"{RESERVED_PREFIX}clientInfo"] = CLIENT_INFO
+        meta[f"{RESERVED_PREFIX}clientCapabilities"] = CLIENT_CAPABILITIES
+    stamped = {key: value for key, value in params.items() if key != "_meta"}
+    if meta:
+        stamped["_meta"] = meta
+    return stamped
+
+
+def strip_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """An upstream's result without the members that belong to the hop between it and us."""
+    kept = {key: value for key, value in result.items() if key not in _HOP_RESULT_KEYS and key != "_meta"}
+    meta = passing_meta(result.get("_meta"))
+    if meta:
+        kept["_meta"] = meta
+    return kept

@@ -1,0 +1,75 @@
+"""What can go wrong between us and an upstream, as opposed to what an upstream itself answers.
+
+A fault travels through the SDK's dispatcher as the `data` of a JSON-RPC error; only the link that made it
+can read it back, so an upstream cannot forge one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast
+
+_MARK = "goat-mcp/fault"
+
+
+class FaultKind(StrEnum):
+    """How far the request got. Only the kinds of `NEVER_RAN` prove that the call had no effect (LIF-6)."""
+
+    UNREACHABLE = "unreachable"
+    SESSION_LOST = "session_lost"
+    AUTH_REQUIRED = "auth_required"
+    HTTP_STATUS = "http_status"
+    LOST = "lost"
+    MALFORMED = "malformed"
+
+
+NEVER_RAN = frozenset({FaultKind.UNREACHABLE, FaultKind.SESSION_LOST, FaultKind.AUTH_REQUIRED})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failure of the link. `detail` is for people."""
+
+    kind: FaultKind
+    detail: str
+
+
+class LinkFault(Exception):
+    """A request that failed on the link rather than at the upstream."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.detail)
+        self.fault = fault
+
+
+class StartFailure(Exception):
+    """An upstream could not be started or connected to. `reason_code` is stable and shown in status."""
+
+    def __init__(self, reason_code: str, message: str) -> None:
+        super().__init__(message)
+        self.reason_code = reason_code
+        self.message = message
+
+
+@dataclass
+class FaultMarks:
+    """Marks faults of one link, and recognises its own marks."""
+
+    _open: dict[str, Fault] = field(default_factory=dict[str, Fault])
+
+    def mark(self, fault: Fault) -> dict[str, Any]:
+        """The error `data` that stands for `fault`."""
+        token = secrets.token_hex(16)
+        self._open[token] = fault
+        if len(self._open) > 1000:
+            del self._open[next(iter(self._open))]
+        return {_MARK: token}
+
+    def read(self, data: Any) -> Fault | None:
+        """The fault behind an error's `data`; None for what an upstream sent."""
+        if not isinstance(data, dict):
+            return None
+        token = cast("dict[str, Any]", data).get(_MARK)
+        return self._open.pop(token, None) if isinstance(token, str) else None

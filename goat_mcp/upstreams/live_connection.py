@@ -1,0 +1,59 @@
+"""What the supervisor and calls need of a connection.
+
+The real one loads the SDK's client side, which a warm start does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import anyio
+
+
+class OnProgress(Protocol):
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
+class Listing(Protocol):
+    @property
+    def entries(self) -> tuple[Any, ...]: ...
+
+    @property
+    def truncated(self) -> str: ...
+
+
+class LiveConnection(Protocol):
+    """`goat_mcp.upstreams.connection.Connection`, or a double of it."""
+
+    closed: anyio.Event
+    tools_changed: anyio.Event
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def era_is_proved(self) -> bool: ...
+
+    @property
+    def announces_changes(self) -> bool: ...
+
+    def last_words(self) -> str: ...
+
+    def junk(self) -> tuple[int, int]: ...
+
+    def stderr_text(self) -> str: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        input_schema: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]: ...
+
+    async def list_tools(self) -> Listing: ...
+
+    async def listen(self) -> None: ...

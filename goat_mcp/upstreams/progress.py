@@ -1,0 +1,49 @@
+"""Progress of a relayed call: the upstream's reports, rising, and a sign of life where it is silent (FLW-1)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import anyio
+
+from goat_mcp.core.context import Progress
+
+HEARTBEAT_S = 5.0
+_HEARTBEAT_STEP = 1e-6
+"""Small beside any step an upstream takes, so that its next report is still above ours."""
+
+
+@dataclass
+class ProgressRelay:
+    """One call's progress towards its client. Reports that do not rise are dropped, as the protocol wants."""
+
+    client: Progress
+    heartbeat_s: float = HEARTBEAT_S
+    _highest: float | None = None
+    _total: float | None = None
+    _started_s: float = field(default_factory=time.monotonic)
+    _spoke_s: float = field(default_factory=time.monotonic)
+    _over: bool = False
+
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+        if self._over or (self._highest is not None and progress <= self._highest):
+            return
+        self._highest, self._total, self._spoke_s = progress, total, time.monotonic()
+        await self.client(progress, total, message)
+
+    async def beat(self) -> None:
+        """Until cancelled: speak whenever the upstream has been silent for a while."""
+        while True:
+            now_s = time.monotonic()
+            due_s = self._spoke_s + self.heartbeat_s
+            if now_s < due_s:
+                await anyio.sleep(due_s - now_s)
+                continue
+            elapsed_s = now_s - self._started_s
+            step = 0.0 if self._highest is None else self._highest + _HEARTBEAT_STEP
+            await self.report(step, self._total, f"still running after {elapsed_s:.0f} s")
+
+    def end(self) -> None:
+        """Nothing may follow the call's result."""
+        self._over = True

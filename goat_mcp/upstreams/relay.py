@@ -1,0 +1,56 @@
+"""From an upstream's raw result to ours, losing nothing but what belongs to the hop (REL-1, REL-2, REL-4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import Block, ToolResult, text_block
+from goat_mcp.upstreams.envelope import strip_result
+
+_KNOWN_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_NAMED_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta"})
+
+
+@dataclass(frozen=True)
+class Relayed:
+    """A result for the client; `unknown_blocks` counts content we could only pass on as its JSON."""
+
+    result: ToolResult
+    unknown_blocks: int
+
+
+def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
+    """Raises `ToolError(UPSTREAM)` for an answer that is no tool result."""
+    kind = raw.get("resultType", "complete")
+    if kind != "complete":
+        raise ToolError(
+            ErrorCode.UPSTREAM,
+            f"upstream {server} answered with {str(kind)[:40]!r}, which goat-mcp does not relay",
+            "Use another tool; this one needs a dialogue with the client.",
+        )
+    result = strip_result(raw)
+    content = result.get("content", [])
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in cast("list[Any]", content)):
+        raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered with content that is no list of blocks")
+    if "content" not in result and "structuredContent" not in result:
+        raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered without content")
+    blocks = cast("list[Block]", content)
+    unknown = 0
+    if any(block.get("type") not in _KNOWN_BLOCKS for block in blocks):
+        unknown = sum(block.get("type") not in _KNOWN_BLOCKS for block in blocks)
+        blocks = [block if block.get("type") in _KNOWN_BLOCKS else text_block(json.dumps(block)) for block in blocks]
+    return Relayed(
+        ToolResult(
+            content=tuple(blocks),
+            is_error=result.get("isError") is True,
+            structured=result.get("structuredContent"),
+            meta=result.get("_meta", {}),
+            other={key: value for key, value in result.items() if key not in _NAMED_MEMBERS},
+            error_code=str(ErrorCode.UPSTREAM) if result.get("isError") is True else None,
+        ),
+        unknown,
+    )

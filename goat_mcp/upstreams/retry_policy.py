@@ -1,0 +1,58 @@
+"""When to try again: exponential back-off with full jitter, and a breaker that stops trying for a while.
+
+Pure: time comes in as seconds of a monotonic clock. Contract: LIF-3, LIF-4.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class RetryLimits:
+    """Bounds of one upstream's retries."""
+
+    backoff_min_s: float = 0.5
+    backoff_max_s: float = 60.0
+    open_after: int = 5
+    probe_after_s: float = 30.0
+
+
+@dataclass
+class RetryPolicy:
+    """Counts start and transport failures in a row. Tool errors and refused credentials are none of these."""
+
+    limits: RetryLimits = field(default_factory=RetryLimits)
+    jitter: Callable[[float, float], float] = random.uniform
+    failures: int = 0
+    next_try_s: float = 0.0
+    _held: bool = False
+
+    def failed(self, now_s: float) -> None:
+        """One more failure; sets `next_try_s`."""
+        self._held = False
+        self.failures += 1
+        if self.failures >= self.limits.open_after:
+            self.next_try_s = now_s + self.limits.probe_after_s
+            return
+        ceiling = min(self.limits.backoff_max_s, self.limits.backoff_min_s * 2**self.failures)
+        self.next_try_s = now_s + self.jitter(0.0, ceiling)
+
+    def hold(self, now_s: float) -> None:
+        """Do not try for a while, without counting a failure: it runs, but refuses us."""
+        self._held = True
+        self.next_try_s = now_s + self.limits.probe_after_s
+
+    def worked(self) -> None:
+        self._held = False
+        self.failures = 0
+        self.next_try_s = 0.0
+
+    def is_open(self, now_s: float) -> bool:
+        """Whether calls fail at once: the breaker is open and it is not yet time for a probe."""
+        return (self._held or self.failures >= self.limits.open_after) and now_s < self.next_try_s
+
+    def wait_s(self, now_s: float) -> float:
+        return max(0.0, self.next_try_s - now_s)

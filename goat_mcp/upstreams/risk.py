@@ -1,0 +1,103 @@
+"""How far to trust what an upstream says of its tools: claimed class, signals, published hints (RSK-1 to RSK-4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+
+_READS = frozenset({"get", "list", "read", "search", "find", "fetch", "show", "describe", "count", "view", "query"})
+_DESTROYS = frozenset(
+    {
+        *("delete", "del", "remove", "rm", "drop", "destroy", "purge", "erase", "wipe", "truncate", "reset", "revoke"),
+        *("terminate", "kill", "uninstall", "overwrite", "unlink", "prune", "clear", "cancel", "ban"),
+    }
+)
+_CHANGES = frozenset(
+    {
+        *("create", "write", "update", "edit", "set", "put", "post", "patch", "insert", "add", "append", "send"),
+        *("publish", "push", "merge", "commit", "move", "rename", "copy", "upload", "execute", "exec", "run", "eval"),
+        *("install", "deploy", "start", "stop", "restart", "enable", "disable", "approve", "assign", "invite", "pay"),
+        *("transfer", "buy", "submit", "apply", "import", "sync", "mutate", "modify", "replace", "save", "grant"),
+    }
+)
+_CODE_FIELDS = frozenset({"command", "cmd", "script", "code", "shell"})
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What policy decides on and what clients are told. `claimed` is the class of the upstream's own hints."""
+
+    claimed: Risk
+    effective: Risk
+    side_effect: SideEffect
+    hints: Hints
+    annotations: Mapping[str, Any] | None
+    decision_risk: Risk
+
+
+def claimed_risk(annotations: Mapping[str, Any]) -> Risk:
+    """Goat's table: read-only is low, destructive critical, neither high, both critical."""
+    if annotations.get("destructiveHint") is True:
+        return Risk.CRITICAL
+    return Risk.LOW if annotations.get("readOnlyHint") is True else Risk.HIGH
+
+
+def signalled_risk(name: str, input_schema: Mapping[str, Any]) -> Risk:
+    """What the name's words and the input's fields give away."""
+    in_order = [word.lower() for word in _WORDS.findall(name)]
+    words = set(in_order)
+    if words & _DESTROYS:
+        return Risk.CRITICAL
+    properties = input_schema.get("properties")
+    fields: set[str] = set()
+    if isinstance(properties, dict):
+        fields = {field.lower() for field in cast("dict[str, Any]", properties)}
+    # `get_run` and `list_commits` read; a destructive word counts wherever it stands.
+    changes = bool(words & _CHANGES) and in_order[0] not in _READS
+    if changes or fields & _CODE_FIELDS:
+        return Risk.HIGH
+    return Risk.NONE
+
+
+def assess(
+    name: str, input_schema: Mapping[str, Any], annotations: Mapping[str, Any] | None, *, trusted: bool
+) -> Assessment:
+    """`trusted`: the operator vouches for the upstream's hints (`trust_annotations: true`)."""
+    stated = annotations or {}
+    claimed = claimed_risk(stated)
+    effective = claimed if trusted else max(claimed, signalled_risk(name, input_schema))
+    published = _published(annotations, effective)
+    hints = Hints(
+        read_only=_hint(published, "readOnlyHint", False),
+        destructive=_hint(published, "destructiveHint", True),
+        idempotent=_hint(published, "idempotentHint", False),
+        open_world=_hint(published, "openWorldHint", True),
+    )
+    side_effect = {Risk.LOW: SideEffect.READ_ONLY, Risk.CRITICAL: SideEffect.SPAWNS}.get(effective, SideEffect.NETWORK)
+    decision = effective
+    if effective is Risk.LOW and not trusted:
+        # A claim alone never lets a call through unasked (RSK-3); the hints stay as they were claimed.
+        decision, side_effect = Risk.MEDIUM, SideEffect.NETWORK
+    return Assessment(claimed, effective, side_effect, hints, published, decision)
+
+
+def _published(annotations: Mapping[str, Any] | None, effective: Risk) -> Mapping[str, Any] | None:
+    """The hints as given, but for those that promise less than the effective risk. Missing ones stay missing."""
+    if annotations is None:
+        return None
+    published = dict(annotations)
+    if effective > Risk.LOW and published.get("readOnlyHint") is True:
+        published["readOnlyHint"] = False
+    if effective is Risk.CRITICAL and published.get("destructiveHint") is False:
+        published["destructiveHint"] = True
+    return published if published != annotations else annotations
+
+
+def _hint(annotations: Mapping[str, Any] | None, name: str, default: bool) -> bool:
+    value = (annotations or {}).get(name)
+    return value if isinstance(value, bool) else default

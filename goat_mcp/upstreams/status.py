@@ -1,0 +1,47 @@
+"""What there is to know of one upstream, for `status`, `list` and error messages. No values of secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from goat_mcp.upstreams.withheld import Withheld
+
+
+class UpstreamState(StrEnum):
+    """Where an upstream stands. Only `failed` and `refused` are trouble."""
+
+    IDLE = "idle"
+    STARTING = "starting"
+    READY = "ready"
+    WAITING = "waiting"
+    FAILED = "failed"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamStatus:
+    """One upstream at one moment. `since_s` and `next_try_s` are seconds of the monotonic clock's past and future.
+
+    `reason_code` is empty while nothing is wrong; `detail` says it for people.
+    """
+
+    name: str
+    server: str
+    state: UpstreamState
+    reason_code: str = ""
+    detail: str = ""
+    since_s: float = 0.0
+    next_try_s: float | None = None
+    version: str = ""
+    tool_count: int = 0
+    withheld: tuple[Withheld, ...] = ()
+    collisions: tuple[str, ...] = ()
+    shortened_descriptions: int = 0
+    junk_lines: int = 0
+    oversized_frames: int = 0
+    unknown_blocks: int = 0
+    calls_in_flight: int = 0
+    stderr_tail: str = ""
+    file: str = ""

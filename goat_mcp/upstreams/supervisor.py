@@ -1,0 +1,420 @@
+"""One task per upstream: it owns the connection, starts it when wanted, reconnects, and swaps its tools in.
+
+Nothing an upstream does reaches beyond its own supervisor (D4). Contract: LIF-1 to LIF-9, CHG-1, CHG-2, ISO-1, ISO-4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.registry import Registry
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.calls import UpstreamCalls
+from goat_mcp.upstreams.config import UpstreamConfig
+from goat_mcp.upstreams.faults import LinkFault, StartFailure
+from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.proxy_tool import upstream_tool
+from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
+from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
+from goat_mcp.upstreams.withheld import Withheld
+
+
+@dataclass(frozen=True)
+class SupervisorLimits:
+    """Times and counts of one upstream's life."""
+
+    start_timeout_s: float = 30.0
+    list_timeout_s: float = 15.0
+    idle_reap_s: float = 600.0
+    relist_interval_s: float = 1.0
+    relist_after_failure_s: float = 30.0
+    stable_after_s: float = 60.0
+    retry: RetryLimits = field(default_factory=RetryLimits)
+
+
+Connect = Callable[..., AbstractAsyncContextManager[LiveConnection]]
+
+
+class _Attempt:
+    """The next or running try to connect, which calls can wait for."""
+
+    def __init__(self) -> None:
+        self.settled = anyio.Event()
+        self.connection: LiveConnection | None = None
+        self.failure: ToolError | None = None
+
+
+@dataclass
+class _Life:
+    """One connection from its start to its end."""
+
+    connection: LiveConnection
+    over: anyio.Event = field(default_factory=anyio.Event)
+    is_failure: bool = False
+    why: str = ""
+
+    def end(self, *, is_failure: bool, why: str) -> None:
+        if not self.over.is_set():
+            self.is_failure, self.why = is_failure, why
+            self.over.set()
+
+
+class Supervisor:
+    """Owns one upstream. `run` is its task; everything else may be called from other tasks of the same loop."""
+
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        *,
+        registry: Registry,
+        warm: WarmCatalog,
+        telemetry: Telemetry,
+        guard: ProcessGuard | None = None,
+        limits: SupervisorLimits | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        self.config = config
+        self.calls = UpstreamCalls(config, self)
+        self._registry = registry
+        self._warm = warm
+        self._telemetry = telemetry
+        self._guard = guard
+        self._limits = limits or SupervisorLimits()
+        self._connect = connect
+        self._retry = RetryPolicy(self._limits.retry)
+        self._attempt = _Attempt()
+        self._life: _Life | None = None
+        self._demand = anyio.Event()
+        self._asked_s = float("-inf")
+        self._first_outcome = anyio.Event()
+        self._known_version: str | None = None
+        self._entries: tuple[Mapping[str, Any], ...] | None = None
+        self._stored_version = ""
+        self._state = UpstreamState.IDLE
+        self._since_s = time.monotonic()
+        self._reason_code = ""
+        self._detail = ""
+        self._withheld: tuple[Withheld, ...] = ()
+        self._shortened = 0
+        self._truncated = ""
+        self._last_connection: LiveConnection | None = None
+
+    # What others ask of it
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known, from now or from an earlier run."""
+        return self._entries is not None
+
+    def load_warm(self) -> None:
+        """Show the tools of the last run. Nothing is started."""
+        stored = self._warm.load(self.config.server, self.config.fingerprint)
+        if stored is not None:
+            self._known_version = stored.version or None
+            self._stored_version = stored.version
+            self._publish(stored.entries)
+
+    async def first_outcome(self) -> None:
+        """Start it, and wait for its first list or its first failure."""
+        self._want()
+        await self._first_outcome.wait()
+
+    def check(self) -> None:
+        if self._retry.is_open(time.monotonic()):
+            raise self._down()
+
+    async def ready(self, max_wait_s: float) -> LiveConnection:
+        life = self._life
+        if life is not None and not life.over.is_set() and not life.connection.closed.is_set():
+            self._asked_s = time.monotonic()
+            return life.connection
+        self.check()
+        self._want()
+        if self._attempt.settled.is_set():
+            # It led to the connection that has just ended.
+            self._attempt = _Attempt()
+        attempt = self._attempt
+        with anyio.move_on_after(max_wait_s):
+            await attempt.settled.wait()
+        if attempt.connection is not None:
+            return attempt.connection
+        raise attempt.failure or self._down("it is still starting")
+
+    def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
+        life = self._life
+        if life is not None and life.connection is connection and not life.over.is_set():
+            self._attempt = _Attempt()
+            life.end(is_failure=is_failure, why=why)
+
+    def forget_version(self) -> None:
+        self._known_version = None
+
+    def worked(self) -> None:
+        if self._retry.failures:
+            self._retry.worked()
+
+    def stumbled(self, why: str) -> None:
+        life = self._life
+        # A connection that ended is counted where it ends.
+        if life is not None and not life.connection.closed.is_set() and not life.over.is_set():
+            self._retry.failed(time.monotonic())
+            self._detail = why
+
+    def status(self) -> UpstreamStatus:
+        connection = self._last_connection
+        junk, oversized = connection.junk() if connection is not None else (0, 0)
+        now_s = time.monotonic()
+        waits = self._state in (UpstreamState.WAITING, UpstreamState.FAILED)
+        return UpstreamStatus(
+            name=self.config.name,
+            server=self.config.server,
+            state=self._state,
+            reason_code=self._reason_code or ("list_truncated" if self._truncated else ""),
+            detail=self._detail or self._truncated,
+            since_s=now_s - self._since_s,
+            next_try_s=self._retry.wait_s(now_s) if waits else None,
+            version=connection.version if connection is not None else (self._known_version or ""),
+            tool_count=len(self._entries or ()),
+            withheld=self._withheld,
+            collisions=tuple(
+                f"{collision.name} is kept by {collision.kept_source}; {collision.remedy}"
+                for collision in self._registry.snapshot.collisions
+                if collision.source == self.config.source
+            ),
+            shortened_descriptions=self._shortened,
+            junk_lines=junk,
+            oversized_frames=oversized,
+            unknown_blocks=self.calls.unknown_blocks,
+            calls_in_flight=self.calls.in_flight,
+            stderr_tail=connection.stderr_text() if connection is not None else "",
+        )
+
+    # Its task
+
+    async def run(self) -> None:
+        """Live until cancelled."""
+        try:
+            while True:
+                await self._until_wanted()
+                await anyio.sleep(self._retry.wait_s(time.monotonic()))
+                await self._live_once()
+        finally:
+            self._enter(UpstreamState.STOPPED)
+
+    def _want(self) -> None:
+        self._asked_s = time.monotonic()
+        self._demand.set()
+
+    def _is_wanted(self) -> bool:
+        asked = time.monotonic() - self._asked_s < self._limits.idle_reap_s
+        return self.config.start == "eager" or asked
+
+    async def _until_wanted(self) -> None:
+        while not self._is_wanted():
+            if self._state is not UpstreamState.FAILED:
+                self._enter(UpstreamState.IDLE)
+            self._demand = anyio.Event()
+            await self._demand.wait()
+
+    async def _live_once(self) -> None:
+        """One connection, from its start to its end; failures are noted, never raised."""
+        self._enter(UpstreamState.STARTING)
+        started_s = time.monotonic()
+        try:
+            life = await self._connect_and_serve()
+        except Exception as error:
+            self._note_failure(error)
+            return
+        finally:
+            self._life = None
+        if self._attempt.settled.is_set():
+            self._attempt = _Attempt()
+        if not life.is_failure:
+            if life.why == _IDLE:
+                self._asked_s = float("-inf")
+            return
+        if time.monotonic() - started_s > self._limits.stable_after_s:
+            self._retry.worked()
+        self._retry.failed(time.monotonic())
+        self._reason_code, self._detail = "lost", life.why
+        self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
+        if self._retry.is_open(time.monotonic()):
+            self._fail_attempt("lost", life.why)
+        else:
+            # Who waits for a connection by now gets the next one.
+            self._enter(UpstreamState.WAITING)
+
+    async def _connect_and_serve(self) -> _Life:
+        connect = self._connect
+        if connect is None:
+            # Loads the SDK's client side, which an upstream that nobody calls does not need.
+            from goat_mcp.upstreams.connection import connect as connect
+        async with connect(
+            self.config.target,
+            known_version=self._known_version,
+            guard=self._guard,
+            start_timeout_s=self._limits.start_timeout_s,
+        ) as connection:
+            life = self._life = _Life(connection)
+            self._last_connection = connection
+            self._known_version = connection.version if connection.era_is_proved else None
+            self._enter(UpstreamState.READY)
+            self._attempt.connection = connection
+            self._attempt.settled.set()
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._notice_closed, life)
+                group.start_soon(self._notice_idle, life)
+                group.start_soon(self._keep_listed, connection)
+                if connection.announces_changes:
+                    group.start_soon(self._keep_listening, connection)
+                await life.over.wait()
+                group.cancel_scope.cancel()
+        return life
+
+    async def _notice_closed(self, life: _Life) -> None:
+        await life.connection.closed.wait()
+        life.end(is_failure=True, why=life.connection.last_words())
+
+    async def _notice_idle(self, life: _Life) -> None:
+        if self.config.start == "eager":
+            return
+        while True:
+            idle_s = time.monotonic() - self._asked_s
+            if self.calls.in_flight:
+                self._asked_s = time.monotonic()
+            elif idle_s >= self._limits.idle_reap_s:
+                self.drop(life.connection, is_failure=False, why=_IDLE)
+                return
+            await anyio.sleep(max(self._limits.idle_reap_s - idle_s, self._limits.idle_reap_s / 100))
+
+    async def _keep_listed(self, connection: LiveConnection) -> None:
+        """List now and after each notice of change, at most once per interval."""
+        while True:
+            connection.tools_changed = anyio.Event()
+            listed_s = time.monotonic()
+            listed = await self._list(connection)
+            if listed:
+                await connection.tools_changed.wait()
+            else:
+                with anyio.move_on_after(self._limits.relist_after_failure_s):
+                    await connection.tools_changed.wait()
+            await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
+
+    async def _list(self, connection: LiveConnection) -> bool:
+        from goat_mcp.upstreams.listed_entries import usable_entries
+
+        try:
+            with anyio.fail_after(self._limits.list_timeout_s):
+                listing = await connection.list_tools()
+        except TimeoutError:
+            return self._list_failed(f"it did not list its tools within {self._limits.list_timeout_s:g} s")
+        except (UpstreamError, LinkFault) as error:
+            return self._list_failed(f"it did not list its tools: {error}")
+        # Checking thousands of schemas takes a while; calls go on meanwhile.
+        usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
+        self._withheld, self._shortened, self._truncated = usable.withheld, usable.shortened, listing.truncated
+        if self._reason_code == "list_failed":
+            self._reason_code = self._detail = ""
+        self._store(usable.entries)
+        self._publish(usable.entries)
+        return True
+
+    def _list_failed(self, why: str) -> bool:
+        self._reason_code, self._detail = "list_failed", why
+        self._telemetry.warning("upstream did not list its tools", upstream=self.config.name, problem=why)
+        self._first_outcome.set()
+        return False
+
+    async def _keep_listening(self, connection: LiveConnection) -> None:
+        """Hold the change stream of a stateless upstream; when it is lost, list again, for changes were missed."""
+        while True:
+            try:
+                await connection.listen()
+            except UpstreamError as refused:
+                self._telemetry.debug("no change stream", upstream=self.config.name, problem=str(refused))
+                return
+            except LinkFault as failure:
+                self._telemetry.debug("change stream lost", upstream=self.config.name, problem=str(failure))
+            await anyio.sleep(self._limits.relist_interval_s)
+            connection.tools_changed.set()
+
+    # What it keeps
+
+    def _publish(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        self._entries = tuple(entries)
+        tools = [upstream_tool(self.config, entry, self.calls) for entry in self._entries]
+        self._registry.replace_source(self.config.source, tools)
+        self._first_outcome.set()
+
+    def _store(self, entries: tuple[Mapping[str, Any], ...]) -> None:
+        version = self._known_version or ""
+        if entries == self._entries and version == self._stored_version:
+            return
+        try:
+            self._warm.store(self.config.server, self.config.fingerprint, StoredCatalog(version, entries))
+            self._stored_version = version
+        except OSError as problem:
+            self._telemetry.warning("catalog not stored", upstream=self.config.name, problem=str(problem))
+
+    def _enter(self, state: UpstreamState) -> None:
+        if state is not self._state:
+            self._state, self._since_s = state, time.monotonic()
+        if state is UpstreamState.READY:
+            self._reason_code = self._detail = ""
+
+    def _note_failure(self, error: Exception) -> None:
+        """A try to connect failed, or the connection broke in a way of its own."""
+        cause = _start_failure(error)
+        if cause is None:
+            self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
+            cause = StartFailure("connection_broke", f"the connection broke: {type(error).__name__}")
+        if cause.reason_code == "auth_required":
+            self._retry.hold(time.monotonic())
+        else:
+            self._retry.failed(time.monotonic())
+        self._telemetry.warning(
+            "upstream failed", upstream=self.config.name, reason=cause.reason_code, problem=cause.message
+        )
+        self._fail_attempt(cause.reason_code, cause.message)
+
+    def _fail_attempt(self, reason_code: str, why: str) -> None:
+        self._reason_code, self._detail = reason_code, why
+        self._enter(UpstreamState.FAILED if self._retry.is_open(time.monotonic()) else UpstreamState.WAITING)
+        self._first_outcome.set()
+        # Whoever waits learns why; who comes later waits for the next try.
+        self._attempt.failure = self._down()
+        self._attempt.settled.set()
+        self._attempt = _Attempt()
+
+    def _down(self, why: str = "") -> ToolError:
+        wait_s = self._retry.wait_s(time.monotonic())
+        again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
+        problem = why or self._detail or "not connected"
+        return ToolError(
+            ErrorCode.UPSTREAM_DOWN,
+            f"upstream {self.config.name} is down: {problem}{again}; the call did not run",
+            "The operator can see more in the server's status; call again later.",
+            facts={"upstream": self.config.name, "reason": self._reason_code or "starting"},
+        )
+
+
+_IDLE = "idle"
+
+
+def _start_failure(error: BaseException) -> StartFailure | None:
+    """The start failure in an exception, which task groups wrap."""
+    if isinstance(error, StartFailure):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next((found for each in inner if (found := _start_failure(each)) is not None), None)
+    return None

@@ -1,0 +1,89 @@
+"""All upstreams of the process: the door the gateway uses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import anyio
+import anyio.abc
+
+from goat_mcp.registry import Registry
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config import UpstreamConfig, UpstreamProblem
+from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.supervisor import Supervisor, SupervisorLimits
+from goat_mcp.upstreams.warm_catalog import WarmCatalog
+
+FIRST_LIST_WAIT_S = 3.0
+
+
+class Upstreams:
+    """Builds one supervisor per entry, in config order, and runs them side by side."""
+
+    def __init__(
+        self,
+        configs: Sequence[UpstreamConfig],
+        *,
+        registry: Registry,
+        state: StateDirectory,
+        telemetry: Telemetry,
+        guard: ProcessGuard | None = None,
+        problems: Sequence[UpstreamProblem] = (),
+        limits: SupervisorLimits | None = None,
+    ) -> None:
+        warm = WarmCatalog(state)
+        self.problems = tuple(problems)
+        self._supervisors = [
+            Supervisor(config, registry=registry, warm=warm, telemetry=telemetry, guard=guard, limits=limits)
+            for config in configs
+        ]
+        self._first_list_until_s: float | None = None
+        registry.declare(*(config.source for config in configs))
+
+    def load_warm_catalogs(self) -> None:
+        """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
+        for supervisor in self._supervisors:
+            supervisor.load_warm()
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Supervise until cancelled; then every child process is ended before this returns."""
+        async with anyio.create_task_group() as group:
+            for supervisor in self._supervisors:
+                group.start_soon(supervisor.run)
+            task_status.started()
+
+    async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
+        """Start upstreams whose tools nobody has seen yet and wait for them, once, until each has listed or failed.
+
+        Later calls, and calls after the wait is over, return at once: changes reach clients as `list_changed`.
+        """
+        unseen = [supervisor for supervisor in self._supervisors if not supervisor.is_known]
+        if not unseen:
+            return
+        if self._first_list_until_s is None:
+            self._first_list_until_s = time.monotonic() + max_wait_s
+        left_s = self._first_list_until_s - time.monotonic()
+        if left_s <= 0:
+            return
+        with anyio.move_on_after(left_s):
+            async with anyio.create_task_group() as group:
+                for supervisor in unseen:
+                    group.start_soon(supervisor.first_outcome)
+
+    def status(self) -> list[UpstreamStatus]:
+        """Every entry a user wrote, in order of use first and those left out after them."""
+        return [supervisor.status() for supervisor in self._supervisors] + [
+            UpstreamStatus(
+                name=problem.name,
+                server="",
+                state=UpstreamState.REFUSED,
+                reason_code=problem.reason_code,
+                detail=problem.message,
+                file=problem.file,
+            )
+            for problem in self.problems
+            if problem.is_fatal
+        ]
