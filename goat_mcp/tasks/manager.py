@@ -1,0 +1,125 @@
+"""All background tasks of the process: start, find, stop. What a task is made of lies in `task`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import secrets
+import time
+
+import anyio
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.tasks.records import KEEP_ENDED_S, LostTask, TaskRecords
+from goat_mcp.tasks.task import Task, TaskStatus, TaskWork
+
+MAX_RUNNING = 32
+MAX_ENDED = 100
+"""Ended tasks in memory; older ones are shown from their record and output file."""
+ID_BYTES = 20
+_SHOWN_TITLE_CHARS = 60
+
+
+class TaskManager:
+    """Background work by id (R-PROC-9): at most 32 run, ended ones are kept for an hour, ids are bound to the
+    principal that started them, and a foreign id is as unknown as a made-up one.
+
+    `workspace` names what the tasks belong to: after a restart, records of the same workspace are found again.
+    """
+
+    def __init__(self, state: StateDirectory, workspace: str = "", *, max_running: int = MAX_RUNNING) -> None:
+        self._records = TaskRecords(state, workspace)
+        self._max_running = max_running
+        self._tasks: dict[str, Task] = {}
+        self._watchers: dict[str, asyncio.Task[None]] = {}
+        self._pruned = False
+
+    def check_room(self) -> None:
+        """Raises `ToolError(BUSY)` when no task can be started now, naming those that run."""
+        running = [task for task in self._tasks.values() if task.status is TaskStatus.RUNNING]
+        if len(running) >= self._max_running:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"{len(running)} background tasks run already, which is the most there can be",
+                "Stop one that is not needed with TaskStop, or wait for one with TaskOutput.",
+            )
+
+    async def adopt(self, work: TaskWork, *, principal: str) -> Task:
+        """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is."""
+        self.check_room()
+        self._forget_old()
+        # Base 32 of 160 random bits: no upper case and no signs that a model could copy wrongly.
+        task_id = base64.b32encode(secrets.token_bytes(ID_BYTES)).decode("ascii").lower()
+        task = Task(task_id, principal, work)
+        self._tasks[task_id] = task
+        self._watchers[task_id] = asyncio.create_task(self._watch(task))
+        return task
+
+    async def find(self, task_id: str, principal: str) -> Task:
+        """The task with this id. Raises `ToolError(TASK_UNKNOWN)` listing the principal's running tasks."""
+        self._forget_old()
+        task = self._tasks.get(task_id)
+        if task is not None and secrets.compare_digest(task.principal.encode(), principal.encode()):
+            return task
+        record = None
+        if task is None:
+            record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
+        if record is None or (record.status == TaskStatus.RUNNING and record.server_is_alive):
+            raise self._unknown(task_id, principal)
+        return Task(record.id, record.principal, LostTask(record), record.started_at_s)
+
+    def running(self, principal: str | None = None) -> list[Task]:
+        """Running tasks, oldest first; of one principal or of all."""
+        return [
+            task
+            for task in self._tasks.values()
+            if task.status is TaskStatus.RUNNING and principal in (None, task.principal)
+        ]
+
+    async def stop(self, task: Task) -> None:
+        """End a task with all it started; one that has ended is left alone."""
+        if task.status is TaskStatus.RUNNING:
+            await task.work.stop()
+
+    async def stop_all(self) -> None:
+        """End every task, at the end of the server."""
+        await asyncio.gather(*(self.stop(task) for task in self.running()))
+        await asyncio.gather(*self._watchers.values())
+
+    async def _watch(self, task: Task) -> None:
+        """Keeps the record on disk: while the task runs, and once it has ended."""
+        with contextlib.suppress(OSError):  # a record is a convenience after a restart; the task does not need it
+            await anyio.to_thread.run_sync(self._records.write, task)
+            if not self._pruned:
+                self._pruned = True
+                await anyio.to_thread.run_sync(self._records.prune)
+        await task.work.wait(None)
+        task.ended_at_s = time.time()
+        with contextlib.suppress(OSError):
+            await anyio.to_thread.run_sync(self._records.write, task)
+        self._watchers.pop(task.id, None)
+
+    def _forget_old(self) -> None:
+        oldest_s = time.time() - KEEP_ENDED_S
+        ended = sorted((task.ended_at_s, task.id) for task in self._tasks.values() if task.ended_at_s is not None)
+        for index, (ended_at_s, task_id) in enumerate(reversed(ended)):
+            if ended_at_s < oldest_s:
+                del self._tasks[task_id]
+                with contextlib.suppress(OSError):
+                    self._records.forget(task_id)
+            elif index >= MAX_ENDED:
+                del self._tasks[task_id]
+
+    def _unknown(self, task_id: str, principal: str) -> ToolError:
+        known = [
+            f"{task.id} ({cut_middle(' '.join(task.work.title.split()), _SHOWN_TITLE_CHARS)})"
+            for task in self.running(principal)
+        ]
+        return ToolError(
+            ErrorCode.TASK_UNKNOWN,
+            f"no task {cut_middle(task_id, 80)!r}",
+            f"Running tasks: {', '.join(known)}." if known else "No background task is running.",
+            facts={"running": [task.id for task in self.running(principal)]},
+        )

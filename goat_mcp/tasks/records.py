@@ -1,0 +1,190 @@
+"""What is remembered of tasks on disk, so that a restarted server can say what became of them (design D6)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.subprocesses.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart
+from goat_mcp.subprocesses.output_text import HEAD_SHARE, cut, join_cut, readable
+from goat_mcp.subprocesses.process_table import living_process
+from goat_mcp.tasks.task import Outcome, Task, TaskStatus
+
+KEEP_ENDED_S = 3600.0
+KEEP_LOST_S = 7 * 24 * 3600.0
+_ID = re.compile(r"[a-z2-7]{20,40}\Z")
+
+
+@dataclass(frozen=True)
+class TaskRecord:
+    """One task on disk. `server` names the process that ran it by number and start time."""
+
+    id: str
+    principal: str
+    workspace: str
+    kind: str
+    title: str
+    status: str
+    started_at_s: float
+    seconds: float
+    server: tuple[int, int]
+    output_file: str | None = None
+    exit_code: int | None = None
+    reason: str = ""
+
+    @property
+    def server_is_alive(self) -> bool:
+        pid, started = self.server
+        process = living_process(pid)
+        return process is not None and process.started == started
+
+
+@dataclass(frozen=True)
+class TaskRecords:
+    """One small JSON file a task, written in one step."""
+
+    state: StateDirectory
+    workspace: str
+
+    @property
+    def _folder(self) -> Path:
+        return self.state.folder("tasks")
+
+    def write(self, task: Task) -> None:
+        outcome = task.work.outcome
+        path = task.work.output_file
+        record = TaskRecord(
+            id=task.id,
+            principal=task.principal,
+            workspace=self.workspace,
+            kind=task.work.kind,
+            title=task.work.title[:2000],
+            status=str(task.status),
+            started_at_s=task.started_at_s,
+            seconds=task.work.seconds,
+            server=_this_process(),
+            output_file=None if path is None else str(path),
+            exit_code=None if outcome is None else outcome.exit_code,
+            reason="" if outcome is None else outcome.reason,
+        )
+        temp = self._folder / f".{task.id}.{secrets.token_hex(4)}"
+        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(asdict(record), file)
+                file.flush()
+                os.fsync(file.fileno())
+            temp.replace(self._path(task.id))
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+
+    def find(self, task_id: str, principal: str) -> TaskRecord | None:
+        """The record of an earlier task of this principal in this workspace."""
+        if not _ID.match(task_id):
+            return None
+        record = self._read(self._path(task_id))
+        if record is None or (record.principal, record.workspace) != (principal, self.workspace):
+            return None
+        return record
+
+    def forget(self, task_id: str) -> None:
+        self._path(task_id).unlink(missing_ok=True)
+
+    def prune(self) -> None:
+        """Delete records of tasks that ended over an hour ago, lost ones after 7 days, and torn temporary files."""
+        now_s = time.time()
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    age_s = now_s - entry.stat().st_mtime
+                    if age_s > KEEP_LOST_S or (age_s > KEEP_ENDED_S and self._has_ended(Path(entry.path))):
+                        Path(entry.path).unlink(missing_ok=True)
+
+    def _has_ended(self, path: Path) -> bool:
+        record = None if path.name.startswith(".") else self._read(path)
+        return record is None or record.status != TaskStatus.RUNNING
+
+    def _path(self, task_id: str) -> Path:
+        return self._folder / f"{task_id}.json"
+
+    def _read(self, path: Path) -> TaskRecord | None:
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            return replace(TaskRecord(**fields), server=(int(fields["server"][0]), int(fields["server"][1])))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, IndexError):
+            # Set aside rather than deleted: somebody may want to know (R-CRASH-1). The task is then unknown.
+            with contextlib.suppress(OSError):
+                path.replace(path.with_suffix(".corrupt"))
+            return None
+
+
+@dataclass(frozen=True)
+class LostTask:
+    """The work of a task whose server is gone: nothing runs, but its output file may still be there."""
+
+    record: TaskRecord
+
+    @property
+    def kind(self) -> str:
+        return self.record.kind
+
+    @property
+    def title(self) -> str:
+        return self.record.title
+
+    @property
+    def output_file(self) -> Path | None:
+        return None if self.record.output_file is None else Path(self.record.output_file)
+
+    @property
+    def seconds(self) -> float:
+        return self.record.seconds
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.record.status == TaskStatus.RUNNING:
+            return Outcome(TaskStatus.ORPHANED, reason="the server that ran it was ended")
+        return Outcome(TaskStatus(self.record.status), self.record.exit_code, self.record.reason)
+
+    def output(self, max_chars: int, start: int) -> OutputPart:
+        """Head and tail of the output file, whatever `start` says: who read what is not remembered."""
+        if self.output_file is None:
+            return OutputPart("", 0)
+        try:
+            with self.output_file.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(0)
+                if size <= HEAD_BYTES + TAIL_BYTES:
+                    text = readable(file.read()).rstrip("\n")
+                    is_short = len(text) <= max_chars
+                    return OutputPart(text if is_short else cut(text, max_chars, self._where()), size, not is_short)
+                head = readable(file.read(HEAD_BYTES))[: int(max_chars * HEAD_SHARE)]
+                file.seek(size - TAIL_BYTES)
+                tail = readable(file.read()).rstrip("\n")[-int(max_chars * (1 - HEAD_SHARE)) :]
+        except OSError:
+            return OutputPart("[its output file is gone]", 0)
+        return OutputPart(join_cut(head, tail, f"most of {size} bytes", self._where()), size, truncated=True)
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        return True
+
+    async def stop(self) -> None:
+        """Nothing runs any more: the guard has ended it with its server."""
+
+    def _where(self) -> str:
+        return f"; the whole is in {self.output_file}, which Read and Grep can open"
+
+
+def _this_process() -> tuple[int, int]:
+    process = living_process(os.getpid())
+    return (os.getpid(), process.started if process is not None else 0)
