@@ -209,7 +209,8 @@ class _Walk:
         self._restart(root)
 
     def _restart(self, root: Root) -> None:
-        top = os.dup(root.pin().fd)
+        pin = root.pin()  # held while its number is used: another thread may pin the root anew
+        top = os.dup(pin.fd)
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._root, self._real = top, root, []

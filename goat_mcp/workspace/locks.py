@@ -74,6 +74,8 @@ class FileLocks:
             ) from None
 
     async def _between_processes(self, real_path: Path) -> _LockFile | None:
+        if fcntl is None:
+            return None
         path = self._folder / f"{hashlib.sha256(os.fsencode(real_path)).hexdigest()[:32]}.lock"
         wait_s = FIRST_WAIT_S
         while True:
@@ -134,7 +136,7 @@ def _still_named(fd: int, path: Path) -> bool:
 def try_lock(fd: int) -> bool:
     """Take the advisory lock of an open file if nobody has it. Raises OSError where the file system has no locks."""
     if fcntl is None:
-        raise OSError(errno.ENOTSUP, "no advisory locks on this platform")
+        raise OSError(errno.ENOSYS, "no advisory locks on this platform")
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

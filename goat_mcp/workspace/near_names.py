@@ -24,7 +24,7 @@ def near_paths(beneath: Beneath, place: Place) -> list[str]:
     """Up to three existing paths: names like the missing one in its folder, then the same name elsewhere."""
     found: dict[str, None] = {}
     first, *rest = place.missing
-    in_folder = [name for name, _ in _entries(place.parent_fd, MAX_ENTRIES) if not is_temp_name(name)]
+    in_folder = [name for name, _ in _entries(place.parent_fd, MAX_ENTRIES)]
     for name in _like(first, in_folder):
         if not rest or beneath.exists(place.root, _below_root(place, (name, *rest))):
             found[str(place.parent.joinpath(name, *rest))] = None
@@ -89,6 +89,8 @@ def _entries(dir_fd: int, most: int) -> Iterator[tuple[str, bool]]:
         try:
             with os.scandir(fd) as listing:
                 for _, entry in zip(range(most), listing, strict=False):
-                    yield entry.name, entry.is_dir(follow_symlinks=False)
+                    # a name with controls or direction marks is no help, and may be there to mislead
+                    if entry.name.isprintable() and not is_temp_name(entry.name):
+                        yield entry.name, entry.is_dir(follow_symlinks=False)
         finally:
             os.close(fd)

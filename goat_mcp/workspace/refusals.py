@@ -13,7 +13,11 @@ _SHOWN_CHARS = 300
 
 
 def shown(path: object) -> str:
-    return cut_middle(str(path), _SHOWN_CHARS)
+    """A path that can be put into a message: bytes that are no text, and controls, are escaped."""
+    text = str(path)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return cut_middle(text, _SHOWN_CHARS)
 
 
 def outside(asked: object, roots: Sequence[Path]) -> ToolError:
@@ -82,8 +86,14 @@ def system_error(problem: OSError, asked: object, roots: Sequence[Path]) -> Tool
     match problem.errno:
         case errno.EXDEV:
             return outside(asked, roots)
-        case errno.ENOENT | errno.ENOTDIR:
+        case errno.ENOENT:
             return not_found(asked)
+        case errno.ENOTDIR:
+            return ToolError(
+                ErrorCode.NOT_A_DIRECTORY, f"a part of the path is a file: {shown(asked)}", "Choose another folder."
+            )
+        case errno.EMFILE | errno.ENFILE:
+            return ToolError(ErrorCode.IO, f"too many open files: {shown(asked)}", "Try again in a moment.")
         case errno.EISDIR:
             return is_directory(asked)
         case errno.ENXIO | errno.ENODEV | errno.EOPNOTSUPP:

@@ -1,9 +1,9 @@
-"""Root directories and paths below them, as text. Of the disk only a root itself is touched; `beneath` does the rest."""
+"""Root directories and paths below them, as text. Only a root itself is opened here; `beneath` does the rest."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import sys
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -62,6 +62,11 @@ def is_kernel_path(names: Names) -> bool:
     return names[:1] != () and names[0] in KERNEL_FOLDERS and names[:2] != ("dev", "shm")
 
 
+def _short_spelling(names: Names) -> Names:
+    """macOS keeps /tmp and /var below /private; people and programs leave that out."""
+    return names[1:] if sys.platform == "darwin" and names[:1] == ("private",) else names
+
+
 class Pin:
     """An open directory that closes when nobody uses it any more."""
 
@@ -78,7 +83,7 @@ class Root:
         self.writable = writable
         self.names = split_names(self.real.as_posix())
         as_given = split_names(Path(os.path.abspath(given)).as_posix())  # noqa: PTH100 - links must stay as they are spelled
-        self.spellings = tuple(dict.fromkeys((self.names, as_given)))
+        self.spellings = tuple(dict.fromkeys((self.names, as_given, _short_spelling(self.names))))
         self._pin: Pin | None = None
         if is_kernel_path(self.names) or self.names == ("dev", "shm"):
             raise ToolError(
@@ -163,5 +168,6 @@ def open_without_links(path: Path) -> int:
 
 def private_folder() -> Path:
     """Where the processes of this user meet for locks: the same for all of them, whatever their settings."""
-    owner = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"goat-mcp-{owner}"
+    if not hasattr(os, "getuid"):
+        return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
+    return Path(f"/tmp/goat-mcp-{os.getuid()}")  # not TMPDIR: hosts do not pass the same one to all

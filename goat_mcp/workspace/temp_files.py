@@ -7,7 +7,7 @@ no guess about process ids. A note in the private folder says where each one lie
 from __future__ import annotations
 
 import os
-import secrets
+import re
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +19,7 @@ from goat_mcp.workspace.roots import NO_FOLLOW
 
 PREFIX = ".goat-mcp-"
 SUFFIX = ".tmp"
+_NAME = re.compile(r"\.goat-mcp-[0-9]+-[0-9a-f]{16}\.tmp")
 GRACE_S = 10.0
 """A writer locks its file right after creating it; this long an unlocked one may still be its."""
 _ATTEMPTS = 8
@@ -45,7 +46,6 @@ class TempFiles:
     @contextmanager
     def create(self, parent_fd: int, parent: Path) -> Generator[TempFile]:
         """A temporary file in a pinned directory. Gone afterwards, unless it was renamed."""
-        self.remove_abandoned(parent_fd)
         temp = _create(parent_fd)
         note = self._take_note(parent / temp.name)
         try:
@@ -104,7 +104,7 @@ class TempFiles:
 
 def _create(parent_fd: int) -> TempFile:
     for _ in range(_ATTEMPTS):
-        name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(8)}{SUFFIX}"
+        name = f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"
         fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | NO_FOLLOW, 0o600, dir_fd=parent_fd)
         try:
             is_mine = try_lock(fd)
@@ -117,7 +117,7 @@ def _create(parent_fd: int) -> TempFile:
 
 
 def is_temp_name(name: str) -> bool:
-    return name.startswith(PREFIX) and name.endswith(SUFFIX) and "/" not in name
+    return _NAME.fullmatch(name) is not None
 
 
 def remove_if_abandoned(parent_fd: int, name: str) -> None:

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import stat
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,11 @@ NEW_FOLDER_MODE = 0o777
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The folder takes no new files; the file itself may still be writable."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_ACL = "system.posix_acl_access"
 _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes."""
+
+_HASH_IN_THREAD_BYTES = 4 * 1024 * 1024
 
 Expected = FileVersion | AnyVersion | None
 
@@ -48,9 +52,9 @@ class FileWriter:
     temps: TempFiles
 
     def write(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+        self.temps.remove_abandoned(place.parent_fd)  # first: one of them may be a hard link of the file
         if place.stat is None:
             return self._create(place, data, expect, asked)
-        self.temps.remove_abandoned(place.parent_fd)  # one of them may still share the file's inode
         original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
         if stat.S_ISDIR(original.st_mode):
             raise refusals.is_directory(asked)
@@ -68,8 +72,11 @@ class FileWriter:
         *folders, name = place.missing
         parent_fd, made = _make_folders(place.parent_fd, folders)
         try:
-            with self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp:
-                digest = _fill(temp, data)
+            with (
+                self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp,
+                _Hashing(data) as hashing,
+            ):
+                temp.write(data)
                 os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask())
                 os.fsync(temp.fd)
                 if isinstance(expect, AnyVersion):
@@ -77,7 +84,7 @@ class FileWriter:
                 else:
                     _rename_new(temp, name, asked)
                 _sync_directory(parent_fd)
-                version = _written_version(temp.fd, digest)
+                version = _written_version(temp.fd, hashing.hexdigest())
         except BaseException:
             _remove_folders(place.parent_fd, made)
             raise
@@ -91,14 +98,14 @@ class FileWriter:
         original = _Original(place, asked)
         original.check(expect)
         try:
-            with self.temps.create(place.parent_fd, place.parent) as temp:
-                digest = _fill(temp, data)
+            with self.temps.create(place.parent_fd, place.parent) as temp, _Hashing(data) as hashing:
+                temp.write(data)
                 original.give_attributes(temp.fd)
                 os.fsync(temp.fd)
                 original.check(expect)
                 os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
                 _sync_directory(place.parent_fd)
-                return WrittenFile(place.real, _written_version(temp.fd, digest), created=False)
+                return WrittenFile(place.real, _written_version(temp.fd, hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
             if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
@@ -159,7 +166,10 @@ class _Original:
         with suppress(OSError):
             source = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
             try:
-                for name in os.listxattr(source):
+                names = os.listxattr(source)
+                for name in set(os.listxattr(fd)).difference(names) & {_ACL}:
+                    os.removexattr(fd, name)  # came from the folder's default, and would widen access
+                for name in names:
                     if name not in _NOT_COPIED:
                         with suppress(OSError):
                             os.setxattr(fd, name, os.getxattr(source, name))
@@ -173,9 +183,30 @@ class _Original:
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW
 
 
-def _fill(temp: TempFile, data: bytes) -> str:
-    temp.write(data)
-    return hashlib.sha256(data).hexdigest()
+class _Hashing:
+    """The SHA-256 of what is being written; of much data in a thread, while the disk is at work."""
+
+    def __init__(self, data: bytes) -> None:
+        self._digest = hashlib.sha256()
+        self._data = data
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> _Hashing:
+        if len(self._data) >= _HASH_IN_THREAD_BYTES:
+            self._thread = threading.Thread(target=self._digest.update, args=(self._data,), daemon=True)
+            self._thread.start()
+        else:
+            self._digest.update(self._data)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def hexdigest(self) -> str:
+        if self._thread is not None:
+            self._thread.join()
+        return self._digest.hexdigest()
 
 
 def _written_version(fd: int, digest: str) -> FileVersion:
