@@ -1,0 +1,52 @@
+"""Noticing text that stands for code left out ("... rest of code ...") before it replaces that code."""
+
+from __future__ import annotations
+
+import re
+
+from goat_mcp.editing.matching import to_bytes
+
+_COMMENT = re.compile(r"^\s*(?:/\*+|//+|#+|--+|;+|%+|\*+|<!--+|\{/\*|\(\*|'|\"\"\"|rem\b)\s*", re.IGNORECASE)
+_COMMENT_END = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\")\s*$")
+_ELLIPSIS = re.compile(r"\.{3,}|\u2026")
+_LEFT_OUT = re.compile(
+    r"""\b(?:
+        (?:the\s+)?(?:rest|remainder)(?:\s+of\b|\s+(?:is|are|stays?|remains?)\b|\s*$|\s+unchanged\b)
+      | (?:existing|remaining|previous|unchanged|other|original|same)\s+
+        (?:\w+\s+)?(?:code|content|contents|implementation|logic|methods?|functions?|lines?|imports?|text|tests?|
+        fields?|properties|props|styles?|rules|cases|classes|definitions?|entries|items|stuff|parts?|sections?)
+      | (?:code|content|implementation|methods?|functions?|lines?|everything|logic|imports?|text)\s+
+        (?:\w+\s+){0,2}(?:unchanged|omitted|as\s+before|stays?\s+the\s+same|remains?|goes\s+here|continues)
+      | (?:unchanged|omitted|same\s+as\s+(?:before|above)|no\s+changes?|as\s+before|(?:for|omitted\s+for)\s+brevity)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MAX_LINE_CHARS = 160
+"""A longer line says something of its own."""
+
+
+def placeholder_lines(text: str) -> list[str]:
+    """The lines of `text` that only say that something was left out, without the blanks around them."""
+    if not _ELLIPSIS.search(text):
+        return []
+    return [line.strip() for line in text.splitlines() if _is_placeholder(line)]
+
+
+def added_placeholders(new: str, before: bytes) -> list[str]:
+    """Placeholder lines of `new` that the UTF-8 content `before` does not hold."""
+    return [line for line in placeholder_lines(new) if to_bytes(line) not in before]
+
+
+def _is_placeholder(line: str) -> bool:
+    """A comment, or a line of nothing but the phrase, with an ellipsis at its beginning or its end."""
+    if len(line) > _MAX_LINE_CHARS:
+        return False
+    said = _COMMENT_END.sub("", _COMMENT.sub("", line)).strip().strip("()[]{}<>").strip()
+    opening = _ELLIPSIS.match(said)
+    if opening is None and not said.endswith(("...", "\u2026")):
+        return False
+    is_comment = _COMMENT.match(line) is not None
+    words = _ELLIPSIS.sub(" ", said).strip()
+    if not (is_comment or opening or re.fullmatch(r"\s*[(\[{<].*[)\]}>]\s*", line) or _LEFT_OUT.match(words)):
+        return False
+    return bool(_LEFT_OUT.search(words))
