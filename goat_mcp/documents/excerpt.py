@@ -56,22 +56,33 @@ def first_line(offset: int | None, total_lines: int) -> int:
     return offset if offset > 0 else max(1, total_lines + offset + 1)
 
 
-def excerpt_of_text(decoded: DecodedText, offset: int | None, limit: int) -> Excerpt:
-    """`limit` lines of a text in memory, from `offset` on."""
+def excerpt_of_text(decoded: DecodedText, offset: int | None, limit: int, max_chars: int) -> Excerpt:
+    """`limit` lines of a text in memory, from `offset` on; fewer where these are more than `max_chars` already."""
     text = decoded.text
     eol = line_ending(text)
     if eol in ("crlf", "cr", "mixed"):
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    all_lines = text.split("\n")
-    if not all_lines[-1]:
-        all_lines.pop()
-    start = first_line(offset, len(all_lines))
-    lines = all_lines[start - 1 : start - 1 + limit]
+    total = text.count("\n") + (not text.endswith("\n") and text != "")
+    start = first_line(offset, total)
+    lines = _lines_from(text, start, max_chars)[:limit] if start <= total else []
     cut_lengths: dict[int, int] = {}
     if lines and max(map(len, lines)) > MAX_LINE_CHARS:
         cut_lengths = {position: len(line) for position, line in enumerate(lines) if len(line) > MAX_LINE_CHARS}
         lines = [line[:MAX_LINE_CHARS] for line in lines]
-    return Excerpt(lines, start, len(all_lines), decoded.format, eol, cut_lengths=cut_lengths)
+    return Excerpt(lines, start, total, decoded.format, eol, cut_lengths=cut_lengths)
+
+
+def _lines_from(text: str, start: int, max_chars: int) -> list[str]:
+    """Whole lines from the one numbered `start`. Splitting no more than can be shown is half of a read's time."""
+    if start > 1:
+        text = text.split("\n", start - 1)[-1]
+    text = text.removesuffix("\n")
+    end = text.find("\n", max_chars)
+    if end < 0:
+        return text.split("\n")
+    lines = text[:end].split("\n")
+    # Long lines will be cut, so that more of them than these fit a page.
+    return lines if max(map(len, lines)) <= MAX_LINE_CHARS else text.split("\n")
 
 
 def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None) -> NumberedPage:
@@ -88,10 +99,11 @@ def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None)
     has_escapes = visible is not text
     if has_escapes:
         numbered = visible.split("\n")
-    shown = min(
-        _how_many_fit([len(line) for line in numbered], max_chars),
-        len(numbered) if max_bytes is None else _how_many_fit([len(line.encode()) for line in numbered], max_bytes),
-    )
+    shown = len(numbered)
+    if len(visible) > max_chars:
+        shown = _how_many_fit(list(map(len, numbered)), max_chars)
+    if max_bytes is not None:
+        shown = min(shown, _how_many_fit([len(line.encode()) for line in numbered], max_bytes))
     if shown < len(numbered):
         visible = "\n".join(numbered[:shown])
     return NumberedPage(visible, shown, has_escapes)
@@ -99,7 +111,5 @@ def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None)
 
 def _how_many_fit(lengths: list[int], most: int) -> int:
     """How many lines of these lengths, joined by line feeds, fit; one at least, so that paging gets on."""
-    if sum(lengths) + len(lengths) <= most:
-        return len(lengths)
     ends = list(accumulate(length + 1 for length in lengths))
     return max(1, bisect_right(ends, most + 1))

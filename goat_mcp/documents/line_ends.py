@@ -16,6 +16,8 @@ def split_lines(text: str) -> list[str]:
 
 def line_ending(text: str) -> Eol:
     """The terminator all lines of `text` share; "mixed" where they differ, "none" where there is none."""
+    if "\r" not in text:
+        return "lf" if "\n" in text else "none"
     crlf = text.count("\r\n")
     return eol_of_counts(lf=text.count("\n") - crlf, crlf=crlf, cr=text.count("\r") - crlf)
 

@@ -134,7 +134,9 @@ class LineIndex:
             crlf = block.count("\r\n") if cr and lf else 0
             first, last = block[0], block[-1]
         else:
-            lf, cr = block.count(b"\n"), block.count(b"\r")
+            # Looking for a byte is ten times faster than counting it, and most files have no CR.
+            lf = block.count(b"\n") if b"\n" in block else 0
+            cr = block.count(b"\r") if b"\r" in block else 0
             crlf = block.count(b"\r\n") if cr and lf else 0
             first, last = chr(block[0]), chr(block[-1])
         self._lf += lf - crlf

@@ -13,6 +13,8 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 
 SAMPLE_BYTES = 64 * 1024
 """How much of a file's start decides whether it is binary."""
+CONTROL_SAMPLE_BYTES = 16 * 1024
+"""How much of that is looked at for control characters; a NUL is found thirty times faster."""
 MAX_CONTROL_SHARE = 0.05
 """More control characters than this share of a sample are not text. Random bytes have about 0.1."""
 
@@ -130,6 +132,7 @@ def looks_binary(data: bytes) -> bool:
         sample = sample[len(announced.bom) :].decode(announced.encoding, "ignore").encode(_UTF_8, "ignore")
     if b"\0" in sample:
         return True
+    sample = sample[:CONTROL_SAMPLE_BYTES]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     return controls > len(sample) * MAX_CONTROL_SHARE
 

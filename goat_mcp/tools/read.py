@@ -17,16 +17,17 @@ from pydantic import ConfigDict, Field
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.result import ToolResult, image_block, text_block, text_result, with_notices
+from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.documents.excerpt import Excerpt, excerpt_of_text, number_lines
+from goat_mcp.documents.excerpt import excerpt_of_text
 from goat_mcp.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
 from goat_mcp.documents.image import fit_image
 from goat_mcp.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
 from goat_mcp.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.documents.notebook import NotANotebook, show_notebook
 from goat_mcp.documents.pdf import PageRange, parse_pages, read_pdf
+from goat_mcp.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
 from goat_mcp.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
 from goat_mcp.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
 from goat_mcp.editing.options import FileOptions
@@ -94,24 +95,22 @@ class ReadInput(ToolInput):
 class _Request:
     """One call's input, worked out."""
 
-    input: ReadInput
     path: WorkspacePath
-    pages: PageRange | None
-    max_chars: int
+    asked: Asked
     deadline_s: float
-    stop: threading.Event = field(default_factory=threading.Event)
     notices: tuple[str, ...] = ()
+    stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def limit(self) -> int:
-        return self.input.limit or DEFAULT_LIMIT
+        return self.asked.limit or DEFAULT_LIMIT
 
 
 @dataclass(frozen=True)
 class _Answer:
     """What the client gets, and what its session has seen by that."""
 
-    result: ToolResult
+    shown: Shown
     real_path: str
     seen: FileSeen
 
@@ -146,7 +145,9 @@ class Read(
         if answer is None:
             answer = await _in_thread(partial(self._any_file, request), request, ctx)
         self.sessions.of(ctx.session_key).reads.record(answer.real_path, answer.seen)
-        return answer.result
+        shown = answer.shown
+        text = text_block(with_notices(shown.text, (*request.notices, *shown.notices)))
+        return ToolResult(content=(text, *shown.images), facts=shown.facts)
 
     def _request(self, input: ReadInput, ctx: ToolContext) -> _Request:
         pages: PageRange | None = None
@@ -158,11 +159,10 @@ class Read(
                     ErrorCode.INPUT, f"pages: {problem}", "Correct this field and call the tool again."
                 ) from None
         path, near = self._existing(input.file_path)
+        max_chars = (MAX_CHARS_LARGE if input.allow_large else MAX_CHARS) - NOTICE_CHARS
         return _Request(
-            input,
             path,
-            pages,
-            max_chars=(MAX_CHARS_LARGE if input.allow_large else MAX_CHARS) - NOTICE_CHARS,
+            Asked(input.offset, input.limit, pages, max_chars, input.max_bytes),
             deadline_s=time.monotonic() + max(ctx.wait_left_s() - ANSWER_S, 0.0),
             notices=(near,) if near else (),
         )
@@ -205,8 +205,9 @@ class Read(
     def _text_in_memory(self, request: _Request, file: OpenedFile, data: bytes) -> _Answer:
         _refuse_binary(request.path, data, len(data))
         decoded = decode_for_reading(data, legacy_encoding=self.options.legacy_encoding)
-        excerpt = excerpt_of_text(decoded, request.input.offset, request.limit)
-        return _text_answer(request, file, excerpt, hashlib.sha256(data).hexdigest(), len(data))
+        asked = request.asked
+        shown = shown_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
+        return _answer(file, shown, hashlib.sha256(data).hexdigest())
 
     def _streamed_text(self, request: _Request, file: OpenedFile, head: bytes) -> _Answer:
         _refuse_binary(request.path, head, file.stat.st_size)
@@ -217,139 +218,58 @@ class Read(
             str(file.real_path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
         )
         index = self.indexes.of(key, head)
-        bounds = Bounds(request.input.offset, request.limit, request.max_chars, request.deadline_s, request.stop)
+        asked = request.asked
+        bounds = Bounds(asked.offset, request.limit, asked.max_chars, request.deadline_s, request.stop)
         try:
             excerpt = excerpt_of_stream(file.fd, index, bounds, self.options.legacy_encoding)
         except LinesNotReached:
             raise ToolError(
                 ErrorCode.TIMEOUT,
-                f"line {request.input.offset} of {request.path} was not reached in time: {index.total_lines:,} lines "
+                f"line {asked.offset} of {request.path} was not reached in time: {index.total_lines:,} lines "
                 f"counted in {in_words(index.scanned_bytes)} of {in_words(found.st_size)}",
                 "Call again: counting goes on from there. Grep finds text in large files faster.",
             ) from None
-        return _text_answer(request, file, excerpt, index.sha256, found.st_size)
+        return _answer(file, shown_text(excerpt, asked), index.sha256)
 
     def _image(self, request: _Request, file: OpenedFile) -> _Answer:
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
             image = _about(request.path, lambda: fit_image(stream, file.stat.st_size))
-        size = f"{image.original_width} x {image.original_height}"
-        text = f"{request.path}: {image.original_type}, {size}, {in_words(file.stat.st_size)}"
-        notices = list(request.notices)
-        if image.is_changed:
-            shown = f"{image.mime_type}, {image.width} x {image.height}, {in_words(len(image.data))}"
-            notices.append(f"shown smaller, as {shown}")
-        result = ToolResult(
-            content=(text_block(with_notices(text, notices)), image_block(image.data, image.mime_type)),
-            facts={
-                "type": "image",
-                "mime_type": image.mime_type,
-                "width": image.original_width,
-                "height": image.original_height,
-                "truncated": False,
-            },
-        )
-        return _answer(file, result, whole=True)
+        return _answer(file, shown_image(image, str(request.path), file.stat.st_size), _hash(file))
 
     def _pdf(self, request: _Request, file: OpenedFile) -> _Answer:
+        asked = request.asked
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
-            pdf = _about(request.path, lambda: read_pdf(stream, request.pages, request.max_chars))
-        notices = list(request.notices)
-        if request.input.offset is not None or request.input.limit is not None:
-            notices.append("offset and limit do not apply to PDF; use pages")
-        if request.pages is not None and request.pages.last > pdf.total_pages:
-            notices.append(f"the PDF has {pdf.total_pages} pages")
-        is_partial = pdf.last_shown < pdf.asked.last
-        if is_partial:
-            rest = PageRange(pdf.last_shown + 1, pdf.asked.last)
-            shown = PageRange(pdf.asked.first, pdf.last_shown)
-            notices.append(f'PARTIAL: pages {shown} of {pdf.total_pages}; continue with pages="{rest}"')
-        facts = {
-            "type": "pdf",
-            "first_page": pdf.asked.first,
-            "last_page": pdf.last_shown,
-            "total_pages": pdf.total_pages,
-            "truncated": is_partial or pdf.parts.is_cut,
-        }
-        is_whole = pdf.asked == PageRange(1, pdf.total_pages) and not facts["truncated"]
-        return _answer(file, text_result(pdf.parts.text, facts=facts, notices=notices), whole=is_whole)
+            pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars))
+        return _answer(file, shown_pdf(pdf, asked), _hash(file))
 
     def _notebook(self, request: _Request, file: OpenedFile) -> _Answer:
-        size = file.stat.st_size
-        if size > MAX_NOTEBOOK_BYTES:
+        if file.stat.st_size > MAX_NOTEBOOK_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
-                f"the notebook {request.path} has {in_words(size)}; at most 100 MB are read",
+                f"the notebook {request.path} has {in_words(file.stat.st_size)}; at most 100 MB are read",
                 "Clear its outputs (jupyter nbconvert --clear-output --inplace), or search it with Grep.",
             )
         data = file.read()
+        asked = request.asked
         try:
-            shown = show_notebook(
-                data, first_cell=request.input.offset or 1, limit=request.limit, max_chars=request.max_chars
-            )
+            notebook = show_notebook(data, first_cell=asked.offset or 1, limit=request.limit, max_chars=asked.max_chars)
         except NotANotebook as problem:
+            answer = self._text_in_memory(request, file, data)
             notice = f"not a readable notebook, so shown as text: {problem}"
-            as_text = replace(request, notices=(*request.notices, notice))
-            return self._text_in_memory(as_text, file, data)
-        notices = [*request.notices, *_pages_notice(request)]
-        is_partial = shown.last_shown < shown.total_cells and len(shown.parts.texts) != request.input.limit
-        if not shown.parts.texts:
-            past_end = f"offset {request.input.offset} is past the end: the notebook has {shown.total_cells} cells"
-            notices.append(past_end if shown.total_cells else "The notebook has no cells")
-        elif is_partial:
-            cells = f"{shown.first_cell}-{shown.last_shown} of {shown.total_cells}"
-            notices.append(f"PARTIAL: cells {cells}; continue with offset={shown.last_shown + 1}")
-        facts = {
-            "type": "notebook",
-            "first_cell": shown.first_cell,
-            "last_cell": shown.last_shown,
-            "total_cells": shown.total_cells,
-            "language": shown.language,
-            "truncated": is_partial or shown.parts.is_cut,
-        }
-        text = text_block(with_notices(shown.parts.text, notices))
-        is_whole = len(shown.parts.texts) == shown.total_cells and not shown.parts.is_cut
-        return _answer(file, ToolResult(content=(text, *shown.images), facts=facts), whole=is_whole)
+            return replace(answer, shown=replace(answer.shown, notices=(notice, *answer.shown.notices)))
+        return _answer(file, shown_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
 
 
-def _text_answer(request: _Request, file: OpenedFile, excerpt: Excerpt, sha256: str, size: int) -> _Answer:
-    page = number_lines(excerpt, request.max_chars, request.input.max_bytes)
-    end_line = excerpt.start_line + page.lines_shown - 1
-    total = excerpt.total_lines
-    is_partial = page.lines_shown > 0 and end_line < total and page.lines_shown != request.input.limit
-    counted = str(total) if excerpt.is_counted else f"at least {total}"
-    notices = [*request.notices, *_pages_notice(request)]
-    if page.has_escapes:
-        notices.append("control and invisible characters are shown escaped, as in \\x1b or \\u202e")
-    if excerpt.format.is_guess:
-        notices.append(
-            "not UTF-8, encoding unknown: shown as latin-1; only ASCII can be added unless files.legacy_encoding is set"
-        )
-    if size == 0 or not total:
-        notices.append("The file exists but is empty")
-    elif not excerpt.lines:
-        notices.append(f"offset {request.input.offset} is past the end: the file has {total} lines")
-    elif is_partial:
-        lines = f"lines {excerpt.start_line}-{end_line} of {counted}"
-        notices.append(f"PARTIAL: {lines}; continue with offset={end_line + 1}")
-    facts = {
-        "start_line": excerpt.start_line,
-        "end_line": end_line,
-        "total_lines": total if excerpt.is_counted else None,
-        "truncated": is_partial or bool(excerpt.cut_lengths),
-        "encoding": excerpt.format.encoding,
-        "eol": excerpt.eol,
-    }
-    is_whole = excerpt.is_whole and page.lines_shown == len(excerpt.lines)
-    seen = FileSeen(sha256, size, file.stat.st_mtime_ns, whole=is_whole)
-    return _Answer(text_result(page.text, facts=facts, notices=notices), str(file.real_path), seen)
+def _answer(file: OpenedFile, shown: Shown, sha256: str) -> _Answer:
+    # The mtime from before reading: a change since then has another one.
+    seen = FileSeen(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
+    return _Answer(shown, str(file.real_path), seen)
 
 
-def _answer(file: OpenedFile, result: ToolResult, *, whole: bool) -> _Answer:
-    size = file.stat.st_size
-    sha256 = hash_of(file.fd) if size <= MAX_HASHED_BYTES else ""
-    return _Answer(result, str(file.real_path), FileSeen(sha256, size, file.stat.st_mtime_ns, whole=whole))
+def _hash(file: OpenedFile) -> str:
+    return hash_of(file.fd) if file.stat.st_size <= MAX_HASHED_BYTES else ""
 
 
 async def _in_thread(work: Callable[[], T], request: _Request, ctx: ToolContext) -> T:
@@ -400,10 +320,6 @@ def _refuse_binary(path: WorkspacePath, head: bytes, size: int) -> None:
             "Look into it by Bash with a program that knows its format, such as file, xxd or unzip -l.",
             facts={"size": size},
         )
-
-
-def _pages_notice(request: _Request) -> list[str]:
-    return [] if request.pages is None else ["pages applies to PDF only"]
 
 
 def _is_notebook(file: OpenedFile) -> bool:
