@@ -150,7 +150,7 @@ class _Walk:
             if not self._pending:
                 found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
                 if stat.S_ISLNK(found.st_mode):
-                    return self._follow(name)
+                    return self._follow(name, from_link)
                 return self._place(name, found)
             below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=self._fd)
         except FileNotFoundError:
@@ -161,19 +161,25 @@ class _Walk:
         except OSError as problem:
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
-            return self._follow(name)
+            return self._follow(name, from_link)
         os.close(self._fd)
         self._fd = below
         self._real.append(name)
         return None
 
-    def _follow(self, name: str) -> None:
+    def _follow(self, name: str, from_link: bool) -> None:
+        """Put where a link leads in the place of its name."""
         try:
             target = os.readlink(name, dir_fd=self._fd)
         except OSError as problem:
             if problem.errno != errno.EINVAL:
                 raise
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from None
+            kind = os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_mode
+            if not (stat.S_ISDIR(kind) or stat.S_ISLNK(kind)):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from None
+            self._count_turn()  # it changes between link and directory as we look: look again
+            self._pending.appendleft((name, from_link))
+            return
         self._links += 1
         if self._links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
@@ -183,9 +189,7 @@ class _Walk:
             self._enter([])
 
     def _go_up(self) -> None:
-        self._turns += 1
-        if self._turns > MAX_TURNS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        self._count_turn()
         if self._real:
             # from the top again: the parent of an open directory may have moved out of the root since
             self._pending.extendleft((name, False) for name in reversed(self._real[:-1]))
@@ -196,6 +200,11 @@ class _Walk:
             self._pending.popleft()
             above = above[:-1]
         self._enter(above)
+
+    def _count_turn(self) -> None:
+        self._turns += 1
+        if self._turns > MAX_TURNS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def _enter(self, above: list[str]) -> None:
         """Continue at an absolute place: `above`, then what is pending. It must lead into a root."""

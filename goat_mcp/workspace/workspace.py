@@ -99,13 +99,12 @@ class Workspace:
     def resolve(self, asked: str) -> WorkspacePath:
         """The path meant, by its text alone. Raises `ToolError`: INPUT, PATH_RELATIVE, PATH_OUTSIDE, NO_WORKSPACE."""
         self._check_text(asked)
-        if asked.startswith(PRIMARY_SIGN):
-            asked = f"{self.primary}/{asked[1:]}"
-        if not asked.startswith("/"):
+        spelled = f"{self.primary}/{asked[1:]}" if asked.startswith(PRIMARY_SIGN) else asked
+        if not spelled.startswith("/"):
             raise self._relative(asked)
         if not self._roots.writable and not self._readable:
             raise refusals.no_workspace()
-        names = split_names(asked)
+        names = split_names(spelled)
         entered = self._roots.enter(names) or self._roots.enter(collapse(names))
         if entered is None:
             raise self._outside(asked)
