@@ -1,0 +1,127 @@
+"""How the end-to-end tests start goat-mcp: a real process, its own state directory, nothing of the user's settings."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.e2e.processes import end
+
+START_TIMEOUT_S = 30.0
+EXIT_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 30.0
+TOKEN = "example-token-of-the-end-to-end-tests-0123456789"
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One way to start `goat-mcp serve`. `folder` holds everything that run leaves behind."""
+
+    folder: Path
+    workspace: Path
+    options: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "goat_mcp", "serve", "--workspace", str(self.workspace), *self.options]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
+        return {
+            **inherited,
+            "GOAT_MCP_STATE_DIR": str(self.folder / "state"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            **self.variables,
+        }
+
+    def stdio(self) -> StdioServerParameters:
+        command, *arguments = self.command
+        return StdioServerParameters(command=command, args=arguments, env=self.environment, cwd=self.workspace)
+
+
+@dataclass(frozen=True)
+class HttpGoat:
+    """A goat-mcp that listens."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {TOKEN}"}
+
+
+@contextmanager
+def http_goat(launch: Launch) -> Generator[HttpGoat]:
+    """Start goat-mcp on a free port of this machine; it is told to end afterwards."""
+    token_file = launch.folder / "token"
+    token_file.parent.mkdir(parents=True, exist_ok=True)
+    token_file.write_text(TOKEN)
+    token_file.chmod(0o600)
+    command = [*launch.command, "--http", "127.0.0.1:0", "--token-file", str(token_file)]
+    process = subprocess.Popen(
+        command,
+        env=launch.environment,
+        cwd=launch.workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield HttpGoat(wait_for_url(process), process)
+    finally:
+        end(process)
+
+
+def wait_for_url(process: subprocess.Popen[str]) -> str:
+    """The URL in the first stderr line that has one; later lines are read and dropped."""
+    lines = queue.Queue[str | None]()
+
+    def read() -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    seen: list[str] = []
+    ends_at_s = time.monotonic() + START_TIMEOUT_S
+    while (line := lines.get(timeout=max(0.01, ends_at_s - time.monotonic()))) is not None:
+        seen.append(line)
+        if "http://" in line:
+            return "http://" + line.split("http://")[1].strip()
+    raise AssertionError(f"ended with {process.wait(EXIT_TIMEOUT_S)} before it listened:\n{''.join(seen)}")
+
+
+@asynccontextmanager
+async def connected(
+    target: Launch | HttpGoat | StdioServerParameters, mode: str, **client: Any
+) -> AsyncGenerator[Client]:
+    """The Python SDK's client, connected. `mode` is legacy, auto or 2026-07-28."""
+    client.setdefault("read_timeout_seconds", CALL_TIMEOUT_S)
+    if isinstance(target, HttpGoat):
+        async with httpx2.AsyncClient(headers=target.headers, timeout=CALL_TIMEOUT_S) as http:
+            transport = streamable_http_client(target.url, http_client=http)
+            async with Client(transport, mode=mode, **client) as session:
+                yield session
+        return
+    parameters = target.stdio() if isinstance(target, Launch) else target
+    async with Client(parameters, mode=mode, **client) as session:
+        yield session

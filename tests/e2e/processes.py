@@ -1,0 +1,115 @@
+"""Which processes are alive, who started them, and whether a test left some behind. Reads /proc; Linux only."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A process that was alive. The start time tells it from a later one with the same number."""
+
+    pid: int
+    started_at: str
+    command: str
+
+
+def descendants(pid: int) -> list[Seen]:
+    """All children of `pid`, theirs, and so on."""
+    children: dict[int, list[Seen]] = {}
+    for parent, seen in _all():
+        children.setdefault(parent, []).append(seen)
+    found: list[Seen] = []
+    waiting = [pid]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            found.append(child)
+            waiting.append(child.pid)
+    return found
+
+
+def mentioning(text: str) -> list[Seen]:
+    """Processes with `text` in their command line, environment or working directory; not this one or its parents."""
+    ours = _ancestors(os.getpid())
+    return [seen for _, seen in _all() if seen.pid not in ours and _mentions(seen.pid, text)]
+
+
+def alive(processes: Iterable[Seen]) -> list[Seen]:
+    now = {(seen.pid, seen.started_at) for _, seen in _all()}
+    return [seen for seen in processes if (seen.pid, seen.started_at) in now]
+
+
+def left_after(processes: Iterable[Seen], text: str, within_s: float) -> list[Seen]:
+    """What of `processes`, or mentioning `text`, still lives after at most `within_s`; returns as soon as none does."""
+    known = list(processes)
+    ends_at_s = time.monotonic() + within_s
+    while True:
+        left = {*alive(known), *mentioning(text)}
+        if not left or time.monotonic() > ends_at_s:
+            return sorted(left, key=lambda seen: seen.pid)
+        time.sleep(POLL_S)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ask a process to end, then make it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(8)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(8)
+
+
+def kill_all(processes: Iterable[Seen]) -> None:
+    """Clean up after a failed test."""
+    for seen in alive(processes):
+        try:
+            os.kill(seen.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _all() -> list[tuple[int, Seen]]:
+    """(parent, process) for everything that is not a zombie."""
+    found: list[tuple[int, Seen]] = []
+    for folder in PROC.iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            # The name, in brackets, may hold blanks and brackets itself.
+            after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            continue
+        state, parent, started_at = after_name[0], int(after_name[1]), after_name[19]
+        if state not in "ZX":
+            found.append((parent, Seen(int(folder.name), started_at, command)))
+    return found
+
+
+def _mentions(pid: int, text: str) -> bool:
+    wanted = text.encode()
+    try:
+        if str((PROC / str(pid) / "cwd").readlink()).startswith(text):
+            return True
+        return any(wanted in (PROC / str(pid) / name).read_bytes() for name in ("cmdline", "environ"))
+    except OSError:
+        return False
+
+
+def _ancestors(pid: int) -> set[int]:
+    parents = {seen.pid: parent for parent, seen in _all()}
+    found = {pid}
+    while pid := parents.get(pid, 0):
+        found.add(pid)
+    return found

@@ -1,0 +1,92 @@
+"""Everything a user does with the built-in tools, in one sitting, over each transport and in each era."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import TextContent
+
+from tests.e2e.goat import HttpGoat, Launch, connected
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+TASK_STARTED = re.compile(r"Task started: (\S+)")
+
+
+@pytest.fixture(params=["stdio", "http"])
+def target(request: pytest.FixtureRequest, shared_launch: Launch) -> Launch | HttpGoat:
+    return request.getfixturevalue("shared_http") if request.param == "http" else shared_launch
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_user_reads_searches_edits_writes_and_runs(
+    target: Launch | HttpGoat, shared_launch: Launch, mode: str
+) -> None:
+    # Sittings share a workspace, so each has a folder of its own.
+    folder = shared_launch.workspace / f"{type(target).__name__}-{mode}"
+    page, menu = folder / "page.txt", folder / "deep" / "menu.txt"
+    folder.mkdir()
+    page.write_text("one\ntwo\nthree\n")
+    async with connected(target, mode) as client:
+        assert await say(client, "Read", file_path=str(page)) == "1\tone\n2\ttwo\n3\tthree"
+
+        edited = await say(client, "Edit", file_path=str(page), old_string="two", new_string="2")
+        assert edited.startswith(f"Edited {page}: 1 replacement (tier 1).")
+        assert [line for line in edited.splitlines() if re.match(r"[-+ ]*\d*\s*[-+]", line)] != []
+        assert page.read_text() == "one\n2\nthree\n"
+
+        written = await say(client, "Write", file_path=str(menu), content="hay\noats\n")
+        assert written == f"Created {menu} (2 lines)."
+        assert menu.read_text() == "hay\noats\n"
+
+        assert await say(client, "Glob", pattern="**/menu.txt", path=str(folder)) == str(menu)
+        assert await say(client, "Grep", pattern="^oats$", path=str(folder)) == str(menu)
+        assert await say(client, "Grep", pattern="nowhere", path=str(folder)) == "No matches found"
+        assert await say(client, "Bash", command=f"cd {folder} && wc -l < page.txt") == "3"
+        assert await say(client, "Bash", command="pwd") == str(folder)
+        assert await say(client, "Bash", command=f"cd {shared_launch.workspace}") == "(no output)"
+
+        started = await say(client, "Bash", command="echo begun; read -t 0.2 < <(:); echo done", run_in_background=True)
+        task = task_of(started)
+        ended = await say(client, "TaskOutput", task_id=task, timeout=10_000)
+        assert ended.startswith(f"Task {task}: completed")
+        assert "begun\ndone" in ended
+
+        endless = task_of(await say(client, "Bash", command="sleep 600", run_in_background=True))
+        running = await say(client, "TaskOutput", task_id=endless, block=False)
+        assert running.startswith(f"Task {endless}: running")
+        assert await say(client, "TaskStop", task_id=endless) == f"Stopped task {endless} (sleep 600)."
+        stopped = await say(client, "TaskOutput", task_id=endless)
+        assert stopped.startswith(f"Task {endless}: stopped")
+
+
+async def test_a_long_command_reports_progress_and_can_be_cancelled(launch: Launch) -> None:
+    import anyio
+
+    marker = launch.workspace / "finished"
+    async with connected(launch, "2026-07-28") as client:
+        with anyio.move_on_after(1.0) as cancelled:
+            await client.call_tool("Bash", {"command": f"sleep 5; touch {marker}"})
+
+        answer = await say(client, "Bash", command="pgrep -f '^sleep 5$' || echo gone")
+
+    assert cancelled.cancelled_caught
+    assert answer == "gone"
+    assert not marker.exists()
+
+
+def task_of(text: str) -> str:
+    found = TASK_STARTED.search(text)
+    assert found is not None, text
+    return found[1]
+
+
+async def say(client: Client, tool: str, **arguments: Any) -> str:
+    """The text of a call that must succeed."""
+    result = await client.call_tool(tool, arguments)
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    assert not result.is_error, text
+    return text

@@ -1,0 +1,127 @@
+"""MCP clients that others wrote, each connected to a real goat-mcp in every way it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.e2e.goat import HttpGoat, Launch, connected
+from tests.e2e.node_side import Node
+from tests.e2e.wire import text_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+BUILT_IN = ["Bash", "Edit", "Glob", "Grep", "Read", "TaskOutput", "TaskStop", "Write"]
+# readOnly, destructive, idempotent, openWorld: the table in tools.md.
+HINTS = {
+    "Read": (True, False, True, False),
+    "Glob": (True, False, True, False),
+    "Grep": (True, False, True, False),
+    "TaskOutput": (True, False, True, False),
+    "Write": (False, True, True, False),
+    "Edit": (False, True, False, False),
+    "Bash": (False, True, False, True),
+    "TaskStop": (False, True, True, False),
+}
+READ_TEXT = '1\tdef greet(name):\n2\t    return f"Hello, {name}!"'
+TRANSPORTS = ["stdio", "http"]
+BOTH_ERAS = ["legacy", "2026-07-28"]
+Target = Launch | HttpGoat
+
+
+@pytest.fixture(params=TRANSPORTS)
+def target(request: pytest.FixtureRequest, shared_launch: Launch) -> Target:
+    """One goat-mcp over each transport; the HTTP one is shared, a stdio client starts its own."""
+    return request.getfixturevalue("shared_http") if request.param == "http" else shared_launch
+
+
+def steps(launch: Launch) -> list[Mapping[str, Any]]:
+    return [
+        {"list": True},
+        {"call": "Read", "arguments": {"file_path": str(launch.workspace / "src/greeting.py")}},
+        {"call": "Bash", "arguments": {"command": "echo out; echo err >&2"}},
+        {"call": "Grep", "arguments": {"pattern": "goat", "output_mode": "content"}},
+        {"call": "NoSuchTool"},
+        {"call": "Glob", "arguments": {"pattern": "**/*.py"}},
+    ]
+
+
+def assert_as_expected(results: Sequence[Any], launch: Launch) -> None:
+    listed, read, bash, grep, unknown, glob = results
+    assert hints_of(listed) == HINTS
+    assert text_of(read) == READ_TEXT
+    assert text_of(bash) == "out\nerr"
+    assert text_of(grep) == f"{launch.workspace}/notes.md:3:The goat eats at noon."
+    assert unknown["error"]["code"] == -32602
+    assert "tool not found: NoSuchTool" in unknown["error"]["message"]
+    assert text_of(glob) == f"{launch.workspace}/src/greeting.py"
+
+
+def hints_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """The four hints of each tool, all of which must be stated, beside a title."""
+    assert all(tool["title"] for tool in tools)
+    names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+    return {tool["name"]: tuple(tool["annotations"][name] for name in names) for tool in tools}
+
+
+def test_the_inspector_lists_the_tools_with_all_hints_and_a_title(node: Node, target: Target) -> None:
+    listed = node.inspect(target, "--method", "tools/list")
+
+    assert hints_of(listed["tools"]) == HINTS
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("Read", ("file_path={workspace}/src/greeting.py",), READ_TEXT),
+        ("Bash", ("command=echo it works",), "it works"),
+        ("Grep", ("pattern=goat", "output_mode=content"), "{workspace}/notes.md:3:The goat eats at noon."),
+    ],
+)
+def test_the_inspector_calls(
+    node: Node, target: Target, shared_launch: Launch, tool: str, arguments: tuple[str, ...], expected: str
+) -> None:
+    pairs = [argument.format(workspace=shared_launch.workspace) for argument in arguments]
+
+    result = node.inspect(target, "--method", "tools/call", "--tool-name", tool, "--tool-arg", *pairs)
+
+    assert text_of(result) == expected.replace("{workspace}", str(shared_launch.workspace))
+
+
+@pytest.mark.parametrize("era", BOTH_ERAS)
+def test_the_typescript_client_works_in_both_eras(node: Node, target: Target, shared_launch: Launch, era: str) -> None:
+    session = node.session("v2", era, target, steps(shared_launch))
+
+    assert session["protocolVersion"] == ("2025-11-25" if era == "legacy" else era)
+    assert_as_expected(session["results"], shared_launch)
+
+
+def test_the_older_typescript_client_works(node: Node, target: Target, shared_launch: Launch) -> None:
+    session = node.session("v1", "legacy", target, steps(shared_launch))
+
+    assert session["protocolVersion"] == "2025-11-25"
+    assert_as_expected(session["results"], shared_launch)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+async def test_the_python_client_works(target: Target, shared_launch: Launch, mode: str) -> None:
+    from mcp import MCPError
+
+    results: list[Any] = []
+    async with connected(target, mode) as client:
+        for step in steps(shared_launch):
+            if "list" in step:
+                listed = (await client.list_tools()).tools
+                results.append([tool.model_dump(by_alias=True, mode="json") for tool in listed])
+                continue
+            try:
+                result = await client.call_tool(step["call"], step.get("arguments"))
+                results.append(result.model_dump(by_alias=True, mode="json", exclude_none=True))
+            except MCPError as refused:
+                results.append({"error": {"code": refused.error.code, "message": refused.error.message}})
+        version = client.protocol_version
+
+    assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+    assert_as_expected(results, shared_launch)
