@@ -1,1 +1,1 @@
-"""How text is changed: finding what to replace, replacing it, and showing the change. No I/O."""
+"""How text is changed: finding what to replace, replacing it, and showing the change. Only `current_file` reads."""

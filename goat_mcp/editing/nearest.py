@@ -27,9 +27,7 @@ _MAX_LINE_CHARS = 300
 _MAX_COMPARED_WORDS = 600
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _SCAN_BYTES = 256 * 1024
-_VISIBLE_BLANKS = str.maketrans(
-    {" ": "\u00b7", "\t": "\u2192", "\u00a0": "\u237d", "\u202f": "\u237d", "\u2007": "\u237d"}
-)
+_VISIBLE_BLANKS = str.maketrans({" ": "\u00b7", "\t": "\u2192", **dict.fromkeys("\u00a0\u2007\u202f", "\u237d")})
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class NumberedDiff:
-    """What changed. `left_out` counts changed lines that are not in `hunks`; `start_lines` are at most the first 100."""
+    """What changed. `left_out` counts changed lines that are not in `hunks`; `start_lines` names the first changes."""
 
     hunks: Sequence[Hunk]
     additions: int
@@ -191,8 +191,8 @@ class _Differ:
         self._done = end
 
     def _block(self, block: _Block) -> None:
-        old = list(lines_between(self._old, block.old_start, block.old_end))
-        new = list(lines_between(self._new, block.new_start, block.new_end))
+        old = self._old[block.old_start : block.old_end].splitlines(keepends=True)
+        new = self._new[block.new_start : block.new_end].splitlines(keepends=True)
         for tag, (old_start, old_end), (new_start, new_end) in _operations(old, new):
             if tag == "equal":
                 for line in old[old_start:old_end]:
@@ -217,8 +217,8 @@ class _Differ:
     def _count(self, block: _Block) -> None:
         """A block there is no room for. Its lines only count."""
         additions, deletions = count_changed_lines(
-            list(lines_between(self._old, block.old_start, block.old_end)),
-            list(lines_between(self._new, block.new_start, block.new_end)),
+            self._old[block.old_start : block.old_end].splitlines(keepends=True),
+            self._new[block.new_start : block.new_end].splitlines(keepends=True),
         )
         skipped = count_line_ends(self._old, self._done, block.old_start)
         if len(self._start_lines) < MAX_START_LINES:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.editing.matching import to_bytes
 
 _COMMENT = re.compile(r"^\s*(?:/\*+|//+|#+|--+|;+|%+|\*+|<!--+|\{/\*|\(\*|'|\"\"\"|rem\b)\s*", re.IGNORECASE)
@@ -23,6 +25,7 @@ _LEFT_OUT = re.compile(
 )
 _MAX_LINE_CHARS = 160
 """A longer line says something of its own."""
+_MAX_LINES_NAMED = 20
 
 
 def placeholder_lines(text: str) -> list[str]:
@@ -50,3 +53,24 @@ def _is_placeholder(line: str) -> bool:
     if not (is_comment or opening or re.fullmatch(r"\s*[(\[{<].*[)\]}>]\s*", line) or _LEFT_OUT.match(words)):
         return False
     return bool(_LEFT_OUT.search(words))
+
+
+def placeholder_notice(lines: list[str]) -> str:
+    return (
+        f"{_quoted(lines)} stands for text that was left out, but nothing puts that text back; "
+        "if it was meant to stay, write it out"
+    )
+
+
+def refuse_placeholders(lines: list[str]) -> ToolError:
+    return ToolError(
+        ErrorCode.PLACEHOLDER,
+        f"{_quoted(lines)} stands for text that was left out; nothing was written",
+        "Write the text out in full.",
+        facts={"placeholders": lines[:_MAX_LINES_NAMED]},
+    )
+
+
+def _quoted(lines: list[str]) -> str:
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return f'"{make_visible(lines[0])}"{more}'

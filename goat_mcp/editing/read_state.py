@@ -10,49 +10,46 @@ from typing import Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.sessions import FileSeen
+from goat_mcp.workspace import FileVersion
 
 ReadBeforeWrite = Literal["strict", "relaxed", "off"]
 
 
 @dataclass(frozen=True)
 class ReadState:
-    """One file, as it is now and as this client has last seen it. `path` is the path in the caller's words."""
+    """One file as this client has last seen it. `path` is the path in the caller's words."""
 
     mode: ReadBeforeWrite
     path: str
     seen: FileSeen | None
-    sha256: str
-    size: int
-    mtime_ns: int
 
-    @property
-    def changed_since(self) -> bool:
-        """The client has seen another content. Decided by content; by time and size where nothing was hashed."""
+    def is_changed(self, version: FileVersion) -> bool:
+        """The client has seen another content. Decided by content; by size and time where nothing was hashed."""
         if self.seen is None:
             return False
         if self.seen.sha256:
-            return self.seen.sha256 != self.sha256
-        return (self.seen.size, self.seen.mtime_ns) != (self.size, self.mtime_ns)
+            return self.seen.sha256 != version.sha256
+        return (self.seen.size, self.seen.mtime_ns) != (version.size, version.mtime_ns)
 
-    def before_edit(self) -> None:
+    def before_editing(self) -> None:
         """Before looking for anything: `strict` wants a read. Raises `ToolError(NOT_READ)`."""
         if self.mode == "strict":
             self._require_read()
 
-    def before_applying(self, *, exact_and_unique: bool) -> None:
+    def before_applying(self, version: FileVersion, *, exact_and_unique: bool) -> None:
         """An edit that is not exact and unique needs a read, of this very content. Raises NOT_READ or STALE."""
-        if self.mode != "off" and not exact_and_unique:
-            self._require_read()
-            self.require_current()
+        if not exact_and_unique:
+            self.before_overwriting(version)
 
-    def before_overwriting(self) -> None:
-        """Whole content may only go after it has been seen. Raises NOT_READ or STALE."""
-        if self.mode != "off" and self.size:
+    def before_overwriting(self, version: FileVersion) -> None:
+        """Content may only go after it has been seen. Raises NOT_READ or STALE."""
+        if self.mode != "off" and version.size:
             self._require_read()
-            self.require_current()
+            self.require_current(version)
 
-    def require_current(self) -> None:
-        if self.mode != "off" and self.changed_since:
+    def require_current(self, version: FileVersion) -> None:
+        """Raises `ToolError(STALE)` if the client knows another content only."""
+        if self.mode != "off" and self.is_changed(version):
             raise ToolError(
                 ErrorCode.STALE,
                 f"{self.path} has changed since it was read; nothing was written",

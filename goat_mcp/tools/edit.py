@@ -1,0 +1,211 @@
+"""Edit: replace text in a file. How text is found, fitted and shown lives in `goat_mcp.editing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.documents.text_encoding import TextFormat
+from goat_mcp.editing.current_file import open_current
+from goat_mcp.editing.edit_list import Edited, TextEdit, apply_edits
+from goat_mcp.editing.lines import count_lines
+from goat_mcp.editing.matching import Tier
+from goat_mcp.editing.numbered_diff import NumberedDiff, diff
+from goat_mcp.editing.options import FileOptions
+from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.editing.read_state import ReadState
+from goat_mcp.editing.stored_text import StoredText, load_text
+from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath
+
+_TIER_NOTICES: dict[Tier, str] = {
+    2: "old_string matched only with blanks at line ends ignored",
+    3: "old_string matched only with indentation, quotes and dashes ignored; new_string was re-indented to fit",
+}
+
+
+class EditItem(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    old_string: str
+    new_string: str
+    replace_all: bool = Field(False, strict=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _camel_case(cls, item: Any) -> Any:
+        if not isinstance(item, dict):
+            return item
+        names = {"oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"}
+        given: dict[str, Any] = {str(key): value for key, value in item.items()}  # type: ignore[reportUnknownVariableType]  # JSON
+        return {names.get(key, key) if names.get(key) not in given else key: value for key, value in given.items()}
+
+
+class EditInput(ToolInput):
+    aliases: ClassVar[Mapping[str, str]] = {"path": "file_path"}
+    text_fields: ClassVar[frozenset[str]] = frozenset({"old_string", "new_string"})
+
+    file_path: str = Field(description="Absolute path")
+    old_string: str | None = None
+    new_string: str | None = Field(None, description="Literal; may be empty")
+    replace_all: bool = False
+    edits: list[EditItem] | None = Field(None, description="Instead of the three above: applied in order, all or none")
+
+    @classmethod
+    def rewrite(cls, arguments: dict[str, Any]) -> None:
+        """Models that fill in every field send empty ones for the form they do not mean."""
+        if arguments.get("edits") in ([], "[]", ""):
+            del arguments["edits"]
+        elif arguments.get("edits") is not None and not arguments.get("old_string") and not arguments.get("new_string"):
+            arguments.pop("old_string", None)
+            arguments.pop("new_string", None)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> EditInput:
+        if self.edits is None:
+            missing = [name for name in ("old_string", "new_string") if getattr(self, name) is None]
+            if missing:
+                raise ValueError(f"{' and '.join(missing)}: required, unless edits is sent")
+        elif self.old_string is not None or self.new_string is not None or self.replace_all:
+            raise ValueError("edits: send it instead of old_string, new_string and replace_all, not beside them")
+        return self
+
+    def in_order(self) -> list[TextEdit]:
+        if self.edits is None:
+            return [TextEdit(self.old_string or "", self.new_string or "", self.replace_all)]
+        return [TextEdit(item.old_string, item.new_string, item.replace_all) for item in self.edits]
+
+
+@dataclass(frozen=True)
+class _Target:
+    """One call, worked out."""
+
+    path: WorkspacePath
+    real_path: Path
+    edits: Sequence[TextEdit]
+    state: ReadState
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    result: ToolResult
+    version: FileVersion
+    is_known: bool
+    """The session knows the file: it has read it before, or wrote all of it just now."""
+
+
+@dataclass(frozen=True)
+class Edit(
+    BuiltinTool[EditInput], side_effect=SideEffect.MUTATING, toolset="core", title="Edit file", always_load=True
+):
+    """Replace text in a file you have read. Answers with a numbered diff.
+
+    old_string must occur exactly once: copy it without Read's line numbers, with lines around it if need be, or set
+    replace_all. An empty old_string creates a file.
+    """
+
+    workspace: Workspace
+    sessions: Sessions
+    options: FileOptions = field(default_factory=FileOptions)
+
+    def access(self, input: EditInput) -> Access:
+        return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.file_path))),))
+
+    async def execute(self, input: EditInput, ctx: ToolContext) -> ToolResult:
+        path = self.workspace.resolve(input.file_path)
+        real_path = self.workspace.real_path(path)
+        reads = self.sessions.of(ctx.session_key).reads
+        async with self.workspace.lock(real_path):
+            seen = reads.get(str(real_path))
+            state = ReadState(self.options.read_before_write, str(path), seen)
+            target = _Target(path, real_path, input.in_order(), state)
+            outcome = await anyio.to_thread.run_sync(partial(self._edit, target))
+            if outcome.is_known:
+                now = outcome.version
+                whole = seen is None or seen.whole
+                reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
+        return outcome.result
+
+    def _edit(self, target: _Target) -> _Outcome:
+        if not target.edits[0].old and self.workspace.stat(target.path) is None:
+            return self._create(target)
+        with open_current(self.workspace, target.path, target.real_path) as current:
+            if current.data:
+                target.state.before_editing()
+            stored = load_text(current.data, legacy_encoding=self.options.legacy_encoding, path=str(target.path))
+            try:
+                edited = self._applied(stored, target.edits, str(target.path))
+            except ToolError as refusal:
+                if refusal.code in (ErrorCode.NO_MATCH, ErrorCode.AMBIGUOUS):
+                    target.state.require_current(current.version)
+                raise
+            version = current.version
+        target.state.before_applying(version, exact_and_unique=edited.every_match_exact_and_unique)
+        notices = self._notices(stored, edited, target, version)
+        shown = diff(stored.content, edited.content, edited.changes)
+        written = self.workspace.write_file(target.path, stored.stored(edited.content), expect=version)
+        is_known = target.state.seen is not None or not version.size
+        return _Outcome(_edited_result(target, edited, shown, notices), written.version, is_known)
+
+    def _create(self, target: _Target) -> _Outcome:
+        stored = StoredText(b"", TextFormat())
+        edited = self._applied(stored, target.edits, str(target.path))
+        notices = self._placeholder_notices(stored, target.edits)
+        shown = diff(b"", edited.content, edited.changes)
+        written = self.workspace.write_file(target.path, edited.content, expect=None)
+        lines = count_lines(edited.content)
+        text = f"Created {target.path} ({lines} line{'' if lines == 1 else 's'})."
+        return _Outcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)
+
+    def _applied(self, stored: StoredText, edits: Sequence[TextEdit], path: str) -> Edited:
+        for edit in edits:
+            stored.check_insertion(edit.old, edit.new)
+        return apply_edits(stored.content, edits, path=path, allow_fuzz=self.options.allow_fuzz)
+
+    def _notices(self, stored: StoredText, edited: Edited, target: _Target, version: FileVersion) -> list[str]:
+        notices = [notice for tier, notice in _TIER_NOTICES.items() if tier in edited.tiers]
+        if target.state.is_changed(version):
+            notices.append("the file had changed since you read it; the edit went into its present content")
+        return notices + self._placeholder_notices(stored, target.edits)
+
+    def _placeholder_notices(self, stored: StoredText, edits: Sequence[TextEdit]) -> list[str]:
+        if self.options.placeholder_check == "off":
+            return []
+        added = [line for edit in edits for line in added_placeholders(edit.new, stored.content)]
+        if added and self.options.placeholder_check == "refuse":
+            raise refuse_placeholders(added)
+        return [placeholder_notice(added)] if added else []
+
+
+def _edited_result(target: _Target, edited: Edited, shown: NumberedDiff, notices: Sequence[str]) -> ToolResult:
+    total = sum(edited.counts)
+    replacements = f"{total} replacement{'' if total == 1 else 's'}"
+    if len(target.edits) > 1:
+        replacements += f" by {len(target.edits)} edits"
+    tiers = sorted({*edited.tiers})
+    tier = f"tier{'' if len(tiers) == 1 else 's'} {', '.join(map(str, tiers))}"
+    text = f"Edited {target.path}: {replacements} ({tier}).\n{shown.text()}"
+    return text_result(text, facts=_facts(edited, shown), notices=notices)
+
+
+def _facts(edited: Edited, shown: NumberedDiff) -> dict[str, Any]:
+    return {
+        "replacements": sum(edited.counts),
+        "tier": max(edited.tiers),
+        "additions": shown.additions,
+        "deletions": shown.deletions,
+        "start_lines": list(shown.start_lines),
+        "patch": shown.patch(),
+    }
