@@ -21,7 +21,7 @@ from goat_mcp.documents.line_ends import Eol, eol_of_counts
 from goat_mcp.documents.text_encoding import TextFormat, sniff_bom
 
 BLOCK_BYTES = 256 * 1024
-"""Lines are counted per block of this size: finding a line means reading one block. A multiple of 4 (UTF-32)."""
+"""Lines are counted per block of this size: finding a line means reading one block."""
 MAX_HASHED_BYTES = 256 * 1024 * 1024
 """Larger files get no content hash: it would take longer than a call should, and Edit refuses them anyway."""
 MAX_INDEXES = 32
@@ -53,8 +53,9 @@ class LinePlace:
 class LineIndex:
     """Line counts before each block of one file. Filled by `scan`; other methods answer for what is scanned so far."""
 
-    def __init__(self, head: bytes, size: int) -> None:
-        """`head`: at least the first four bytes of the file."""
+    def __init__(self, head: bytes, size: int, *, block_bytes: int = BLOCK_BYTES) -> None:
+        """`head`: at least the first four bytes of the file. `block_bytes`: a multiple of four."""
+        self.block_bytes = block_bytes
         announced = sniff_bom(head)
         self._format = announced or TextFormat()
         self._start = len(announced.bom) if announced else 0
@@ -101,10 +102,10 @@ class LineIndex:
         """Read on from where the last scan stopped, while `go_on` says so after each block, at most to the end."""
         with self._lock:
             while not self.is_complete and go_on(self):
-                block = read_block(descriptor, self.scanned_bytes, BLOCK_BYTES)
+                block = read_block(descriptor, self.scanned_bytes, self.block_bytes)
                 if block:
                     self._take(block)
-                if len(block) < BLOCK_BYTES:
+                if len(block) < self.block_bytes:
                     self._finish()
 
     def place_of(self, line: int) -> LinePlace:
@@ -112,7 +113,7 @@ class LineIndex:
         block = max(0, bisect_left(self._lines_before, line - 1) - 1)
         lines_before = self._lines_before[block] if self._lines_before else 0
         return LinePlace(
-            self._start + block * BLOCK_BYTES, line - 1 - lines_before, in_crlf=block in self._split_crlf_blocks
+            self._start + block * self.block_bytes, line - 1 - lines_before, in_crlf=block in self._split_crlf_blocks
         )
 
     def _take(self, block: bytes) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from goat_mcp.documents.excerpt import MAX_LINE_CHARS, MIN_NUMBERED_CHARS, Excerpt, first_line
 from goat_mcp.documents.line_ends import split_lines
-from goat_mcp.documents.line_index import BLOCK_BYTES, LineIndex, LinePlace, read_block
+from goat_mcp.documents.line_index import LineIndex, LinePlace, read_block
 from goat_mcp.documents.text_encoding import TextFormat
 
 COUNT_ON_S = 0.5
@@ -53,12 +53,13 @@ def excerpt_of_stream(descriptor: int, index: LineIndex, bounds: Bounds, legacy_
     start = first_line(offset, index.total_lines)
     text_format = index.format(legacy_encoding)
     collected = _Collected(bounds)
-    if start <= index.total_lines:
-        _collect(descriptor, index.place_of(start), text_format, collected)
+    if start <= index.total_lines or not index.is_complete:
+        place = index.place_of(start)
+        _collect(_pieces(descriptor, index, place.offset, text_format), place, collected)
     return Excerpt(
         collected.lines,
         start,
-        max(index.total_lines, start - 1 + len(collected.lines)),
+        max(index.total_lines, start - 1 + len(collected.lines)) if collected.lines else index.total_lines,
         text_format,
         index.eol,
         is_counted=index.is_complete,
@@ -101,10 +102,10 @@ class _Collected:
             self.end_line()
 
 
-def _collect(descriptor: int, place: LinePlace, text_format: TextFormat, into: _Collected) -> None:
+def _collect(pieces: Iterator[str], place: LinePlace, into: _Collected) -> None:
     skip_lines = place.skip_lines
     drop_line_feed = place.in_crlf
-    for piece in _pieces(descriptor, place.offset, text_format):
+    for piece in pieces:
         if time.monotonic() > into.late_after_s:
             into.is_late = True
             break
@@ -129,9 +130,9 @@ def _collect(descriptor: int, place: LinePlace, text_format: TextFormat, into: _
     into.end_text()
 
 
-def _pieces(descriptor: int, offset: int, text_format: TextFormat) -> Iterator[str]:
+def _pieces(descriptor: int, index: LineIndex, offset: int, text_format: TextFormat) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(text_format.encoding)("replace")
-    while block := read_block(descriptor, offset, BLOCK_BYTES):
+    while block := read_block(descriptor, offset, index.block_bytes):
         yield decoder.decode(block)
         offset += len(block)
     yield decoder.decode(b"", True)
