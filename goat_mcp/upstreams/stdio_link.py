@@ -145,7 +145,7 @@ class _Outbox:
         self._link = link
 
     async def send(self, item: SessionMessage, /) -> None:
-        if self._process.ended:
+        if not self._process.listens:
             raise anyio.ClosedResourceError
         message = item.message
         frame = encode_frame(message)
@@ -174,7 +174,8 @@ class _Process(asyncio.SubprocessProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self.exited = asyncio.Event()
-        self.ended = False
+        self.listens = True
+        """False as soon as nothing we write can be read any more: such a call provably never ran."""
         self.inbox = _Inbox(self._pause, self._resume)
         self._pipes: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
@@ -205,13 +206,10 @@ class _Process(asyncio.SubprocessProtocol):
         self._end_soon()
 
     def _end_soon(self) -> None:
-        # A child of the process may hold the pipe open: the end is the process's exit and a short drain.
-        asyncio.get_running_loop().call_later(_DRAIN_AFTER_EXIT_S, self._end)
-
-    def _end(self) -> None:
-        self.ended = True
+        self.listens = False
         self._writable.set()
-        self.inbox.end()
+        # A child of the process may hold the pipe open: the end is the process's exit and a short drain.
+        asyncio.get_running_loop().call_later(_DRAIN_AFTER_EXIT_S, self.inbox.end)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -226,7 +224,7 @@ class _Process(asyncio.SubprocessProtocol):
     async def drain(self) -> None:
         if not self._writable.is_set():
             await self._writable.wait()
-            if self.ended:
+            if not self.listens:
                 raise anyio.BrokenResourceError
 
     def close_stdin(self) -> None:

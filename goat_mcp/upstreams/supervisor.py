@@ -381,9 +381,11 @@ class Supervisor:
             self._retry.hold(time.monotonic())
         else:
             self._retry.failed(time.monotonic())
-        self._telemetry.warning(
-            "upstream failed", upstream=self.config.name, reason=cause.reason_code, problem=cause.message
-        )
+        if (cause.reason_code, cause.message) != (self._reason_code, self._detail):
+            # The same failure again, try after try, is no news.
+            self._telemetry.warning(
+                "upstream failed", upstream=self.config.name, reason=cause.reason_code, problem=cause.message
+            )
         self._fail_attempt(cause.reason_code, cause.message)
 
     def _fail_attempt(self, reason_code: str, why: str) -> None:

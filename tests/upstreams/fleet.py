@@ -1,0 +1,112 @@
+"""Run `Upstreams` over entries as a user writes them, for tests that want real processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.result import ToolResult
+from goat_mcp.registry import Registry
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config import UpstreamFiles, load_upstream_files
+from goat_mcp.upstreams.retry_policy import RetryLimits
+from goat_mcp.upstreams.status import UpstreamStatus
+from goat_mcp.upstreams.supervisor import SupervisorLimits
+from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
+
+SERVERS = Path(__file__).parent / "servers"
+QUICK = SupervisorLimits(
+    start_timeout_s=15,
+    list_timeout_s=5,
+    relist_interval_s=0.2,
+    retry=RetryLimits(backoff_min_s=0.01, backoff_max_s=0.05, probe_after_s=0.5),
+)
+
+
+def server(script: str, *args: str | Path, **members: Any) -> dict[str, Any]:
+    """An entry that runs one of our test servers."""
+    return {"command": sys.executable, "args": [str(SERVERS / script), *map(str, args)], **members}
+
+
+def load(folder: Path, entries: Mapping[str, Any], **environ: str) -> UpstreamFiles:
+    file = folder / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": entries}))
+    return load_upstream_files([file], environ=environ)
+
+
+@dataclass
+class Fleet:
+    upstreams: Upstreams
+    registry: Registry
+    generations: list[int] = field(default_factory=list[int])
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **ctx: Any) -> ToolResult:
+        tool = self.registry.get(name)
+        assert tool is not None, f"{name} is not among {self.registry.names()}"
+        return await tool.execute(tool.validate(arguments or {}), ToolContext(call_id="t", **ctx))
+
+    async def failing(self, name: str, arguments: Mapping[str, Any] | None = None, **ctx: Any) -> ToolError:
+        try:
+            result = await self.call(name, arguments, **ctx)
+        except ToolError as error:
+            return error
+        raise AssertionError(f"{name} answered {result}")
+
+    def status(self, name: str) -> UpstreamStatus:
+        return next(status for status in self.upstreams.status() if status.name == name)
+
+    async def until(self, holds: Callable[[], bool], max_wait_s: float = 10.0) -> None:
+        with anyio.fail_after(max_wait_s):
+            while not holds():  # noqa: ASYNC110  # what is waited for happens in another process
+                await anyio.sleep(0.02)
+
+
+def warm(
+    folder: Path, entries: Mapping[str, Any], listed: Mapping[str, list[dict[str, Any]]], version: str = ""
+) -> None:
+    """Store catalogs as an earlier run would have left them."""
+    store = WarmCatalog(StateDirectory(folder / "state"))
+    for config in load(folder, entries).configs:
+        if config.name in listed:
+            store.store(config.server, config.fingerprint, StoredCatalog(version, tuple(listed[config.name])))
+
+
+@asynccontextmanager
+async def fleet(
+    folder: Path, entries: Mapping[str, Any], *, limits: SupervisorLimits = QUICK, first_list: bool = True
+) -> AsyncGenerator[Fleet]:
+    """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
+    files = load(folder, entries)
+    registry = Registry()
+    upstreams = Upstreams(
+        files.configs,
+        registry=registry,
+        state=StateDirectory(folder / "state"),
+        telemetry=Telemetry("error"),
+        problems=files.problems,
+        limits=limits,
+    )
+    upstreams.load_warm_catalogs()
+    running = Fleet(upstreams, registry)
+    registry.on_change(lambda snapshot: running.generations.append(snapshot.generation))
+    async with anyio.create_task_group() as group:
+        await group.start(_run, upstreams)
+        if first_list:
+            await upstreams.first_list(20)
+        yield running
+        group.cancel_scope.cancel()
+
+
+async def _run(upstreams: Upstreams, *, task_status: Any) -> None:
+    await upstreams.run(task_status=task_status)

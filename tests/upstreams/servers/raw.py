@@ -1,0 +1,124 @@
+"""A handshake-era server without any library, which misbehaves as its first argument says.
+
+`python raw.py MODE [LOG]`. Standard library only, so that it starts fast and can break every rule of the wire.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MODE = sys.argv[1] if len(sys.argv) > 1 else "plain"
+LOG = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+
+
+def note(what: str) -> None:
+    if LOG is not None:
+        with LOG.open("a") as file:
+            file.write(f"{what}\n")
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request: dict[str, Any], result: Any) -> None:
+    send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def tools_page(request: dict[str, Any]) -> dict[str, Any]:
+    def named(*names: str) -> list[dict[str, Any]]:
+        return [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+
+    cursor = request.get("params", {}).get("cursor")
+    match MODE:
+        case "pages":
+            step = int(cursor or 0)
+            return {"tools": named(f"tool_{step}"), **({"nextCursor": str(step + 1)} if step < 2 else {})}
+        case "endless":
+            return {"tools": named(f"tool_{cursor}"), "nextCursor": "again"}
+        case "broken-tools":
+            good = named("fine")
+            return {"tools": [*good, 7, {"name": "schemaless"}, {"name": "x", "inputSchema": {"type": "array"}}]}
+        case _:
+            return {"tools": named("ping", "big", "broken", "odd", "slow", "leave")}
+
+
+def call(request: dict[str, Any]) -> None:
+    name = request["params"]["name"]
+    note(name)
+    match name:
+        case "big":
+            size = int(request["params"]["arguments"]["bytes"])
+            sys.stdout.write(f'{{"jsonrpc":"2.0","id":{request["id"]},"result":{{"content":[],"pad":"')
+            for _ in range(size // 65536):
+                sys.stdout.write("x" * 65536)
+            sys.stdout.write('"}}\n')
+            sys.stdout.flush()
+        case "broken":
+            sys.stdout.write(f'{{"jsonrpc":"2.0","id":{request["id"]},"result":{{"content":[}}}}\n')
+            sys.stdout.flush()
+        case "odd":
+            answer(request, {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "\ud83d half"}]})
+        case "slow":
+            time.sleep(float(request["params"]["arguments"]["s"]))
+            answer(request, {"content": [{"type": "text", "text": "slept"}]})
+        case "leave":
+            # A child that outlives its parent and keeps the pipes open.
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            os._exit(3)
+        case _:
+            answer(request, {"content": [{"type": "text", "text": "pong"}]})
+
+
+def main() -> None:
+    note(f"start {os.getpid()}")
+    if MODE == "exit":
+        print("cannot find my configuration", file=sys.stderr)
+        sys.exit(4)
+    if MODE == "hang":
+        time.sleep(3600)
+    if MODE == "stubborn":
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if MODE == "garbage":
+        print("Welcome to the server!\n{not json\n[1,2]\n" + '{"jsonrpc":"2.0"}')
+        for _ in range(200):
+            sys.stderr.write("noise " * 2000 + "\n")
+    for line in sys.stdin:
+        request = json.loads(line)
+        match request.get("method"):
+            case "initialize":
+                info = {"name": "raw", "version": "1"}
+                asked = request["params"]["protocolVersion"]
+                answer(request, {"protocolVersion": asked, "capabilities": {"tools": {}}, "serverInfo": info})
+            case "notifications/initialized":
+                if MODE == "flood":
+                    for _ in range(3000):
+                        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                if MODE == "asks":
+                    send({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"})
+            case "tools/list":
+                note("list")
+                answer(request, tools_page(request))
+            case "tools/call":
+                call(request)
+            case None:
+                note(f"answer {json.dumps(request, sort_keys=True)}")
+            case _ if "id" in request:
+                error = {"code": -32601, "message": "Method not found"}
+                send({"jsonrpc": "2.0", "id": request["id"], "error": error})
+            case _:
+                pass
+    if MODE == "stubborn":
+        time.sleep(3600)
+
+
+main()

@@ -1,0 +1,478 @@
+"""Upstreams as child processes: what a client sees of good, bad and dying ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from goat_mcp.core.errors import ErrorCode, UpstreamError
+from goat_mcp.upstreams.retry_policy import RetryLimits
+from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.stdio_link import STDERR_TAIL_BYTES
+from tests.upstreams.fleet import QUICK, fleet, server, warm
+
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+
+PING = [{"name": "ping", "inputSchema": {"type": "object"}}]
+
+
+def lines(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return not Path("/proc").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def pid_of(log: Path) -> int:
+    return int(next(line for line in reversed(lines(log)) if line.startswith("start")).split()[1])
+
+
+@pytest.mark.parametrize(("version", "era"), [("", "stateless"), ("2025-11-25", "handshake")])
+async def test_a_result_reaches_the_client_as_the_upstream_sent_it(tmp_path: Path, version: str, era: str) -> None:
+    entries = {"good": server("good.py")}
+    if version:
+        warm(
+            tmp_path,
+            entries,
+            {"good": [{"name": name, "inputSchema": {"type": "object"}} for name in ("everything", "seen")]},
+            version,
+        )
+
+    async with fleet(tmp_path, entries) as running:
+        everything = (await running.call("mcp__good__everything")).wire()
+        seen = (
+            await running.call(
+                "mcp__good__seen",
+                meta={"vendor/x": 1, "progressToken": 5, "io.modelcontextprotocol/clientInfo": {"name": "liar"}},
+            )
+        ).wire()
+
+    assert everything == {
+        "content": [
+            # The SDK's server drops null members of `_meta` in the stateless era.
+            {
+                "type": "text",
+                "text": "t",
+                "annotations": {"priority": 0.5},
+                "_meta": {"c": 1} if era == "stateless" else {"b": None, "c": 1},
+            },
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "x://y", "name": "y"},
+            {"type": "resource", "resource": {"uri": "x://z", "text": "zz"}},
+        ],
+        "isError": False,
+        "structuredContent": {"none": None, "big": 123456789012345678901234567890, "list": [1, 2.5]},
+        "_meta": {"vendor/answer": 42},
+        "resultType": "complete",
+    }
+    assert seen["structuredContent"]["era"] == era
+    meta: dict[str, Any] = seen["structuredContent"]["meta"]
+    assert meta["vendor/x"] == 1
+    assert "progressToken" not in meta and "progress_token" not in meta
+    assert meta.get("io.modelcontextprotocol/clientInfo", {}).get("name") == (
+        "goat-mcp" if era == "stateless" else None
+    )
+
+
+async def test_a_listed_tool_is_shown_whole_under_its_new_name(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"good": server("good.py", naming="g")}) as running:
+        tool = running.registry.get("g__echo")
+
+    assert tool is not None
+    assert tool.spec.rule_name == "mcp__good__echo"
+    assert tool.spec.wire() == {
+        "name": "g__echo",
+        "title": "Echo",
+        "description": "Says it again.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "region": {"type": "string", "x-mcp-header": "Region"}},
+        },
+        "annotations": {"readOnlyHint": True},
+        "_meta": {"vendor/key": [1, None]},
+        "icons": [{"src": "https://example.org/i.png"}],
+    }
+
+
+async def test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"good": server("good.py")}) as running:
+        with pytest.raises(UpstreamError) as refused:
+            await running.call("mcp__good__refuse", {"a": [1, None]})
+
+    assert (refused.value.code, refused.value.message, refused.value.data) == (
+        -32602,
+        "no such thing",
+        {"asked": {"a": [1, None]}},
+    )
+
+
+async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_path: Path) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+        heard.append((done, total, message))
+
+    async with fleet(tmp_path, {"good": server("good.py")}) as running:
+        result = await running.call("mcp__good__work", {"steps": 3}, progress=listen, wants_progress=True)
+
+    assert result.text == "worked"
+    assert heard == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
+
+
+async def test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"good": server("good.py", log)}) as running:
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.call, "mcp__good__hang")
+            await running.until(lambda: lines(log) == ["hang"])
+            cancelled_s = time.monotonic()
+            group.cancel_scope.cancel()
+        await running.until(lambda: lines(log) == ["hang", "cancelled"])
+        took_s = time.monotonic() - cancelled_s
+        await running.call("mcp__good__mark")
+
+    assert lines(log) == ["hang", "cancelled", "mark"]
+    assert took_s < 1.0
+
+
+async def test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"good": server("good.py", log, timeout_s=0.3)}) as running:
+        error = await running.failing("mcp__good__hang")
+        await running.until(lambda: "cancelled" in lines(log))
+
+    assert error.code is ErrorCode.TIMEOUT
+    assert (
+        error.message == "upstream good did not answer within 0.3 s; the call was cancelled but may have taken effect"
+    )
+
+
+async def test_progress_extends_the_idle_timeout_but_not_the_whole_one(tmp_path: Path) -> None:
+    entry = server("good.py", timeout_s=1.5, idle_timeout_s=0.4)
+    async with fleet(tmp_path, {"good": entry}) as running:
+        kept_alive = await running.call("mcp__good__work", {"steps": 5, "pause_s": 0.2})
+        silent = await running.failing("mcp__good__work", {"steps": 2, "pause_s": 1.0})
+        too_long = await running.failing("mcp__good__work", {"steps": 20, "pause_s": 0.2})
+
+    assert kept_alive.text == "worked"
+    assert silent.message.startswith("upstream good was silent for 0.4 s")
+    assert too_long.message.startswith("upstream good did not answer within 1.5 s")
+
+
+async def test_a_call_during_which_the_process_died_is_not_repeated(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"good": server("good.py", log)}) as running:
+        started_s = time.monotonic()
+        error = await running.failing("mcp__good__die")
+        took_s = time.monotonic() - started_s
+        afterwards = await running.call("mcp__good__mark")
+
+    assert error.code is ErrorCode.OUTCOME_UNKNOWN
+    assert "exited with status 7" in error.message and "last words of die" in error.message
+    assert took_s < 1.0
+    assert afterwards.text == "marked"
+    assert lines(log) == ["die", "mark"]
+
+
+async def test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_pipes(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
+        started_s = time.monotonic()
+        error = await running.failing("mcp__raw__leave")
+        took_s = time.monotonic() - started_s
+
+    assert error.code is ErrorCode.OUTCOME_UNKNOWN
+    assert took_s < 1.0
+
+
+async def test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"raw": server("raw.py", "plain", log)}) as running:
+        pid = pid_of(log)
+        os.kill(pid, signal.SIGKILL)
+        await running.until(lambda: running.status("raw").state is not UpstreamState.READY)
+        result = await running.call("mcp__raw__ping")
+
+    assert result.text == "pong"
+    assert [line for line in lines(log) if line == "ping"] == ["ping"]
+
+
+async def test_known_tools_are_listed_without_starting_anything(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    entries = {"raw": server("raw.py", "plain", log)}
+    warm(tmp_path, entries, {"raw": PING})
+
+    async with fleet(tmp_path, entries) as running:
+        listed = running.registry.names()
+        await anyio.sleep(0.3)
+        before_the_call = lines(log)
+        result = await running.call("mcp__raw__ping")
+        await running.until(lambda: len(running.registry.names()) == 6)
+
+    assert listed == ("mcp__raw__ping",)
+    assert before_the_call == []
+    assert result.text == "pong"
+
+
+async def test_an_eager_upstream_starts_by_itself(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    entries = {"raw": server("raw.py", "plain", log, start="eager")}
+    warm(tmp_path, entries, {"raw": PING})
+
+    async with fleet(tmp_path, entries, first_list=False) as running:
+        await running.until(lambda: "list" in lines(log))
+
+        assert running.status("raw").state is UpstreamState.READY
+
+
+async def test_what_was_listed_once_is_known_to_the_next_run(tmp_path: Path) -> None:
+    entries = {"raw": server("raw.py", "plain")}
+    async with fleet(tmp_path, entries) as first:
+        listed = first.registry.names()
+    async with fleet(tmp_path, entries, first_list=False) as second:
+        known = second.registry.names()
+
+    assert len(listed) == 6
+    assert known == listed
+
+
+async def test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_others(tmp_path: Path) -> None:
+    entries = {"hung": server("raw.py", "hang"), "raw": server("raw.py", "plain")}
+    async with fleet(tmp_path, entries, first_list=False) as running:
+        started_s = time.monotonic()
+        await running.upstreams.first_list(1.0)
+        list_took_s = time.monotonic() - started_s
+        again_s = time.monotonic()
+        await running.upstreams.first_list(1.0)
+        again_took_s = time.monotonic() - again_s
+        result = await running.call("mcp__raw__ping")
+
+        assert result.text == "pong"
+        assert list_took_s < 1.5
+        assert again_took_s < 0.1
+        assert running.status("hung").state is UpstreamState.STARTING
+
+
+async def test_an_upstream_that_cannot_start_fails_alone_and_says_why(tmp_path: Path) -> None:
+    entries = {
+        "exits": server("raw.py", "exit"),
+        "missing": {"command": "no-such-program-here"},
+        "raw": server("raw.py"),
+    }
+    async with fleet(tmp_path, entries) as running:
+        exits, missing = running.status("exits"), running.status("missing")
+        result = await running.call("mcp__raw__ping")
+
+    assert result.text == "pong"
+    assert exits.reason_code == "start_failed"
+    assert "exited with status 4" in exits.detail and "cannot find my configuration" in exits.detail
+    assert missing.reason_code == "command_not_found"
+    assert "no-such-program-here" in missing.detail
+
+
+async def test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = tmp_path / "sometimes.py"
+    script.write_text("raise SystemExit(9)")
+    entries = {"raw": {"command": server("raw.py")["command"], "args": [str(script), "plain", str(log)]}}
+    warm(tmp_path, entries, {"raw": PING})
+    limits = replace(QUICK, retry=RetryLimits(backoff_min_s=0.01, backoff_max_s=0.02, probe_after_s=1.0))
+
+    async with fleet(tmp_path, entries, limits=limits) as running:
+        first = await running.failing("mcp__raw__ping")
+        await running.until(lambda: running.status("raw").state is UpstreamState.FAILED)
+        started_s = time.monotonic()
+        refused = await running.failing("mcp__raw__ping")
+        took_s = time.monotonic() - started_s
+        script.write_text((Path(__file__).parent / "servers" / "raw.py").read_text())
+        await running.until(lambda: running.status("raw").state is UpstreamState.READY)
+        mended = await running.call("mcp__raw__ping")
+
+    assert first.code is ErrorCode.UPSTREAM_DOWN and "exited with status 9" in first.message
+    assert refused.code is ErrorCode.UPSTREAM_DOWN and "next try in" in refused.message
+    assert took_s < 0.01
+    assert mended.text == "pong"
+
+
+async def test_garbage_on_stdout_is_counted_and_stderr_is_kept_to_its_end(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"raw": server("raw.py", "garbage")}) as running:
+        result = await running.call("mcp__raw__ping")
+        status = running.status("raw")
+
+    assert result.text == "pong"
+    assert status.junk_lines == 4
+    assert 0 < len(status.stderr_tail) <= STDERR_TAIL_BYTES
+
+
+async def test_an_answer_that_is_too_large_fails_its_call_alone_and_is_never_held(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
+        await running.call("mcp__raw__ping")
+        before = peak_memory_bytes()
+        error = await running.failing("mcp__raw__big", {"bytes": 500_000_000})
+        grown = peak_memory_bytes() - before
+        result = await running.call("mcp__raw__ping")
+        status = running.status("raw")
+
+    assert error.code is ErrorCode.UPSTREAM
+    assert error.message == "upstream raw ran the call, but its answer is larger than 16777216 bytes"
+    assert result.text == "pong"
+    assert status.oversized_frames == 1
+    assert grown < 64 * 1024 * 1024
+
+
+def peak_memory_bytes() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+async def test_a_broken_answer_fails_its_call_and_odd_content_becomes_text(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
+        broken = await running.failing("mcp__raw__broken")
+        odd = await running.call("mcp__raw__odd")
+        status = running.status("raw")
+
+    assert broken.code is ErrorCode.UPSTREAM and "is not JSON" in broken.message
+    assert [block["type"] for block in odd.content] == ["text", "text"]
+    assert json.loads(odd.content[0]["text"]) == {"type": "hologram", "depth": 3}
+    assert odd.content[1]["text"] == "\ud83d half"
+    assert status.unknown_blocks == 1
+
+
+async def test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list(tmp_path: Path) -> None:
+    entries = {"pages": server("raw.py", "pages"), "endless": server("raw.py", "endless")}
+    async with fleet(tmp_path, entries) as running:
+        names = running.registry.names()
+        status = running.status("endless")
+
+    assert names == (
+        "mcp__pages__tool_0",
+        "mcp__pages__tool_1",
+        "mcp__pages__tool_2",
+        "mcp__endless__tool_None",
+        "mcp__endless__tool_again",
+    )
+    assert (status.reason_code, status.detail) == ("list_truncated", "a cursor came twice")
+
+
+async def test_a_broken_tool_is_withheld_alone(tmp_path: Path) -> None:
+    async with fleet(tmp_path, {"raw": server("raw.py", "broken-tools")}) as running:
+        names = running.registry.names()
+        withheld = running.status("raw").withheld
+
+    assert names == ("mcp__raw__fine",)
+    assert [tool.name for tool in withheld] == ["", "schemaless", "x"]
+
+
+async def test_a_flood_of_change_notices_costs_at_most_one_list_per_interval(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    limits = replace(QUICK, relist_interval_s=0.5)
+    async with fleet(tmp_path, {"raw": server("raw.py", "flood", log)}, limits=limits) as running:
+        await anyio.sleep(1.2)
+        result = await running.call("mcp__raw__ping")
+
+    assert result.text == "pong"
+    assert 1 <= lines(log).count("list") <= 4
+    assert len(running.generations) == 1
+
+
+@pytest.mark.parametrize("version", ["", "2025-11-25"])
+async def test_a_tool_that_appears_is_listed_after_the_upstream_says_so(tmp_path: Path, version: str) -> None:
+    entries = {"good": server("good.py")}
+    if version:
+        warm(tmp_path, entries, {"good": [{"name": "grow", "inputSchema": {"type": "object"}}]}, version)
+    async with fleet(tmp_path, entries) as running:
+        await running.call("mcp__good__echo" if not version else "mcp__good__grow")
+        await running.until(lambda: "mcp__good__echo" in running.registry.names())
+        await anyio.sleep(0.3)
+        await running.call("mcp__good__grow")
+
+        await running.until(lambda: "mcp__good__extra_0" in running.registry.names())
+
+
+async def test_a_request_of_the_upstream_is_answered_with_an_error_at_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"raw": server("raw.py", "asks", log)}) as running:
+        await running.until(lambda: any(line.startswith("answer") for line in lines(log)))
+
+    (answer,) = [line for line in lines(log) if line.startswith("answer")]
+    assert json.loads(answer.removeprefix("answer ")) == {
+        "jsonrpc": "2.0",
+        "id": "q1",
+        "error": {"code": -32601, "message": "goat-mcp declared no capability for roots/list"},
+    }
+
+
+async def test_a_child_sees_only_allowed_and_declared_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_INNOCENT_SETTING", "canary")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    async with fleet(tmp_path, {"good": server("good.py", env={"DECLARED": "yes"})}) as running:
+        seen = (await running.call("mcp__good__seen")).wire()["structuredContent"]["env"]
+
+    assert "DECLARED" in seen and "PATH" in seen and "LC_ALL" in seen
+    assert "MY_INNOCENT_SETTING" not in seen
+
+
+async def test_an_idle_process_is_ended_and_its_tools_stay(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    limits = replace(QUICK, idle_reap_s=0.4)
+    async with fleet(tmp_path, {"raw": server("raw.py", "plain", log)}, limits=limits) as running:
+        await running.call("mcp__raw__slow", {"s": 0.8})
+        pid = pid_of(log)
+        await running.until(lambda: running.status("raw").state is UpstreamState.IDLE)
+
+        assert not is_alive(pid)
+        assert "mcp__raw__ping" in running.registry.names()
+        assert (await running.call("mcp__raw__ping")).text == "pong"
+
+
+@pytest.mark.parametrize("mode", ["plain", "hang", "stubborn"])
+async def test_no_process_survives_the_end(tmp_path: Path, mode: str) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"raw": server("raw.py", mode, log)}, first_list=False) as running:
+        with anyio.move_on_after(0.5):
+            await running.upstreams.first_list(5)
+        await running.until(lambda: bool(lines(log)))
+        stopped_s = time.monotonic()
+
+    assert not is_alive(pid_of(log))
+    assert time.monotonic() - stopped_s < 5.0
+
+
+async def test_too_many_calls_wait_and_far_too_many_are_refused_at_once(tmp_path: Path) -> None:
+    entry = server("good.py", concurrency=2)
+    busy: list[float] = []
+    async with fleet(tmp_path, {"good": entry}) as running:
+
+        async def one() -> None:
+            started_s = time.monotonic()
+            error = await running.failing("mcp__good__hang")
+            if error.code is ErrorCode.BUSY:
+                busy.append(time.monotonic() - started_s)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(2 + 64 + 3):
+                group.start_soon(one)
+            await running.until(lambda: len(busy) == 3)
+            in_flight = running.status("good").calls_in_flight
+            group.cancel_scope.cancel()
+        result = await running.call("mcp__good__echo", {"text": "free again"})
+
+    assert in_flight == 2
+    assert max(busy) < 0.1
+    assert result.text == "free again"
