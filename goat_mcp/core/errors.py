@@ -51,6 +51,7 @@ class ErrorCode(StrEnum):
     PROTECTED_PATH = "E_PROTECTED_PATH"
 
     EXIT = "E_EXIT"
+    BLOCKED = "E_BLOCKED"
     TASK_UNKNOWN = "E_TASK_UNKNOWN"
 
     UPSTREAM = "E_UPSTREAM"

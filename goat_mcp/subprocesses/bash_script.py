@@ -7,6 +7,7 @@ it. It is not in the environment either, nor quoted, so its length and character
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 
@@ -23,6 +24,12 @@ _WRAPPER = (
     'eval "$REPLY"; '
     '{{ set -- "$?"; builtin pwd -P >&{report} || :; set +x; }} 2>/dev/null; builtin exit "$1"'
 )
+
+
+def find_bash(path: str) -> str | None:
+    """The first bash on a PATH, looked for in absolute directories only."""
+    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117  # text, no path yet
+    return shutil.which("bash", path=os.pathsep.join(folders))
 
 
 def arguments(bash: str, script_descriptor: int, report_descriptor: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from goat_mcp.subprocesses.output_text import HEAD_SHARE, cut, join_cut, readable, whole_characters
+from goat_mcp.subprocesses.output_text import cut, join_cut, readable, whole_characters
 
 MEMORY_BYTES = 384 * 1024
 TAIL_BYTES = 256 * 1024
@@ -101,11 +101,10 @@ class OutputCapture:
             if len(text) <= max_chars:
                 return OutputPart(text, end)
             return OutputPart(cut(text, max_chars, self._where()), end, truncated=True)
-        head_chars = int(max_chars * HEAD_SHARE)
-        head = readable(first[: whole_characters(first)])[:head_chars]
-        tail = readable(recent.lstrip(_CONTINUATION)).rstrip("\n")[-(max_chars - head_chars) :]
-        hidden = max(missing, end - start - len(head.encode()) - len(tail.encode()))
-        return OutputPart(join_cut(head, tail, f"{hidden} bytes", self._where()), end, truncated=True)
+        head = readable(first[: whole_characters(first)])[:max_chars]
+        tail = readable(recent.lstrip(_CONTINUATION)).rstrip("\n")[-max_chars:]
+        hidden = f"about {end - start - max_chars} bytes"
+        return OutputPart(join_cut(head, tail, max_chars, hidden, self._where()), end, truncated=True)
 
     def last_line(self, max_chars: int = 200) -> str:
         """The newest line that is not blank, for progress messages."""

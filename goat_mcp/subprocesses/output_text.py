@@ -65,10 +65,20 @@ def whole_characters(data: bytes) -> int:
 
 
 def cut(text: str, max_chars: int, where: str) -> str:
-    """Head and tail of a too long text around a line that says how much is missing and `where` the whole is."""
-    head = int(max_chars * HEAD_SHARE)
-    return join_cut(text[:head], text[len(text) - (max_chars - head) :], f"{len(text) - max_chars} characters", where)
+    """Head and tail of a too long text, `max_chars` in all, around a line that says how much is missing and `where`
+    the whole is."""
+    keep = max_chars - len(_cut_mark(f"{len(text)} characters", where))
+    head = int(keep * HEAD_SHARE)
+    return text[:head] + _cut_mark(f"{len(text) - keep} characters", where) + text[len(text) - (keep - head) :]
 
 
-def join_cut(head: str, tail: str, missing: str, where: str) -> str:
-    return f"{head}\n[... {missing} cut{where} ...]\n{tail}"
+def join_cut(head: str, tail: str, max_chars: int, missing: str, where: str) -> str:
+    """As `cut`, for a text of which only the head and the tail are at hand."""
+    mark = _cut_mark(missing, where)
+    keep = max_chars - len(mark)
+    head_chars = int(keep * HEAD_SHARE)
+    return head[:head_chars] + mark + tail[-(keep - head_chars) :]
+
+
+def _cut_mark(missing: str, where: str) -> str:
+    return f"\n[... {missing} cut{where} ...]\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart
-from goat_mcp.subprocesses.output_text import HEAD_SHARE, cut, join_cut, readable
+from goat_mcp.subprocesses.output_text import cut, join_cut, readable
 from goat_mcp.subprocesses.process_table import living_process
 from goat_mcp.tasks.task import Outcome, Task, TaskStatus
 
@@ -168,12 +168,14 @@ class LostTask:
                     text = readable(file.read()).rstrip("\n")
                     is_short = len(text) <= max_chars
                     return OutputPart(text if is_short else cut(text, max_chars, self._where()), size, not is_short)
-                head = readable(file.read(HEAD_BYTES))[: int(max_chars * HEAD_SHARE)]
+                head = readable(file.read(HEAD_BYTES))[:max_chars]
                 file.seek(size - TAIL_BYTES)
-                tail = readable(file.read()).rstrip("\n")[-int(max_chars * (1 - HEAD_SHARE)) :]
+                tail = readable(file.read()).rstrip("\n")[-max_chars:]
         except OSError:
             return OutputPart("[its output file is gone]", 0)
-        return OutputPart(join_cut(head, tail, f"most of {size} bytes", self._where()), size, truncated=True)
+        return OutputPart(
+            join_cut(head, tail, max_chars, f"about {size - max_chars} bytes", self._where()), size, truncated=True
+        )
 
     async def wait(self, timeout_s: float | None) -> bool:
         return True

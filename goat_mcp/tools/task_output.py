@@ -1,0 +1,79 @@
+"""TaskOutput: how a background task is doing and what it printed. Tasks themselves live in `goat_mcp.tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import Field
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.tasks import Task, TaskManager
+
+MAX_CHARS = 30_000
+_HEADER_CHARS = 1_000
+PROGRESS_EVERY_S = 4.0
+
+
+class TaskOutputInput(ToolInput):
+    aliases: ClassVar[Mapping[str, str]] = {"shell_id": "task_id", "bash_id": "task_id"}
+
+    task_id: str
+    block: bool = Field(True, description="Wait for the task's end")
+    timeout: int = Field(30_000, ge=0, le=600_000, description="Milliseconds to wait; 45 s at most")
+
+
+@dataclass(frozen=True)
+class TaskOutput(
+    BuiltinTool[TaskOutputInput],
+    side_effect=SideEffect.READ_ONLY,
+    toolset="tasks",
+    title="Read a background task",
+    max_result_chars=MAX_CHARS,
+):
+    """Show a background task's status and output: while it runs what is new since your last call, then all of it."""
+
+    tasks: TaskManager
+
+    async def execute(self, input: TaskOutputInput, ctx: ToolContext) -> ToolResult:
+        task = await self.tasks.find(input.task_id, ctx.principal)
+        if input.block:
+            await _wait(task, min(input.timeout / 1000, ctx.wait_left_s()), ctx)
+        outcome = task.work.outcome
+        if outcome is None:
+            part = task.new_output(ctx.session_key, MAX_CHARS - _HEADER_CHARS)
+            nothing = "(no new output)"
+        else:
+            part = task.work.output(MAX_CHARS - _HEADER_CHARS, 0)
+            nothing = "(no output)"
+        status = str(task.status)
+        header = [f"Task {task.id}: {status}"]
+        if outcome is not None and outcome.exit_code is not None:
+            header.append(f"exit code {outcome.exit_code}")
+        if outcome is not None and outcome.reason:
+            header.append(outcome.reason)
+        header.append(f"{task.work.seconds:.1f} s")
+        path = task.work.output_file
+        facts = {
+            "task_id": task.id,
+            "task_type": task.work.kind,
+            "status": status,
+            "exit_code": None if outcome is None else outcome.exit_code,
+            "output_file": None if path is None else str(path),
+        }
+        notices = [] if path is None else [f"output file: {path}"]
+        return text_result(f"{', '.join(header)}\n{part.text or nothing}", facts=facts, notices=notices)
+
+
+async def _wait(task: Task, timeout_s: float, ctx: ToolContext) -> None:
+    left_s = timeout_s
+    while not await task.work.wait(min(left_s, PROGRESS_EVERY_S) if ctx.wants_progress else left_s):
+        left_s -= PROGRESS_EVERY_S
+        if left_s <= 0 or not ctx.wants_progress:
+            return
+        await ctx.progress(task.work.seconds, None, f"{task.work.title[:100]} is running")
