@@ -47,15 +47,13 @@ class TempFiles:
     def create(self, parent_fd: int, parent: Path) -> Generator[TempFile]:
         """A temporary file in a pinned directory. Gone afterwards, unless it was renamed."""
         temp = _create(parent_fd)
-        note = self._take_note(parent / temp.name)
         try:
-            yield temp
+            with self._noted(parent / temp.name):
+                yield temp
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temp.name, dir_fd=parent_fd)
             os.close(temp.fd)
-            if note is not None:
-                note.unlink(missing_ok=True)
 
     def remove_abandoned(self, parent_fd: int) -> None:
         """Remove what killed writers left in one directory."""
@@ -89,17 +87,21 @@ class TempFiles:
                     if not path.exists():
                         Path(note.path).unlink()
 
-    def _take_note(self, path: Path) -> Path | None:
+    @contextmanager
+    def _noted(self, path: Path) -> Generator[None]:
+        """Keep a note of `path`. Where none can be kept, the next write beside it still clears up."""
         note = self._notes / f"{path.name.removeprefix(PREFIX).removesuffix(SUFFIX)}.note"
-        try:
+        with suppress(OSError):
             fd = open_private(note)
-        except OSError:
-            return None  # without a private folder the next write beside it still clears up
+            try:
+                os.write(fd, os.fsencode(path))
+            finally:
+                os.close(fd)
         try:
-            os.write(fd, os.fsencode(path))
+            yield
         finally:
-            os.close(fd)
-        return note
+            with suppress(OSError):
+                note.unlink()
 
 
 def _create(parent_fd: int) -> TempFile:

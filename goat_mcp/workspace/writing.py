@@ -233,38 +233,50 @@ def _rename_new(temp: TempFile, name: str, asked: object) -> None:
 
 
 def _write_in_place(place: Place, data: bytes) -> FileVersion:
-    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit."""
+    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit.
+
+    A process killed meanwhile leaves a mixture: there is no second file to fall back on.
+    """
     fd = os.open(place.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=place.parent_fd)
     try:
         before = os.fstat(fd)
+        _reserve(fd, len(data), before)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             old = file.readall()
         try:
-            _reserve(fd, len(data))
-            os.lseek(fd, 0, os.SEEK_SET)
-            write_all(fd, data)
-            os.ftruncate(fd, len(data))
-            os.fsync(fd)
+            _overwrite(fd, data)
         except BaseException:
-            os.lseek(fd, 0, os.SEEK_SET)
-            write_all(fd, old)
-            os.ftruncate(fd, len(old))
-            os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
+            _overwrite(fd, old)
+            _restore_times(fd, before)
             raise
         return _written_version(fd, hashlib.sha256(data).hexdigest())
     finally:
         os.close(fd)
 
 
-def _reserve(fd: int, size: int) -> None:
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    write_all(fd, data)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _reserve(fd: int, size: int, before: os.stat_result) -> None:
     """Find out that the disk is full before the first old byte is gone."""
-    if size == 0 or not hasattr(os, "posix_fallocate"):
+    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
         return
     try:
         os.posix_fallocate(fd, 0, size)
     except OSError as problem:
         if problem.errno in _FULL:
+            os.ftruncate(fd, before.st_size)
+            _restore_times(fd, before)
             raise
+
+
+def _restore_times(fd: int, before: os.stat_result) -> None:
+    with suppress(PermissionError):  # only the owner may
+        os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def _make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
