@@ -13,6 +13,8 @@ from pathlib import Path
 
 import anyio
 
+from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+
 READ_LIMIT_S = 3.0
 _KNOWN_SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "mksh", "fish"})
 
@@ -23,9 +25,10 @@ class LoginPath:
     Directories that only our own PATH has follow at the end, but for those of the virtual environment we run in.
     """
 
-    def __init__(self, *, own_path: str | None = None, shell: str | None = None) -> None:
+    def __init__(self, *, own_path: str | None = None, shell: str | None = None, limit_s: float = READ_LIMIT_S) -> None:
         self._own_path = os.environ.get("PATH", os.defpath) if own_path is None else own_path
         self._shell = shell
+        self._limit_s = limit_s
         self._reading: asyncio.Task[str] | None = None
 
     async def read(self) -> str:
@@ -43,20 +46,25 @@ class LoginPath:
             return []
         mark = secrets.token_hex(8)
         home = os.environ.get("HOME") or str(Path.home())
-        # Interactive too, because many set PATH in the file that only interactive shells read.
-        child = subprocess.Popen(
-            [shell, "-ilc", f"echo {mark}; /usr/bin/env; echo {mark}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={"PATH": self._own_path, "HOME": home, "TERM": "dumb", "SHELL": shell},
-            cwd=home if Path(home).is_dir() else "/",
-            start_new_session=True,
-        )
         try:
-            output, _ = child.communicate(timeout=READ_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            output = b""
+            # Interactive too, because many set PATH in the file that only interactive shells read.
+            with unblocked_for_children():
+                child = subprocess.Popen(
+                    [shell, "-ilc", f"echo {mark}; /usr/bin/env; echo {mark}"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env={"PATH": self._own_path, "HOME": home, "TERM": "dumb", "SHELL": shell},
+                    cwd=home if Path(home).is_dir() else "/",
+                    start_new_session=True,
+                )
+        except OSError:
+            return []
+        try:
+            output, _ = child.communicate(timeout=self._limit_s)
+        except subprocess.TimeoutExpired as late:
+            # Something in a start file may hold the pipe although the shell has answered.
+            output = late.output or b""
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, 9)  # what its start files left running as well

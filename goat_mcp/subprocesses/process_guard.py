@@ -12,6 +12,8 @@ import sys
 import threading
 from pathlib import Path
 
+from goat_mcp.subprocesses.process_table import environment_contains
+
 MARKER_VARIABLE = "GOAT_MCP_CALL"
 """Environment variable that every guarded command carries: `<guard id>.<call>`.
 
@@ -60,6 +62,7 @@ class ProcessGuard:
     def __init__(self) -> None:
         self.id = secrets.token_hex(16)
         self._groups: set[int] = set()
+        self._commands: set[int] = set()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
@@ -68,17 +71,28 @@ class ProcessGuard:
         """The value of `MARKER_VARIABLE` for one command. `call` is a word of the caller's choice."""
         return f"{self.id}.{call}"
 
+    def has_marked(self, pid: int) -> bool:
+        """Whether a process was started, at whatever remove, by a command of ours."""
+        return environment_contains(pid, f"{MARKER_VARIABLE}={self.id}.".encode())
+
     def start(self) -> None:
         """Start the guard process unless it runs. Call it before a child starts: a child nobody told of yet is
         still found by its marker."""
         with self._lock:
             self._ensure_running()
 
-    def watch(self, group: int) -> None:
+    @property
+    def commands_run(self) -> bool:
+        """Whether one of the groups is a user's command, as against a server of ours."""
+        return bool(self._commands)
+
+    def watch(self, group: int, *, is_command: bool = False) -> None:
         """End this process group when this process ends."""
         with self._lock:
             self._ensure_running()
             self._groups.add(group)
+            if is_command:
+                self._commands.add(group)
             self._tell(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
@@ -86,6 +100,7 @@ class ProcessGuard:
         with self._lock:
             if group in self._groups:
                 self._groups.discard(group)
+                self._commands.discard(group)
                 self._tell(f"- {group}\n")
 
     def close(self) -> None:
@@ -95,6 +110,7 @@ class ProcessGuard:
                 os.close(self._pipe)
             self._pipe = -1
             self._groups.clear()
+            self._commands.clear()
 
     def _ensure_running(self) -> None:
         if self._pipe >= 0 and self._process is not None and self._process.poll() is None:

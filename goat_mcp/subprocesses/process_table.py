@@ -63,10 +63,10 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def environment_has(pid: int, assignment: bytes) -> bool:
-    """Whether a process was started with exactly this `NAME=value`."""
+def environment_contains(pid: int, text: bytes) -> bool:
+    """Whether `text` occurs in the environment a process was started with."""
     try:
-        return assignment in Path(_PROC, str(pid), "environ").read_bytes().split(b"\0")
+        return text in Path(_PROC, str(pid), "environ").read_bytes()
     except OSError:
         return False
 

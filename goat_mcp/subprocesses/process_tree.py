@@ -13,7 +13,7 @@ import anyio
 
 from goat_mcp.subprocesses.process_table import (
     Process,
-    environment_has,
+    environment_contains,
     has_open,
     living_process,
     living_processes,
@@ -64,7 +64,7 @@ class ProcessTree:
     def _is_inside(self, process: Process) -> bool:
         if self.leader in (process.pid, process.group, process.session):
             return True
-        return environment_has(process.pid, self.marker) or (bool(self.pipe) and has_open(process.pid, self.pipe))
+        return environment_contains(process.pid, self.marker) or (bool(self.pipe) and has_open(process.pid, self.pipe))
 
     async def end(self, grace_s: float = TERM_GRACE_S) -> bool:
         """TERM to all, `grace_s` to leave, then KILL until nobody is left. Returns whether that was reached."""

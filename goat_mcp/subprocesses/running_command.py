@@ -61,10 +61,10 @@ class RunningCommand:
         *,
         output: int,
         report: int,
+        started_s: float,
     ) -> None:
         self.capture = capture
-        self.started_s = time.monotonic()
-        self.exit_code: int | None = None
+        self.started_s = started_s
         self.ended_by: EndedBy | None = None
         self.left_running: tuple[str, ...] = ()
         self.ended = asyncio.Event()
@@ -91,6 +91,12 @@ class RunningCommand:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """As shells show it: 128 plus the number of the signal that ended bash; None while it runs."""
+        code = self._process.returncode
+        return code if code is None or code >= 0 else 128 - code
 
     @property
     def directory(self) -> str | None:
@@ -135,7 +141,7 @@ class RunningCommand:
     def _on_exit(self, descriptor: int | None) -> None:
         if descriptor is not None:
             self._close(descriptor)
-        self.exit_code = self._process.wait()
+        self._process.wait()
         # What was written before the exit is in the pipes by now.
         for read in (self._read_output, self._read_report):
             read()
@@ -251,6 +257,7 @@ def start_command(
 
     Raises `OSError` when bash or the directory cannot be used.
     """
+    started_s = time.monotonic()
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = boot_ticks()
@@ -277,21 +284,21 @@ def start_command(
     finally:
         for descriptor in (output_write, report_write, script_read):
             os.close(descriptor)
-    guard.watch(process.pid)
+    guard.watch(process.pid, is_command=True)
     tree = ProcessTree(
         leader=process.pid,
         marker=f"{MARKER_VARIABLE}={marker}".encode(),
         pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
         not_before=not_before,
     )
-    return RunningCommand(process, tree, OutputCapture(create_file), guard, output=output, report=report)
+    capture = OutputCapture(create_file)
+    return RunningCommand(process, tree, capture, guard, output=output, report=report, started_s=started_s)
 
 
 def signal_name(exit_code: int) -> str:
     """`SIGKILL` for exit codes that say a signal ended the command, else empty."""
-    number = -exit_code if exit_code < 0 else exit_code - 128
     try:
-        return signal.Signals(number).name
+        return signal.Signals(exit_code - 128).name
     except ValueError:
         return ""
 

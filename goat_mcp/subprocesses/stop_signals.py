@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.process_table import living_process
 
 _POLL_S = 0.5
@@ -29,12 +30,12 @@ class StopSignals:
     within `unblocked_for_children()`, or they do not hear SIGTERM.
 
     A sender that descends from us is ignored. One that is gone before we could look (`pkill` lives for a
-    millisecond) is ignored once while `commands_run()`, and counts when a second signal comes within 10 s.
+    millisecond) is ignored once while a command runs, and counts when a second signal comes within 10 s.
     """
 
-    def __init__(self, on_stop: Callable[[], None], commands_run: Callable[[], bool]) -> None:
+    def __init__(self, on_stop: Callable[[], None], guard: ProcessGuard) -> None:
         self._on_stop = on_stop
-        self._commands_run = commands_run
+        self._guard = guard
         self._last_doubtful_s = float("-inf")
         self._closed = threading.Event()
 
@@ -69,27 +70,28 @@ class StopSignals:
     def _counts(self, sender: int) -> bool:
         if sender == 0 or sender == os.getpid():
             return True  # the kernel, somebody outside our PID namespace, or ourselves
-        descends = is_descendant(sender)
+        descends = self._descends(sender)
         if descends is not None:
             return not descends
-        if not self._commands_run():
+        if not self._guard.commands_run:
             return True
         now_s = time.monotonic()
         again = now_s - self._last_doubtful_s < _AGAIN_WITHIN_S
         self._last_doubtful_s = now_s
         return again
 
-
-def is_descendant(pid: int) -> bool | None:
-    """Whether a process was started by this one or by one of its descendants; None when it is gone."""
-    process = living_process(pid)
-    if process is None:
-        return None
-    while process is not None and process.pid > 1:
-        if process.parent == os.getpid():
+    def _descends(self, pid: int) -> bool | None:
+        """Whether a process was started by us or by one of our descendants; None when it is gone."""
+        process = living_process(pid)
+        if process is None:
+            return None
+        if self._guard.has_marked(pid):
             return True
-        process = living_process(process.parent)
-    return False
+        while process is not None and process.pid > 1:
+            if process.parent == os.getpid():
+                return True
+            process = living_process(process.parent)
+        return False
 
 
 @contextmanager

@@ -283,6 +283,7 @@ class Bash(
             return None
         what = ", ".join(command.left_running[:3])[:200]
         command.end_at(MAX_BACKGROUND_MS / 1000)
+        command.capture.keep_file()
         work = ShellTask(command, call.input.command, MAX_BACKGROUND_MS / 1000)
         try:
             task = await self.tasks.adopt(work, principal=call.ctx.principal)
@@ -298,7 +299,7 @@ class Bash(
         command = call.command
         seconds = command.duration_s or time.monotonic() - command.started_s
         return {
-            "exit_code": _shell_code(command.exit_code),
+            "exit_code": command.exit_code,
             "timed_out": command.ended_by is EndedBy.TIMEOUT,
             "duration_ms": round(seconds * 1000),
             "cwd": str(call.session.cwd or self.workspace.primary),
@@ -346,10 +347,7 @@ def _failure(call: _Call, output: str, facts: Mapping[str, Any]) -> ToolError:
     if command.ended_by is EndedBy.TIMEOUT:
         timeout_ms = call.limits.timeout_ms
         if timeout_ms is not None and timeout_ms < 1000:
-            advice = (
-                f"timeout is in milliseconds: {timeout_ms} is {timeout_ms / 1000:g} s. "
-                f"For {timeout_ms} s send {timeout_ms * 1000}."
-            )
+            advice = f"timeout is in milliseconds: {timeout_ms} is {timeout_ms / 1000:g} s; for 30 s send 30000."
         else:
             advice = f"Send a longer timeout (at most {MAX_TIMEOUT_MS} ms), or run_in_background."
         message = f"timed out after {call.limits.run_s:g} s and was ended with all it started"
@@ -362,17 +360,12 @@ def _failure(call: _Call, output: str, facts: Mapping[str, Any]) -> ToolError:
             facts=facts,
             output=output,
         )
-    code = _shell_code(command.exit_code)
+    code = command.exit_code
     if command.ended_by is EndedBy.STOP or code is None:
         return ToolError(ErrorCode.CANCELLED, "the command was stopped", facts=facts, output=output)
     signalled = signal_name(code)
     message = f"Exit code {code}" + (f" ({signalled})" if signalled else "")
     return ToolError(ErrorCode.EXIT, message, facts=facts, output=output)
-
-
-def _shell_code(code: int | None) -> int | None:
-    """As a shell shows it: 128 plus the number of the signal that ended it."""
-    return code if code is None or code >= 0 else 128 - code
 
 
 def _as_text(value: Any) -> Any:
