@@ -1,0 +1,272 @@
+"""Upstreams over streamable HTTP: what a client sees of good, refusing, restarting and hostile ones."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+
+from goat_mcp.core.errors import ErrorCode, UpstreamError
+from goat_mcp.upstreams.status import UpstreamState
+from tests.upstreams.fleet import SERVERS, fleet, warm
+
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+
+NAMES = ("echo", "everything", "work", "mark", "die", "hang", "refuse", "seen", "grow")
+LISTED = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def web_server(port: int, log: Path) -> Generator[None]:
+    process = subprocess.Popen(
+        [sys.executable, str(SERVERS / "good.py"), "http", str(port), str(log)], stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            try:
+                process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def entry(port: int, **members: Any) -> dict[str, Any]:
+    return {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", **members}
+
+
+@pytest.mark.parametrize(("version", "era"), [("", "stateless"), ("2025-11-25", "handshake")])
+async def test_calls_of_both_eras_pass_whole(tmp_path: Path, version: str, era: str) -> None:
+    port = free_port()
+    entries = {"web": entry(port)}
+    if version:
+        warm(tmp_path, entries, {"web": LISTED}, version)
+    with web_server(port, tmp_path / "log"):
+        async with fleet(tmp_path, entries) as running:
+            seen = (await running.call("mcp__web__seen", meta={"vendor/x": [None, 1]})).wire()
+            everything = (await running.call("mcp__web__everything")).wire()
+            with pytest.raises(UpstreamError) as refused:
+                await running.call("mcp__web__refuse", {"a": 1})
+
+    assert seen["structuredContent"]["era"] == era
+    assert seen["structuredContent"]["meta"]["vendor/x"] == [None, 1]
+    assert everything["structuredContent"] == {"none": None, "big": 123456789012345678901234567890, "list": [1, 2.5]}
+    assert everything["_meta"] == {"vendor/answer": 42}
+    assert (refused.value.code, refused.value.data) == (-32602, {"asked": {"a": 1}})
+
+
+async def test_the_first_call_of_a_cold_process_mirrors_arguments_into_headers(tmp_path: Path) -> None:
+    port = free_port()
+    entries = {"web": entry(port)}
+    schema = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "region": {"type": "string", "x-mcp-header": "Region"}},
+    }
+    warm(tmp_path, entries, {"web": [{"name": "echo", "inputSchema": schema}]}, "2026-07-28")
+    with web_server(port, tmp_path / "log"):
+        async with fleet(tmp_path, entries) as running:
+            # The SDK's server refuses a call whose headers do not repeat these arguments.
+            result = await running.call("mcp__web__echo", {"text": "hello", "region": "süd ost"})
+
+    assert result.text == "hello"
+
+
+async def test_progress_and_cancellation_pass(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    heard: list[float] = []
+
+    async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
+        heard.append(done)
+
+    with web_server(port, log):
+        async with fleet(tmp_path, {"web": entry(port)}) as running:
+            await running.call("mcp__web__work", {"steps": 3}, progress=listen, wants_progress=True)
+            async with anyio.create_task_group() as group:
+                group.start_soon(running.call, "mcp__web__hang")
+                await running.until(lambda: log.exists() and "hang" in log.read_text())
+                group.cancel_scope.cancel()
+            await running.until(lambda: "cancelled" in log.read_text())
+
+    assert heard == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
+async def test_after_a_restart_of_the_server_the_next_call_runs_once(tmp_path: Path, version: str) -> None:
+    port, log = free_port(), tmp_path / "log"
+    entries = {"web": entry(port)}
+    warm(tmp_path, entries, {"web": LISTED}, version)
+    async with fleet(tmp_path, entries) as running:
+        with web_server(port, log):
+            await running.call("mcp__web__mark")
+        with web_server(port, log):
+            result = await running.call("mcp__web__mark")
+
+    assert result.text == "marked"
+    assert log.read_text().splitlines() == ["mark", "mark"]
+
+
+async def test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed(tmp_path: Path) -> None:
+    port = free_port()
+    entries = {"web": entry(port)}
+    warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+    async with fleet(tmp_path, entries) as running:
+        error = await running.failing("mcp__web__echo", {"text": "x"})
+        names = running.registry.names()
+
+    assert error.code is ErrorCode.UPSTREAM_DOWN
+    assert error.message.startswith("upstream web is down: ConnectError")
+    assert len(names) == len(NAMES)
+
+
+async def test_a_server_that_dies_during_a_call_leaves_its_outcome_open(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    with web_server(port, log):
+        async with fleet(tmp_path, {"web": entry(port)}) as running:
+            error = await running.failing("mcp__web__die")
+
+    assert error.code is ErrorCode.OUTCOME_UNKNOWN
+    assert log.read_text().splitlines() == ["die"]
+
+
+Answer = Callable[[bytes], bytes]
+
+
+@asynccontextmanager
+async def canned_server(answer: Callable[[bytes], bytes | Awaitable[bytes]]) -> AsyncGenerator[tuple[int, list[bytes]]]:
+    """An HTTP server of one request per connection that answers with bytes. Yields its port and what it was sent."""
+    requests: list[bytes] = []
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            head = b""
+            try:
+                while b"\r\n\r\n" not in head:
+                    head += await stream.receive()
+                size = next(
+                    (
+                        int(line.split(b":")[1])
+                        for line in head.lower().split(b"\r\n")
+                        if line.startswith(b"content-length")
+                    ),
+                    0,
+                )
+                while len(head.split(b"\r\n\r\n", 1)[1]) < size:
+                    head += await stream.receive()
+                requests.append(head)
+                answered = answer(head)
+                await stream.send(answered if isinstance(answered, bytes) else await answered)
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                pass
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listener.serve, serve)
+        yield port, requests
+        group.cancel_scope.cancel()
+    await listener.aclose()
+
+
+def response(status: str, body: bytes = b"", **headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", "connection: close"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+async def test_refused_credentials_are_named_as_such_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    async with canned_server(
+        lambda request: response("401 Unauthorized", b'{"error":"x"}', content_type="application/json")
+    ) as (port, requests):
+        entries = {"web": entry(port, headers={"Authorization": "Bearer wrong-canary"})}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running:
+            await running.failing("mcp__web__echo")
+            error = await running.failing("mcp__web__echo")
+            status = running.status("web")
+
+    assert error.code is ErrorCode.UPSTREAM_DOWN
+    assert "HTTP 401" in error.message and "canary" not in error.message
+    assert (status.state, status.reason_code) == (UpstreamState.FAILED, "auth_required")
+    assert len(requests) == 1
+    assert b"wrong-canary" in requests[0]
+
+
+async def test_a_redirect_to_another_origin_is_not_followed(tmp_path: Path) -> None:
+    async with (
+        canned_server(lambda request: response("200 OK")) as (elsewhere, stolen),
+        canned_server(
+            lambda request: response("307 Temporary Redirect", location=f"http://127.0.0.1:{elsewhere}/mcp")
+        ) as (port, _),
+    ):
+        entries = {"web": entry(port, headers={"Authorization": "Bearer secret"})}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running:
+            error = await running.failing("mcp__web__echo")
+
+    assert error.code is ErrorCode.UPSTREAM_DOWN
+    assert "not followed" in error.message
+    assert stolen == []
+
+
+async def test_an_endless_answer_is_cut_off(tmp_path: Path) -> None:
+    def answer(request: bytes) -> bytes:
+        if b"tools/call" in request:
+            return response(
+                "200 OK",
+                b'{"jsonrpc":"2.0","id":1,"result":{"pad":"' + b"x" * (17 * 1024 * 1024),
+                content_type="application/json",
+            )
+        body = b'{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{},"tools":[]}}'
+        return response("200 OK", body, content_type="application/json")
+
+    async with canned_server(answer) as (port, _):
+        entries = {"web": entry(port)}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running:
+            error = await running.failing("mcp__web__echo")
+
+    assert error.code is ErrorCode.UPSTREAM
+    assert "larger than 16777216 bytes" in error.message
+
+
+async def test_a_server_error_during_a_call_leaves_its_outcome_open_and_a_rate_limit_does_not(tmp_path: Path) -> None:
+    statuses = iter(["502 Bad Gateway", "429 Too Many Requests"])
+
+    def answer(request: bytes) -> bytes:
+        if b"tools/call" in request:
+            return response(next(statuses))
+        body = b'{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{},"tools":[]}}'
+        return response("200 OK", body, content_type="application/json")
+
+    async with canned_server(answer) as (port, _):
+        entries = {"web": entry(port)}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running:
+            tool = running.registry.get("mcp__web__echo")
+            assert tool is not None
+            bad_gateway = await running.failing("mcp__web__echo")
+            warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+            async with fleet(tmp_path, entries) as again:
+                limited = await again.failing("mcp__web__echo")
+
+    assert bad_gateway.code is ErrorCode.OUTCOME_UNKNOWN
+    assert limited.code is ErrorCode.RATE
