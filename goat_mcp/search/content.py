@@ -1,0 +1,199 @@
+"""Searching file contents: which files match, in what order, and one page of what is in them.
+
+Two passes where lines are asked for: the files that match, newest first, then the lines of as many of them as the
+page needs. So the newest come first without holding what nobody asked to see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.search.engine import Search
+from goat_mcp.search.first_n import FirstN
+from goat_mcp.search.priority import tier
+from goat_mcp.search.query import Query
+from goat_mcp.search.records import FoundLine, GroupEnd
+
+Mode = Literal["files_with_matches", "content", "count"]
+Rank = Literal["mtime", "priority"]
+
+MAX_FILES_KEPT = 200_000
+"""With no limit asked for, no more files than this are held and shown."""
+MAX_PAGE_CHARS = 8 * 1024 * 1024
+_FILES_PER_RUN = 500
+_MAX_PATHS_CHARS = 64 * 1024
+_LINES_COUNTED_PAST_PAGE = 5_000
+_FIRST_PASS_SHARE = 0.8
+_MAX_TERMS = 10
+_SECOND_LOOK_S = 2.0
+_SECOND_LOOK_FILES = 1000
+_TERM_MARK = re.compile(r"\\?\|")
+
+
+@dataclass(frozen=True)
+class Page:
+    """`limit` 0 is everything."""
+
+    offset: int
+    limit: int
+
+    @property
+    def end(self) -> int | None:
+        return self.offset + self.limit if self.limit else None
+
+
+@dataclass(frozen=True)
+class RankedFile:
+    path: str
+    count: int
+
+
+@dataclass
+class Found:
+    """One page of an answer and what is known of the rest.
+
+    `total` counts what the page counts (files or lines); `is_total_exact` False means at least so many.
+    """
+
+    files: list[RankedFile] = field(default_factory=list[RankedFile])
+    lines: list[FoundLine | GroupEnd] = field(default_factory=list["FoundLine | GroupEnd"])
+    num_files: int = 0
+    num_matches: int = 0
+    total: int = 0
+    is_total_exact: bool = True
+    timed_out: bool = False
+    terms: tuple[str, ...] = ()
+
+
+def find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+    """Search; where a pattern with `|` finds nothing, each of its terms (source: goa, "Fuzzy fallback").
+
+    Raises `ToolError(PATTERN)`.
+    """
+    found = _find(search, query, mode, rank, page)
+    terms = _terms(query)
+    if found.num_files or not terms or search.clock.is_over:
+        return found
+    try:
+        by_term = _find(search, replace(query, patterns=terms), mode, rank, page)
+    except ToolError as refused:
+        # "(a|b)" falls apart into "(a" and "b)": then the terms are meant as plain text
+        if refused.code is not ErrorCode.PATTERN:
+            raise
+        by_term = _find(search, replace(query, patterns=terms, literal=True), mode, rank, page)
+    return replace(by_term, terms=terms) if by_term.num_files else found
+
+
+def count_ignored(search: Search, query: Query) -> tuple[int, bool]:
+    """How many files match that ignore rules hide, and whether that is all. A short look only."""
+    look = search.part(_SECOND_LOOK_S)
+    count = 0
+    for paths in look.matching(replace(query, include_ignored=True)):
+        count += len(paths)
+        if count >= _SECOND_LOOK_FILES:
+            return count, False
+    return count, not look.clock.timed_out
+
+
+def _terms(query: Query) -> tuple[str, ...]:
+    terms = [term.strip() for pattern in query.patterns for term in _TERM_MARK.split(pattern)]
+    kept = tuple(dict.fromkeys(term for term in terms if term))[:_MAX_TERMS]
+    return kept if len(terms) > 1 else ()
+
+
+def _find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+    if mode == "content" and not search.target.is_directory:
+        return _lines(search, query, _stream(search, query), page)
+    first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
+    found = _rank(first_pass, query, mode, rank, page)
+    found.timed_out = first_pass.clock.timed_out
+    if mode == "content":
+        search.adopt(first_pass)
+        lines = _lines(search, query, _stream_of(search, query, found.files), page)
+        lines.num_files = found.num_files
+        lines.total = max(lines.total, found.num_files)
+        lines.timed_out |= found.timed_out
+        lines.is_total_exact &= not found.timed_out and found.num_files <= len(found.files)
+        return lines
+    found.files = found.files[page.offset : page.end]
+    found.total = found.num_files
+    found.is_total_exact = not found.timed_out
+    return found
+
+
+def _rank(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+    """The first files in their order, as many as the page can need: each has at least one line."""
+    wanted = MAX_FILES_KEPT if page.end is None else page.end + (_FILES_PER_RUN if mode == "content" else 0)
+    first: FirstN[tuple[int, int, str, int]] = FirstN(min(wanted, MAX_FILES_KEPT))
+    found = Found()
+    is_counting = mode == "count" or rank == "priority"
+    batches = search.counts(query) if is_counting else _uncounted(search, query)
+    with closing(batches):
+        for batch in batches:
+            found.num_files += len(batch)
+            for path, count in batch:
+                found.num_matches += count
+                if rank == "priority":
+                    first.add((tier(path), -count, path, count))
+                else:
+                    first.add((-search.mtime_ns(path), 0, path, count))
+    found.files = [RankedFile(path, count) for _, _, path, count in first.entries()]
+    return found
+
+
+def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]], None, None]:
+    for paths in search.matching(query):
+        yield [(path, 0) for path in paths]
+
+
+def _stream(search: Search, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd, None, None]:
+    yield from search.lines(query, paths)
+
+
+def _stream_of(
+    search: Search, query: Query, files: Sequence[RankedFile]
+) -> Generator[FoundLine | GroupEnd, None, None]:
+    rest = [file.path for file in files]
+    while rest and not search.clock.is_over:
+        size = 0
+        taken = 0
+        # One command line has an end: 128 KiB fits every system
+        while taken < min(len(rest), _FILES_PER_RUN) and size < _MAX_PATHS_CHARS:
+            size += len(rest[taken])
+            taken += 1
+        yield from search.lines(query, rest[:taken])
+        yield GroupEnd()
+        rest = rest[taken:]
+
+
+def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd, None, None], page: Page) -> Found:
+    """One page of lines. Counts a little past it, then stops the engine."""
+    found = Found()
+    has_groups = bool(query.before or query.after)
+    is_new_group = False
+    chars = 0
+    with closing(stream):
+        for item in stream:
+            if isinstance(item, GroupEnd):
+                is_new_group = has_groups
+                continue
+            if page.offset <= found.total and (page.end is None or found.total < page.end):
+                if is_new_group and found.lines:
+                    found.lines.append(GroupEnd())
+                found.lines.append(item)
+                found.num_matches += item.is_match
+                chars += len(item.text) + len(item.path)
+            is_new_group = False
+            found.total += 1
+            if chars > MAX_PAGE_CHARS or (page.end and found.total >= page.end + _LINES_COUNTED_PAST_PAGE):
+                found.is_total_exact = False
+                break
+    found.num_files = len({line.path for line in found.lines if isinstance(line, FoundLine)}) or int(found.total > 0)
+    found.timed_out = search.clock.timed_out
+    found.is_total_exact &= not found.timed_out
+    return found

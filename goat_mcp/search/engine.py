@@ -1,0 +1,192 @@
+"""The engine of Glob and Grep: ripgrep where there is one, else our own, behind one door.
+
+Blocking; nothing starts before the first search. Ordering, paging and words belong to the callers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.search import ripgrep
+from goat_mcp.search.clock import SearchClock
+from goat_mcp.search.engine_process import EngineRun, running
+from goat_mcp.search.file_types import FILE_TYPES
+from goat_mcp.search.landlock import Landlock
+from goat_mcp.search.python_engine.command import PythonEngine
+from goat_mcp.search.query import Query, Report, Target
+from goat_mcp.search.records import FoundLine, GroupEnd, read_counts, read_lines, read_paths
+from goat_mcp.search.ripgrep import Ripgrep, find_ripgrep
+from goat_mcp.subprocesses import ProcessGuard
+
+_MAX_REASON_CHARS = 600
+
+
+def show_all(path: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class SearchEngine:
+    """Which engine searches, and how.
+
+    Args:
+        engine: "auto" takes ripgrep where it is found; "python" is for tests and for machines whose rg is broken.
+        threads: of ripgrep; 0 leaves it to ripgrep. Source: goa `search.threads`.
+        program: the rg to use instead of the one found.
+        guard: ends a running engine when this process is killed.
+        shows: whether an absolute path may appear in a result. Every path of every result passes it.
+    """
+
+    engine: Literal["auto", "ripgrep", "python"] = "auto"
+    threads: int = 0
+    program: str | None = None
+    guard: ProcessGuard | None = None
+    landlock: Landlock = field(default_factory=Landlock)
+    shows: Callable[[str], bool] = show_all
+
+    @cached_property
+    def chosen(self) -> Ripgrep | PythonEngine:
+        program = None if self.engine == "python" else self.program or find_ripgrep()
+        if program is None and self.engine == "ripgrep":
+            raise ToolError(ErrorCode.NOT_CONFIGURED, "ripgrep was asked for and is not installed", "Install ripgrep.")
+        return PythonEngine() if program is None else Ripgrep(program, self.threads)
+
+    def search(self, target: Target, clock: SearchClock) -> Search:
+        return Search(self, target, clock, self.chosen)
+
+
+@dataclass
+class Search:
+    """All runs over one target. Paths it gives are relative and begin with `./`, or are `<stdin>` for a file.
+
+    `is_partial` tells that some files could not be read. What the pattern needs (look-around) or the machine
+    lacks (threads) is found out once and kept for the next run.
+    """
+
+    options: SearchEngine
+    target: Target
+    clock: SearchClock
+    engine: Ripgrep | PythonEngine
+    is_partial: bool = False
+    looks_around: bool = False
+
+    def part(self, limit_s: float) -> Search:
+        """The same search with less time."""
+        return replace(self, clock=self.clock.at_most(limit_s))
+
+    def adopt(self, part: Search) -> None:
+        """Take over what a part of this search found out."""
+        self.engine, self.looks_around = part.engine, part.looks_around
+        self.is_partial |= part.is_partial
+
+    def mtime_ns(self, path: str) -> int:
+        """When the file was changed last; 0 if that cannot be told."""
+        if not self.target.is_directory:
+            return 0
+        try:
+            return os.stat(path, dir_fd=self.target.fd, follow_symlinks=False).st_mtime_ns
+        except OSError:
+            return 0
+
+    def files(self, query: Query) -> Iterator[list[str]]:
+        """Files that the query's rules and depth leave, in no order."""
+        return self._names(query, "files")
+
+    def matching(self, query: Query) -> Iterator[list[str]]:
+        """Files with a match. Raises `ToolError(PATTERN)`, as the next two do."""
+        return self._names(query, "matching")
+
+    def counts(self, query: Query) -> Generator[list[tuple[str, int]], None, None]:
+        """Files with a match and how many of their lines match."""
+        for found in read_counts(self._run(query, "counts")):
+            yield [(path, count) for path, count in found if self._shows(path)]
+
+    def lines(self, query: Query, paths: Sequence[str] = ()) -> Iterator[FoundLine | GroupEnd]:
+        """Matching lines and their context in `paths`, in this order, or in the whole target."""
+        return read_lines(self._run(query, "lines", paths))
+
+    def shown(self, path: str) -> str:
+        """The absolute path that a relative one of this search stands for."""
+        return f"{self.target.shown.rstrip('/')}/{path[2:]}" if self.target.is_directory else self.target.shown
+
+    def _names(self, query: Query, report: Report) -> Iterator[list[str]]:
+        for paths in read_paths(self._run(query, report)):
+            yield paths if self.options.shows is show_all else [path for path in paths if self._shows(path)]
+
+    def _shows(self, path: str) -> bool:
+        return self.options.shows is show_all or self.options.shows(self.shown(path))
+
+    def _run(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Iterator[bytes]:
+        while True:
+            asked = replace(query, look_around=True) if self.looks_around else query
+            command = self.engine.command(asked, report, self.target, paths)
+            has_output = False
+            try:
+                with running(command, self.target, self.clock, self.options.landlock) as run, self._guarded(run):
+                    for chunk in run.chunks():
+                        has_output = True
+                        yield chunk
+            except OSError:
+                if isinstance(self.engine, PythonEngine) or has_output:
+                    raise
+                self.engine = PythonEngine()  # an rg that cannot be started is as good as none
+                continue
+            if self.clock.is_over or run.exit_code in (0, 1):
+                return
+            if has_output or not self._mended(asked, run.complaint):
+                self.is_partial = True
+                return
+
+    def _mended(self, query: Query, complaint: str) -> bool:
+        """Whether another try can do better. Raises `ToolError` where the question itself is wrong."""
+        if ripgrep.wants_look_around(complaint) and not query.look_around:
+            self.looks_around = True
+            return True
+        reason = ripgrep.bad_pattern(complaint)
+        if reason is not None:
+            raise bad_pattern(reason)
+        if ripgrep.unknown_type(complaint):
+            raise unknown_type(query.file_type or "")
+        if isinstance(self.engine, Ripgrep) and self.engine.threads != 1 and ripgrep.lacks_resources(complaint):
+            self.engine = replace(self.engine, threads=1)
+            return True
+        return False
+
+    @contextmanager
+    def _guarded(self, run: EngineRun) -> Iterator[None]:
+        guard = self.options.guard
+        if guard is None:
+            yield
+            return
+        guard.watch(run.process.pid)
+        try:
+            yield
+        finally:
+            guard.forget(run.process.pid)
+
+
+def bad_pattern(reason: str) -> ToolError:
+    if "not allowed in a regex" in reason:
+        suggestion = "Set multiline to true to match across lines."
+    else:
+        suggestion = (
+            "Correct the regular expression; escape ( ) [ ] { } . * + ? with a backslash to mean them literally."
+        )
+    return ToolError(ErrorCode.PATTERN, cut_middle(reason, _MAX_REASON_CHARS), suggestion)
+
+
+def unknown_type(name: str) -> ToolError:
+    from difflib import get_close_matches  # only an error needs it
+
+    near = get_close_matches(name, FILE_TYPES, n=3)
+    return ToolError(
+        ErrorCode.INPUT,
+        f"type: unknown file type {cut_middle(name, 60)!r}",
+        f"Did you mean {' or '.join(near)}?" if near else "Use a type such as py, js, ts, go, rust, java, md, or glob.",
+    )

@@ -1,0 +1,37 @@
+"""How to start the engine's process. It imports nothing of the engine itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from goat_mcp.search.engine_process import DATA_MARK
+from goat_mcp.search.query import Command, Query, Report, Target
+
+_PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
+# -I keeps PYTHON* variables and the searched directory away from it
+_START = "import sys; sys.path.append(sys.argv[1]); from goat_mcp.search.python_engine.process import main; main()"
+
+
+@dataclass(frozen=True)
+class PythonEngine:
+    """Searches with `re` in a process of its own, which walks with descriptors and follows no link."""
+
+    name: str = "python"
+
+    def command(self, query: Query, report: Report, target: Target, paths: Sequence[str] = ()) -> Command:
+        """Search the target, or only `paths` below it (relative, in this order)."""
+        request = {
+            "query": asdict(query),
+            "report": report,
+            "is_directory": target.is_directory,
+            "real_path": target.real_path,
+            "paths": list(paths),
+            "parent": os.getpid(),
+        }
+        arguments = ("-I", "-S", "-c", _START, _PACKAGE_PARENT, DATA_MARK)
+        return Command(sys.executable, arguments, json.dumps(request).encode("ascii"))

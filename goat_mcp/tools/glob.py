@@ -1,0 +1,149 @@
+"""Glob: find files by name."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import Field
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.search import SearchEngine
+from goat_mcp.search.cancellable import in_thread
+from goat_mcp.search.clock import SearchClock
+from goat_mcp.search.glob_pattern import BadGlob, GlobPattern, has_magic
+from goat_mcp.search.listing import MAX_ENTRIES, Listing, list_newest
+from goat_mcp.search.query import Target
+from goat_mcp.search.shown_text import one_line
+from goat_mcp.workspace import Workspace, WorkspacePath
+
+_NOTHING = "No files found"
+
+
+class GlobInput(ToolInput):
+    pattern: str
+    path: str | None = Field(None, description="directory, default workspace root")
+    include_ignored: bool = False
+    limit: int = Field(100, ge=1, le=1000)
+
+    aliases: ClassVar[Mapping[str, str]] = {"directory": "path", "no_ignore": "include_ignored"}
+
+
+@dataclass(frozen=True)
+class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", title="Find files", always_load=True):
+    """Find files by glob pattern, e.g. "**/*.py" or "src/**/*.{ts,tsx}". "*.py" matches in the directory itself only.
+
+    Returns absolute paths, newest first. Hidden files are included; ignored ones (.gitignore) only with include_ignored.
+    """
+
+    workspace: Workspace
+    engine: SearchEngine
+
+    examples = (ToolExample("All Python files, newest first", {"pattern": "**/*.py"}),)
+
+    async def execute(self, input: GlobInput, ctx: ToolContext) -> ToolResult:
+        start = self._start(input)
+        listing, shown = await in_thread(lambda clock: self._find(start, input, clock))
+        return _answer(listing, shown)
+
+    def _start(self, input: GlobInput) -> _Start:
+        """Where to start, and the pattern below it. An absolute pattern, or `..` in it, moves the start."""
+        pattern = input.pattern
+        if "\0" in pattern:
+            raise ToolError(ErrorCode.PATTERN, f"the pattern holds a NUL character: {pattern!r}", "Send it without.")
+        if pattern.startswith("@/"):
+            pattern = str(self.workspace.primary) + pattern[1:]
+        is_absolute = pattern.startswith("/")
+        names = [name for name in pattern.split("/") if name not in ("", ".")]
+        leading = 0
+        while leading < len(names) - 1 and not has_magic(names[leading]):
+            leading += 1
+        if not is_absolute:
+            ups = [level for level, name in enumerate(names) if name == ".."]
+            leading = min(leading, ups[-1] + 1) if ups else 0
+        rest = names[leading:]
+        if not rest or ".." in rest:
+            raise ToolError(ErrorCode.PATTERN, f"no pattern for files: {cut_middle(pattern, 200)}", "Try **/*.py.")
+        base = "" if is_absolute else (input.path or str(self.workspace.primary)).rstrip("/")
+        moved = "/".join([base, *names[:leading]])
+        return _Start(self.workspace.resolve(moved or "/"), "/".join(rest), may_be_missing=leading > 0)
+
+    def _find(self, start: _Start, input: GlobInput, clock: SearchClock) -> tuple[Listing, list[str]]:
+        try:
+            pattern = GlobPattern.parse(start.pattern)
+        except BadGlob as bad:
+            literal = self._literal(start)
+            if literal is None:
+                message = f"{bad}: {cut_middle(start.pattern, 200)}"
+                raise ToolError(ErrorCode.PATTERN, message, "Put a backslash before [ or { to mean it.") from None
+            return Listing([], total=1), [literal]
+        try:
+            opened = self.workspace.open_directory(start.root)
+        except ToolError as missing:
+            if missing.code is ErrorCode.NOT_FOUND and start.may_be_missing:
+                return Listing([]), []
+            raise
+        with opened:
+            shown = str(opened.real_path if ".." in start.root.relative.split("/") else start.root)
+            search = self.engine.search(Target(opened.fd, True, shown, str(opened.real_path)), clock)
+            listing = list_newest(search, pattern, input.limit, include_ignored=input.include_ignored)
+            paths = [search.shown(path) for path in listing.paths]
+        literal = self._literal(start) if has_magic(start.pattern) else None
+        if literal is not None and literal not in paths:
+            # the caller named this very file, whatever else the pattern may mean
+            if listing.only_ignored:
+                listing, paths = Listing([]), []
+            listing.total += 1
+            paths = [literal, *paths][: input.limit]
+        return listing, paths
+
+    def _literal(self, start: _Start) -> str | None:
+        """The file whose name is the pattern itself (`data[2].csv`), if there is one."""
+        try:
+            path = self.workspace.resolve(f"{start.root}/{start.pattern}")
+            found = self.workspace.stat(path)
+        except ToolError:
+            return None
+        if found is None or not stat.S_ISREG(found.st_mode) or not self.engine.shows(str(path)):
+            return None
+        return str(path)
+
+
+@dataclass(frozen=True)
+class _Start:
+    root: WorkspacePath
+    pattern: str
+    may_be_missing: bool
+
+
+def _answer(listing: Listing, shown: list[str]) -> ToolResult:
+    notices: list[str] = []
+    is_truncated = listing.total > len(shown)
+    if listing.only_ignored:
+        notices.append("only ignored files matched")
+    if is_truncated:
+        more = "" if listing.is_complete else "+"
+        notices.append(f"{len(shown)} of {listing.total}{more} shown, newest first")
+    if listing.timed_out:
+        notices.append("timed out, list incomplete")
+    elif listing.too_many:
+        notices.append(f"stopped after {MAX_ENTRIES:,} files, list incomplete; name a subdirectory")
+    elif not listing.is_complete:
+        notices.append("some directories could not be read, list incomplete")
+    if listing.deeper:
+        notices.append(f"{listing.deeper} files match in subdirectories; put **/ before the pattern")
+    facts = {
+        "total": listing.total,
+        "count_is_complete": listing.is_complete,
+        "timed_out": listing.timed_out,
+        "truncated": is_truncated,
+    }
+    return text_result("\n".join(map(one_line, shown)) or _NOTHING, facts=facts, notices=notices)

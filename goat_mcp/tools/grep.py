@@ -1,0 +1,241 @@
+"""Grep: search file contents."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.search import SearchEngine
+from goat_mcp.search.cancellable import in_thread
+from goat_mcp.search.clock import SearchClock
+from goat_mcp.search.content import Found, Page, count_ignored, find
+from goat_mcp.search.engine import Search
+from goat_mcp.search.glob_pattern import BadGlob
+from goat_mcp.search.path_rules import rules_of_globs
+from goat_mcp.search.query import Query, Target
+from goat_mcp.search.records import FoundLine
+from goat_mcp.search.shown_text import one_line
+from goat_mcp.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
+
+_MAX_PATTERN_CHARS = 32_768
+_NOTHING = "No matches found"
+_NO_MORE = "No more results"
+
+
+class GrepInput(ToolInput):
+    pattern: str = Field(description="regular expression (ripgrep)")
+    path: str | None = Field(None, description="file or directory, default workspace root")
+    glob: str | None = Field(None, description='files to search, e.g. "*.{ts,tsx}, !*.test.ts"')
+    output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches"
+    after: int | None = Field(None, ge=0, alias="-A")
+    before: int | None = Field(None, ge=0, alias="-B")
+    around: int | None = Field(None, ge=0, alias="-C")
+    context: int | None = Field(None, ge=0)
+    line_numbers: bool = Field(True, alias="-n")
+    ignore_case: bool = Field(False, alias="-i")
+    only_matching: bool = Field(False, alias="-o")
+    type: str | None = Field(None, description="e.g. py, js, rust")
+    head_limit: int = Field(250, ge=0, description="lines or files shown, 0 = all")
+    offset: int = Field(0, ge=0)
+    multiline: bool = Field(False, description="let matches span lines")
+    include_ignored: bool = False
+    rank: Literal["mtime", "priority"] = Field("mtime", description="priority: source code first, then most matches")
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "after_context": "-A",
+        "before_context": "-B",
+        "context_lines": "context",
+        "case_insensitive": "-i",
+        "case_sensitive": "case_sensitive",
+        "max_results": "head_limit",
+        "recursive": "recursive",
+        "exclude": "exclude",
+        "no_ignore": "include_ignored",
+    }
+
+    @classmethod
+    def rewrite(cls, arguments: dict[str, Any]) -> None:
+        """goa's `case_sensitive`, `recursive` and `exclude` say by their opposite or by a list what `-i` and `glob` say."""
+        if (case_sensitive := arguments.pop("case_sensitive", None)) is not None:
+            ignore_case = not _truth("case_sensitive", case_sensitive)
+            if "-i" in arguments and _truth("-i", arguments["-i"]) != ignore_case:
+                raise ValueError("case_sensitive and -i contradict each other; send one")
+            arguments["-i"] = ignore_case
+        globs = [arguments["glob"]] if isinstance(arguments.get("glob"), str) else []
+        for excluded in _texts("exclude", arguments.pop("exclude", None)):
+            globs.append("!{" + excluded + "}" if " " in excluded or "," in excluded else "!" + excluded)
+        if (recursive := arguments.pop("recursive", None)) is not None and not _truth("recursive", recursive):
+            globs.append("!/*/")
+        if globs:
+            arguments["glob"] = " ".join(globs)
+
+
+@dataclass(frozen=True)
+class Grep(
+    BuiltinTool[GrepInput], side_effect=SideEffect.NONE, toolset="core", title="Search file contents", always_load=True
+):
+    """Search file contents with a regular expression. Newest files come first, paths are absolute.
+
+    output_mode: paths only, content (path:line:text; context lines path-line-text) or count. Ignored files
+    (.gitignore) are searched only with include_ignored or when path names one.
+    """
+
+    workspace: Workspace
+    engine: SearchEngine
+
+    examples = (
+        ToolExample(
+            "Where a function is defined", {"pattern": r"def main\b", "glob": "*.py", "output_mode": "content"}
+        ),
+    )
+
+    async def execute(self, input: GrepInput, ctx: ToolContext) -> ToolResult:
+        root = self.workspace.resolve(input.path or str(self.workspace.primary))
+        query = _query(input, str(root))
+        return await in_thread(lambda clock: self._search(root, query, input, clock))
+
+    def _search(self, root: WorkspacePath, query: Query, input: GrepInput, clock: SearchClock) -> ToolResult:
+        with self._open(root) as opened:
+            is_directory = isinstance(opened, OpenedDirectory)
+            target = Target(opened.fd, is_directory, str(root), str(opened.real_path))
+            search = self.engine.search(target, clock)
+            found = find(search, query, input.output_mode, input.rank, Page(input.offset, input.head_limit))
+            ignored: tuple[int, bool] = (0, True)
+            if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
+                ignored = count_ignored(search, query)
+            return _Answer(search, input, found, ignored).result()
+
+    def _open(self, root: WorkspacePath) -> AbstractContextManager[OpenedDirectory | OpenedFile]:
+        found = self.workspace.stat(root)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            return self.workspace.open_directory(root)
+        return self.workspace.open_file(root)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One answer in words."""
+
+    search: Search
+    input: GrepInput
+    found: Found
+    ignored: tuple[int, bool]
+
+    def result(self) -> ToolResult:
+        lines = self._lines()
+        found = self.found
+        notices: list[str] = []
+        if lines:
+            text = "\n".join(lines)
+        elif found.total or (self.input.offset and found.num_files):
+            text = _NO_MORE
+            notices.append(f"offset={self.input.offset} is past the end: {found.total} {self._unit()} in all")
+        else:
+            text = _NOTHING
+        notices += self._notices()
+        facts = {
+            "mode": self.input.output_mode,
+            "num_files": found.num_files,
+            "num_lines": self._num_shown() if self.input.output_mode == "content" else 0,
+            "num_matches": found.num_matches,
+            "truncated": self._is_truncated(),
+            "timed_out": found.timed_out,
+            "engine": self.search.engine.name,
+        }
+        return text_result(text, facts=facts, notices=notices)
+
+    def _lines(self) -> list[str]:
+        shown = self.search.shown
+        if self.input.output_mode == "content":
+            return [self._line(line) if isinstance(line, FoundLine) else "--" for line in self.found.lines]
+        if self.input.output_mode == "count":
+            return [f"{one_line(shown(file.path))}:{file.count}" for file in self.found.files]
+        return [one_line(shown(file.path)) for file in self.found.files]
+
+    def _line(self, line: FoundLine) -> str:
+        mark = ":" if line.is_match else "-"
+        number = f"{line.number}{mark}" if self.input.line_numbers and line.number else ""
+        return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
+
+    def _num_shown(self) -> int:
+        if self.input.output_mode == "content":
+            return sum(isinstance(line, FoundLine) for line in self.found.lines)
+        return len(self.found.files)
+
+    def _unit(self) -> str:
+        return "lines" if self.input.output_mode == "content" else "files"
+
+    def _is_truncated(self) -> bool:
+        return self.input.offset + self._num_shown() < self.found.total or not self.found.is_total_exact
+
+    def _notices(self) -> list[str]:
+        found = self.found
+        notices: list[str] = []
+        if found.terms:
+            terms = ", ".join(one_line(term) for term in found.terms)
+            notices.append(f"nothing matches the whole pattern; searched each term by itself: {terms}")
+        if self.input.output_mode == "count" and found.num_files:
+            notices.append(f"{found.num_matches} matches in {found.num_files} files")
+        shown = self._num_shown()
+        following = self.input.offset + shown
+        if shown and (following < found.total or not (found.is_total_exact or found.timed_out)):
+            more = "" if found.is_total_exact else "+"
+            notices.append(f"{shown} of {found.total}{more}; continue with offset={following}")
+        if found.timed_out:
+            notices.append("timed out, results incomplete; narrow path, glob or type")
+        if self.search.is_partial:
+            notices.append("some files could not be read, results incomplete")
+        count, is_all = self.ignored
+        if count:
+            notices.append(f"{count}{'' if is_all else '+'} ignored files match; set include_ignored")
+        return notices
+
+
+def _query(input: GrepInput, root: str) -> Query:
+    if "\0" in input.pattern or len(input.pattern) > _MAX_PATTERN_CHARS:
+        problem = "holds a NUL character" if "\0" in input.pattern else f"is over {_MAX_PATTERN_CHARS} characters long"
+        raise ToolError(ErrorCode.PATTERN, f"the pattern {problem}", "Send a shorter pattern of plain text.")
+    around = input.around if input.around is not None else input.context or 0
+    try:
+        rules = rules_of_globs(input.glob or "", below=root)
+    except BadGlob as bad:
+        message = f"glob: {bad}: {cut_middle(input.glob or '', 200)}"
+        raise ToolError(ErrorCode.PATTERN, message, 'Send globs such as "*.py" or "src/**/*.{ts,tsx}".') from None
+    return Query(
+        patterns=(input.pattern,),
+        ignore_case=input.ignore_case,
+        multiline=input.multiline,
+        only_matching=input.only_matching,
+        before=around if input.before is None else input.before,
+        after=around if input.after is None else input.after,
+        file_type=input.type,
+        path_rules=rules,
+        include_ignored=input.include_ignored,
+    )
+
+
+def _truth(name: str, value: object) -> bool:
+    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+    truth = words.get(str(value).strip().lower())
+    if truth is None:
+        raise ValueError(f"{name}: wants a boolean; got {cut_middle(repr(value), 60)}")
+    return truth
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    values: list[Any] = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(one, str) for one in values):
+        raise ValueError(f"{name}: wants a list of globs; got {cut_middle(repr(value), 60)}")
+    return values
