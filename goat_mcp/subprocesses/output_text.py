@@ -11,7 +11,7 @@ _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links
     r"|\x1b[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS, SOS, PM, APC
-    r"|\x1b[ -/]+[0-~]"  # charsets
+    r"|\x1b[#%()*+,./-][0-~]"  # charsets
     r"|\x1b[0-OQ-WYZ\\`-~]"  # two characters
 )
 # Control characters, direction overrides and tag characters: shown, so that text cannot hide or reorder itself.
