@@ -62,8 +62,11 @@ class ReadInput(ToolInput):
     aliases: ClassVar[Mapping[str, str]] = {
         "path": "file_path",
         "start_line": "offset",
+        "startLine": "offset",
         "max_lines": "limit",
+        "maxLines": "limit",
         "end_line": "end_line",
+        "endLine": "end_line",
     }
 
     file_path: str = Field(description="Absolute path")
