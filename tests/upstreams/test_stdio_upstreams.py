@@ -135,6 +135,7 @@ async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_p
 
 async def test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
+    cancelled_s = 0.0
     async with fleet(tmp_path, {"good": server("good.py", log)}) as running:
         async with anyio.create_task_group() as group:
             group.start_soon(running.call, "mcp__good__hang")
@@ -457,6 +458,7 @@ async def test_no_process_survives_the_end(tmp_path: Path, mode: str) -> None:
 async def test_too_many_calls_wait_and_far_too_many_are_refused_at_once(tmp_path: Path) -> None:
     entry = server("good.py", concurrency=2)
     busy: list[float] = []
+    in_flight = 0
     async with fleet(tmp_path, {"good": entry}) as running:
 
         async def one() -> None:

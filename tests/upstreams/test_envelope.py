@@ -1,0 +1,59 @@
+"""`_meta` changes hops in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types
+import pytest
+
+from goat_mcp.core.errors import ToolError
+from goat_mcp.upstreams.envelope import stamp_request, strip_result
+from goat_mcp.upstreams.relay import relayed_result
+
+RESERVED = [value for name, value in vars(mcp_types).items() if name.endswith("_META_KEY")]
+PLANTED = {**dict.fromkeys(RESERVED, "planted"), "io.modelcontextprotocol/future": "planted", "progressToken": 3}
+PASSING = {"traceparent": "00-1", "vendor/x": None}
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+def test_no_reserved_key_of_the_client_reaches_the_upstream(stateless: bool) -> None:
+    meta = stamp_request({"name": "t", "_meta": {**PLANTED, **PASSING}}, stateless=stateless)["_meta"]
+
+    assert "planted" not in meta.values()
+    assert {key: meta[key] for key in PASSING} == PASSING
+    assert len(meta) == len(PASSING) + (3 if stateless else 0)
+
+
+def test_a_request_without_meta_gets_none_in_the_handshake_era() -> None:
+    assert stamp_request({"name": "t"}, stateless=False) == {"name": "t"}
+
+
+def test_no_reserved_key_and_no_hop_member_of_the_upstream_reaches_the_client() -> None:
+    raw: dict[str, Any] = {
+        "_meta": {**PLANTED, **PASSING},
+        "resultType": "complete",
+        "ttlMs": 5,
+        "cacheScope": "public",
+        "content": [],
+    }
+
+    assert strip_result(raw) == {"content": [], "_meta": PASSING}
+
+
+def test_unknown_members_and_empty_content_pass() -> None:
+    raw = {"content": [], "structuredContent": {"a": None}, "vendorMember": [1], "isError": True}
+
+    relayed = relayed_result("s", raw)
+
+    assert relayed.result.wire() == {**raw, "resultType": "complete"}
+    assert relayed.unknown_blocks == 0
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"content": "text"}, {"content": [1]}, {"content": [], "resultType": "input_required"}, {"content": None}],
+)
+def test_an_answer_that_is_no_tool_result_names_the_upstream(raw: dict[str, object]) -> None:
+    with pytest.raises(ToolError, match="upstream odd-one answered"):
+        relayed_result("odd-one", raw)
