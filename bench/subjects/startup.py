@@ -17,7 +17,6 @@ from bench.workbench import CannotMeasure, Workbench, script
 START_BAR = 1.20
 MEMORY_BAR = 1.25
 UPSTREAM_COUNT = 10
-BUILTIN_COUNT = 8
 CATALOG_TIMEOUT_S = 60.0
 BARE = "bare SDK server"
 
@@ -31,14 +30,15 @@ def measure(bench: Workbench) -> list[Row]:
         "ten-upstreams",
     )
     with_ten = bench.goat("--upstreams", str(upstreams))
-    _warm_the_catalog(bench, with_ten)
+    built_in = _listed_at_once(bench, bench.goat())
+    _warm_the_catalog(bench, with_ten, built_in + UPSTREAM_COUNT * TOOL_COUNT)
     rows: list[Row] = []
     for era in get_args(Era):
-        rows += _measure_era(bench, era, with_ten)
+        rows += _measure_era(bench, era, with_ten, built_in)
     return rows
 
 
-def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str]) -> list[Row]:
+def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str], built_in: int) -> list[Row]:
     memory: Samples = {}
     pss: Samples = {}
 
@@ -57,7 +57,7 @@ def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str]) -> list[Ro
 
         return run
 
-    ours = {"0 upstreams": BUILTIN_COUNT, f"{UPSTREAM_COUNT} upstreams": BUILTIN_COUNT + UPSTREAM_COUNT * TOOL_COUNT}
+    ours = {"0 upstreams": built_in, f"{UPSTREAM_COUNT} upstreams": built_in + UPSTREAM_COUNT * TOOL_COUNT}
     commands = dict(zip(ours, (bench.goat(), list(with_ten)), strict=True))
     candidates = {BARE: start(BARE, script("bare_server", "stdio"), 1)}
     candidates |= {name: start(name, commands[name], tools) for name, tools in ours.items()}
@@ -80,9 +80,14 @@ def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str]) -> list[Ro
     return rows
 
 
-def _warm_the_catalog(bench: Workbench, command: Sequence[str]) -> None:
+def _listed_at_once(bench: Workbench, command: Sequence[str]) -> int:
+    with WireClient(command, bench.env, stderr=bench.root / "startup.log") as client:
+        client.open()
+        return len(client.list_tools())
+
+
+def _warm_the_catalog(bench: Workbench, command: Sequence[str], wanted: int) -> None:
     """Let the gateway see every upstream once, so that later starts find their tools on disk."""
-    wanted = BUILTIN_COUNT + UPSTREAM_COUNT * TOOL_COUNT
     deadline = time.monotonic() + CATALOG_TIMEOUT_S
     with WireClient(command, bench.env, stderr=bench.root / "startup.log") as client:
         client.open()
