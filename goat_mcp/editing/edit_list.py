@@ -6,7 +6,7 @@ Contract: tools.md, Edit. Whether the client may change the file is asked in bet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.editing.changes import Change, compose
@@ -35,7 +35,7 @@ class Edited:
     changes: Sequence[Change] = ()
     tiers: Sequence[Tier] = ()
     counts: Sequence[int] = ()
-    every_match_exact_and_unique: bool = field(default=True)
+    every_match_exact_and_unique: bool = True
 
 
 def apply_edits(content: bytes, edits: Sequence[TextEdit], *, path: str, allow_fuzz: bool) -> Edited:
@@ -48,13 +48,21 @@ def apply_edits(content: bytes, edits: Sequence[TextEdit], *, path: str, allow_f
             if len(edits) > 1:
                 raise _of_list(refusal, index, len(edits)) from None
             raise
-    if edited.content == content:
+    if not _differs(content, edited):
         raise ToolError(
             ErrorCode.NO_CHANGE,
             f"the edit would leave {path} as it is; nothing was written",
             "Edit keeps each line's terminator and the file's tabs or spaces; use Write to convert those.",
         )
     return edited
+
+
+def _differs(content: bytes, edited: Edited) -> bool:
+    """Whether anything changed. Looks at the changed places only: comparing large contents takes time."""
+    return any(
+        content[change.old_start : change.old_end] != edited.content[change.new_start : change.new_end]
+        for change in edited.changes
+    )
 
 
 def _apply(edited: Edited, edit: TextEdit, *, path: str, allow_fuzz: bool) -> Edited:

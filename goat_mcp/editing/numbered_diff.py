@@ -5,13 +5,13 @@ Only the changed places are looked at, so that a change in a large file costs wh
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Any, Literal
 
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.editing.changed_lines import changed_runs
 from goat_mcp.editing.changes import Change
 from goat_mcp.editing.lines import count_line_ends, is_line_start, line_end, line_start, lines_between
 from goat_mcp.editing.matching import to_text
@@ -21,20 +21,27 @@ MAX_DIFF_LINES = 200
 MAX_LINE_BYTES = 500
 """Of a longer line only the part around the change is shown."""
 MAX_START_LINES = 100
-MAX_COMPARED_LINES = 400
-"""Changed places with more lines are compared line by line, or counted, instead of aligned."""
 _SHOWN_BEFORE_CHANGE_BYTES = 100
+_LINE_ENDS = (b"\n", b"\r")
 
 Sign = Literal[" ", "-", "+"]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line, without its terminator. Removed lines have the number they had, others the one they have now."""
+    """One line, without its terminator. Removed lines have the number they had, others the one they have now.
+
+    `lacks_end`: it is the file's last and has no terminator, where its counterpart has one.
+    """
 
     sign: Sign
     number: int
     text: str
+    lacks_end: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"{self.sign} {self.text}{' (no line end)' if self.lacks_end else ''}".rstrip()
 
 
 @dataclass
@@ -68,8 +75,7 @@ class NumberedDiff:
     def text(self) -> str:
         width = max((len(str(line.number)) for hunk in self.hunks for line in hunk.lines), default=1)
         blocks = [
-            "\n".join(f"{line.number:>{width}} {line.sign} {line.text}".rstrip() for line in hunk.lines)
-            for hunk in self.hunks
+            "\n".join(f"{line.number:>{width}} {line.shown}".rstrip() for line in hunk.lines) for hunk in self.hunks
         ]
         if self.left_out:
             blocks.append(f"({self.left_out} more changed lines are not shown)")
@@ -81,7 +87,7 @@ class NumberedDiff:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Whole lines around changes that share lines: `old[old_start:old_end]` against `new[new_start:new_end]`."""
+    """Whole lines: `old[old_start:old_end]` became `new[new_start:new_end]`."""
 
     old_start: int
     old_end: int
@@ -91,10 +97,15 @@ class _Block:
 
 def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
     """The numbered diff of two contents that differ in `changes` only, which are in order."""
-    return _Differ(old, new).run(_blocks(old, new, changes))
+    differ = _Differ(old, new)
+    for block in _blocks(old, new, changes):
+        for changed in _changed_parts(old, new, block):
+            differ.add(changed)
+    return differ.finished()
 
 
 def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Block]:
+    """The whole lines around each change; changes that share lines, or touch, come together."""
     pending: _Block | None = None
     for change in changes:
         block = _whole_lines(old, new, change)
@@ -118,56 +129,67 @@ def _whole_lines(old: bytes, new: bytes, change: Change) -> _Block:
     return _Block(start, end, new_start, change.new_end + (end - change.old_end))
 
 
+def _changed_parts(old: bytes, new: bytes, block: _Block) -> Iterator[_Block]:
+    """The lines of a block that really differ: what was sent as old and new text has lines in common."""
+    old_lines = old[block.old_start : block.old_end].splitlines(keepends=True)
+    new_lines = new[block.new_start : block.new_end].splitlines(keepends=True)
+    old_at = list(accumulate(map(len, old_lines), initial=block.old_start))
+    new_at = list(accumulate(map(len, new_lines), initial=block.new_start))
+    for run in changed_runs(old_lines, new_lines):
+        yield _Block(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
+
+
 class _Differ:
-    """Goes through the blocks once, counting lines as it goes."""
+    """Takes the changed lines in order, counting lines as it goes."""
 
     def __init__(self, old: bytes, new: bytes) -> None:
         self._old = old
         self._new = new
         self._hunks: list[Hunk] = []
-        self._shown = 0
+        self._room = MAX_DIFF_LINES
+        self._changed_shown = 0
         self._old_number = 1
         self._new_number = 1
-        self._done = 0
+        self._done: int | None = None
         self._additions = 0
         self._deletions = 0
-        self._changed_shown = 0
         self._start_lines: list[int] = []
 
-    def run(self, blocks: Iterator[_Block]) -> NumberedDiff:
-        last_end = None
-        for block in blocks:
-            if last_end is not None and self._is_full():
-                self._count(block)
-                continue
-            self._context_between(last_end, block.old_start)
-            self._block(block)
-            last_end = block.old_end
-        if last_end is not None:
-            self._context_after(last_end)
-        changed = self._additions + self._deletions
-        return NumberedDiff(
-            self._hunks, self._additions, self._deletions, self._start_lines, changed - self._changed_shown
-        )
+    def add(self, block: _Block) -> None:
+        self._context_before(block.old_start)
+        removed = list(lines_between(self._old, block.old_start, block.old_end))
+        added = list(lines_between(self._new, block.new_start, block.new_end))
+        if len(self._start_lines) < MAX_START_LINES:
+            self._start_lines.append(self._new_number)
+        self._show_changed("-", self._old_number, removed, added)
+        self._show_changed("+", self._new_number, added, removed)
+        self._old_number += len(removed)
+        self._new_number += len(added)
+        self._deletions += len(removed)
+        self._additions += len(added)
+        self._done = block.old_end
 
-    def _is_full(self) -> bool:
-        return self._shown >= MAX_DIFF_LINES
+    def finished(self) -> NumberedDiff:
+        if self._done is not None:
+            self._show_context(self._done, self._lines_after(self._done))
+        left_out = self._additions + self._deletions - self._changed_shown
+        return NumberedDiff(self._hunks, self._additions, self._deletions, self._start_lines, left_out)
 
-    def _context_between(self, last_end: int | None, start: int) -> None:
-        """The lines from the last block to the next one: all of them where they are few, else a gap."""
-        if last_end is not None:
-            gap = count_line_ends(self._old, last_end, start)
-            if gap <= 2 * CONTEXT_LINES:
-                self._add_context(last_end, start)
-                return
-            self._context_after(last_end)
-        before = self._lines_before(start, 0 if last_end is None else last_end)
-        skipped = count_line_ends(self._old, self._done, before)
-        self._old_number += skipped
-        self._new_number += skipped
-        self._done = before
-        self._hunks.append(Hunk(self._old_number, self._new_number))
-        self._add_context(before, start)
+    def _context_before(self, start: int) -> None:
+        """The lines from the last changed one on: all of them where they are few, else a new hunk."""
+        done = self._done or 0
+        if self._done is not None:
+            after = min(self._lines_after(done), start)
+            self._show_context(done, after)
+            done = after
+        before = self._lines_before(start, done)
+        if self._done is None or before > done:
+            skipped = count_line_ends(self._old, done, before)
+            self._old_number += skipped
+            self._new_number += skipped
+            if self._room:
+                self._hunks.append(Hunk(self._old_number, self._new_number))
+        self._show_context(before, start)
 
     def _lines_before(self, start: int, limit: int) -> int:
         for _ in range(CONTEXT_LINES):
@@ -176,107 +198,30 @@ class _Differ:
             start = line_start(self._old, start - 1)
         return start
 
-    def _context_after(self, start: int) -> None:
-        end = start
+    def _lines_after(self, start: int) -> int:
         for _ in range(CONTEXT_LINES):
-            if end < len(self._old):
-                _, end = line_end(self._old, end)
-        self._add_context(start, end)
+            if start >= len(self._old):
+                break
+            _, start = line_end(self._old, start)
+        return start
 
-    def _add_context(self, start: int, end: int) -> None:
+    def _show_context(self, start: int, end: int) -> None:
         for line in lines_between(self._old, start, end):
-            self._add(" ", self._new_number, line, 0)
+            self._show(DiffLine(" ", self._new_number, _shown(line, 0)))
             self._old_number += 1
             self._new_number += 1
-        self._done = end
 
-    def _block(self, block: _Block) -> None:
-        old = self._old[block.old_start : block.old_end].splitlines(keepends=True)
-        new = self._new[block.new_start : block.new_end].splitlines(keepends=True)
-        for tag, (old_start, old_end), (new_start, new_end) in _operations(old, new):
-            if tag == "equal":
-                for line in old[old_start:old_end]:
-                    self._add(" ", self._new_number, line, 0)
-                    self._old_number += 1
-                    self._new_number += 1
-                continue
-            if len(self._start_lines) < MAX_START_LINES:
-                self._start_lines.append(self._new_number)
-            removed, added = old[old_start:old_end], new[new_start:new_end]
-            focus = [_common_head(one, two) for one, two in zip(removed, added, strict=False)]
-            for index, line in enumerate(removed):
-                self._add("-", self._old_number, line, focus[index] if index < len(focus) else 0)
-                self._old_number += 1
-            for index, line in enumerate(added):
-                self._add("+", self._new_number, line, focus[index] if index < len(focus) else 0)
-                self._new_number += 1
-            self._deletions += len(removed)
-            self._additions += len(added)
-        self._done = block.old_end
+    def _show_changed(self, sign: Sign, number: int, lines: list[bytes], others: list[bytes]) -> None:
+        for index, line in enumerate(lines[: self._room]):
+            other = others[index] if index < len(others) else b""
+            lacks_end = not line.endswith(_LINE_ENDS) and bool(others) and others[-1].endswith(_LINE_ENDS)
+            self._show(DiffLine(sign, number + index, _shown(line, _common_head(line, other)), lacks_end))
+            self._changed_shown += 1
 
-    def _count(self, block: _Block) -> None:
-        """A block there is no room for. Its lines only count."""
-        additions, deletions = count_changed_lines(
-            self._old[block.old_start : block.old_end].splitlines(keepends=True),
-            self._new[block.new_start : block.new_end].splitlines(keepends=True),
-        )
-        skipped = count_line_ends(self._old, self._done, block.old_start)
-        if len(self._start_lines) < MAX_START_LINES:
-            self._start_lines.append(self._new_number + skipped)
-        self._old_number += skipped + count_line_ends(self._old, block.old_start, block.old_end)
-        self._new_number += skipped + count_line_ends(self._new, block.new_start, block.new_end)
-        self._done = block.old_end
-        self._additions += additions
-        self._deletions += deletions
-
-    def _add(self, sign: Sign, number: int, line: bytes, focus: int) -> None:
-        if self._is_full():
-            return
-        self._hunks[-1].lines.append(DiffLine(sign, number, _shown(line, focus)))
-        self._shown += 1
-        self._changed_shown += sign != " "
-
-
-_Operation = tuple[str, tuple[int, int], tuple[int, int]]
-
-
-def _operations(old: list[bytes], new: list[bytes]) -> Iterator[_Operation]:
-    """Equal and changed runs, in order. Long blocks are compared line by line where they have as many lines."""
-    if len(old) + len(new) <= MAX_COMPARED_LINES:
-        for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, False).get_opcodes():
-            yield tag, (old_start, old_end), (new_start, new_end)
-        return
-    if len(old) != len(new):
-        head, tail = _common_ends(old, new)
-        old_end, new_end = len(old) - tail, len(new) - tail
-        yield "equal", (0, head), (0, head)
-        yield "replace", (head, old_end), (head, new_end)
-        yield "equal", (old_end, len(old)), (new_end, len(new))
-        return
-    for index, (one, two) in enumerate(zip(old, new, strict=True)):
-        run = (index, index + 1)
-        yield "equal" if one == two else "replace", run, run
-
-
-def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines were added and removed. Over `MAX_COMPARED_LINES`, lines that moved are not counted."""
-    head, tail = _common_ends(old, new)
-    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(old) + len(new) <= 2 * MAX_COMPARED_LINES:
-        same = sum(block.size for block in SequenceMatcher(None, old, new, False).get_matching_blocks())
-        return len(new) - same, len(old) - same
-    before, after = Counter(old), Counter(new)
-    return (after - before).total(), (before - after).total()
-
-
-def _common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines at the head, and of the rest at the tail, are the same."""
-    shorter = min(len(old), len(new))
-    head = next((index for index, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), shorter)
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    return head, tail
+    def _show(self, line: DiffLine) -> None:
+        if self._room:
+            self._hunks[-1].lines.append(line)
+            self._room -= 1
 
 
 def _common_head(one: bytes, two: bytes) -> int:

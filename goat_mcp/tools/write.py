@@ -19,10 +19,10 @@ from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.documents.line_ends import Eol, split_lines
 from goat_mcp.documents.text_encoding import TextFormat, check_insertion, looks_binary
+from goat_mcp.editing.changed_lines import count_changed_lines
 from goat_mcp.editing.current_file import open_current
 from goat_mcp.editing.lines import FileText, count_lines
 from goat_mcp.editing.matching import to_bytes, to_text
-from goat_mcp.editing.numbered_diff import count_changed_lines
 from goat_mcp.editing.options import FileOptions
 from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.editing.read_state import ReadState
