@@ -89,8 +89,12 @@ def _entries(dir_fd: int, most: int) -> Iterator[tuple[str, bool]]:
         try:
             with os.scandir(fd) as listing:
                 for _, entry in zip(range(most), listing, strict=False):
-                    # a name with controls or direction marks is no help, and may be there to mislead
-                    if entry.name.isprintable() and not is_temp_name(entry.name):
+                    if _is_plain(entry.name) and not is_temp_name(entry.name):
                         yield entry.name, entry.is_dir(follow_symlinks=False)
         finally:
             os.close(fd)
+
+
+def _is_plain(name: str) -> bool:
+    """Letters, signs and blanks. A name with controls or direction marks is no help, and may be there to mislead."""
+    return all(char.isprintable() or unicodedata.category(char) == "Zs" for char in name)

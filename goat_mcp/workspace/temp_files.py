@@ -6,6 +6,7 @@ no guess about process ids. A note in the private folder says where each one lie
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -46,14 +47,15 @@ class TempFiles:
     @contextmanager
     def create(self, parent_fd: int, parent: Path) -> Generator[TempFile]:
         """A temporary file in a pinned directory. Gone afterwards, unless it was renamed."""
-        temp = _create(parent_fd)
-        try:
-            with self._noted(parent / temp.name):
+        name = f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"
+        with self._noted(parent / name):
+            temp = TempFile(_create(parent_fd, name), parent_fd, name)
+            try:
                 yield temp
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temp.name, dir_fd=parent_fd)
-            os.close(temp.fd)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=parent_fd)
+                os.close(temp.fd)
 
     def remove_abandoned(self, parent_fd: int) -> None:
         """Remove what killed writers left in one directory."""
@@ -104,18 +106,17 @@ class TempFiles:
                 note.unlink()
 
 
-def _create(parent_fd: int) -> TempFile:
+def _create(parent_fd: int, name: str) -> int:
     for _ in range(_ATTEMPTS):
-        name = f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"
         fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | NO_FOLLOW, 0o600, dir_fd=parent_fd)
         try:
             is_mine = try_lock(fd)
         except OSError:
             is_mine = True  # a file system without locks: the age of the file protects it
         if is_mine and os.fstat(fd).st_nlink > 0:
-            return TempFile(fd, parent_fd, name)
-        os.close(fd)
-    raise FileExistsError(f"no temporary file could be kept in {_ATTEMPTS} attempts")
+            return fd
+        os.close(fd)  # taken for abandoned before it was locked
+    raise OSError(errno.EAGAIN, "no temporary file could be kept")
 
 
 def is_temp_name(name: str) -> bool:
