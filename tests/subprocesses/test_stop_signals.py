@@ -1,0 +1,93 @@
+"""SIGTERM from outside stops the server; SIGTERM from its commands does not; its children hear SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the sender of a signal")
+
+SERVER = """
+import asyncio, os, sys
+from goat_mcp.subprocesses.stop_signals import StopSignals
+assert StopSignals.block()
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.subprocesses.running_command import start_command
+
+async def serve():
+    guard, stop, loop = ProcessGuard(), asyncio.Event(), asyncio.get_running_loop()
+    signals = StopSignals(lambda: loop.call_soon_threadsafe(stop.set), guard)
+    signals.start()
+    command = start_command(sys.argv[1], bash="/bin/bash", directory="/", environment={"PATH": os.environ["PATH"]},
+                            guard=guard, create_file=lambda stem: None)
+    await command.wait_ended(20)
+    print(command.exit_code, command.capture.shown(1000).text, flush=True)
+    await stop.wait()
+    print("stopped", flush=True)
+    guard.close()
+asyncio.run(serve())
+"""
+
+
+@contextmanager
+def server(script: str) -> Generator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(5)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "kill $PPID; sleep 0.3; echo alive",
+        "(sleep 0.1; exec kill $PPID) & wait; sleep 0.3; echo alive",
+        "/bin/kill $PPID; sleep 0.3; echo alive",
+        "pkill -f 'goat_mcp.subprocesses.stop_signal[s] import'; sleep 0.3; echo alive",
+        'us=$PPID; setsid bash -c "sleep 0.2; kill $us; sleep 0.3" & sleep 0.9; echo alive',
+    ],
+)
+def test_a_signal_from_a_command_is_ignored_and_one_from_outside_stops(script: str) -> None:
+    with server(script) as process:
+        assert process.stdout is not None
+
+        assert process.stdout.readline() == "0 alive\n"
+
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "stopped\n"
+        assert process.wait(5) == 0
+
+
+def test_commands_hear_sigterm_although_the_server_blocks_it() -> None:
+    with server("sleep 30 & kill $!; wait $!; echo $?; trap 'echo heard' TERM; kill $$") as process:
+        assert process.stdout is not None
+
+        assert [process.stdout.readline() for _ in range(2)] == ["0 143\n", "heard\n"]
+
+
+def test_of_two_signals_from_senders_that_are_gone_the_second_counts_while_a_command_runs() -> None:
+    with server("sleep 0.5; echo ended; sleep 30 >/dev/null 2>&1 & true") as process:
+        assert process.stdout is not None and process.stdout.readline() == "0 ended\n"
+
+        signal_by_a_process_that_ends_at_once(process.pid)
+        time.sleep(0.3)
+        assert process.poll() is None
+        signal_by_a_process_that_ends_at_once(process.pid)
+
+        assert process.stdout.readline() == "stopped\n"
+
+
+def signal_by_a_process_that_ends_at_once(pid: int) -> None:
+    # Held while the sender ends, so that nobody can look at it; the signal is then waiting with its number.
+    process = subprocess.Popen(["/bin/sh", "-c", f"kill -s STOP {pid}; kill -s TERM {pid}"])
+    process.wait(5)
+    subprocess.run(["/bin/sh", "-c", f"kill -s CONT {pid}"], check=True)
