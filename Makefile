@@ -13,6 +13,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	@$(BIN)/python -m compileall -q goat_mcp
 	@touch $@
 
 demo: setup

@@ -56,7 +56,7 @@ class _Dumper(yaml.SafeDumper):
     """Texts of several lines as blocks, so that a diff shows the line that changed."""
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _text(dumper: Any, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 

@@ -54,7 +54,8 @@ class BuiltinTool(ABC, Generic[ModelT]):
     frozen dataclasses whose fields are the services they need.
     """
 
-    spec: ClassVar[ToolSpec]  # type: ignore[misc]  # a class constant satisfies the protocol's read-only property
+    contract: ClassVar[ToolSpec]
+    """The spec, for whoever has only the class."""
     examples: ClassVar[tuple[ToolExample, ...]] = ()
     _reader: ClassVar[ArgumentReader[Any]]
 
@@ -80,7 +81,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
             all_meta["anthropic/alwaysLoad"] = True
         if max_result_chars is not None:
             all_meta["anthropic/maxResultSizeChars"] = max_result_chars
-        cls.spec = ToolSpec(
+        cls.contract = ToolSpec(
             name=cls.__name__,
             title=title or cls.__name__,
             description=inspect.cleandoc(cls.__doc__),
@@ -93,6 +94,10 @@ class BuiltinTool(ABC, Generic[ModelT]):
             examples=cls.examples,
             max_result_chars=max_result_chars,
         )
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.contract
 
     def validate(self, arguments: Mapping[str, Any]) -> ModelT:
         return self._reader.read(arguments)

@@ -1,0 +1,165 @@
+"""`goat-mcp call`: run one tool from the shell, through the same pipeline as any client's call."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # a command's machinery is loaded when it runs
+    from goat_mcp.core.context import ToolContext
+    from goat_mcp.core.result import ToolResult
+    from goat_mcp.gateway import Gateway
+
+TOOL_ERROR, UNREACHABLE = 5, 4
+
+
+def call(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name, e.g. Grep or mcp__github__search.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Its arguments, e.g. pattern=TODO -i=true.")
+    ] = None,
+    input_json: Annotated[
+        str | None, typer.Option("--input-json", metavar="JSON", help="All arguments as one JSON object.")
+    ] = None,
+    workspace: flags.Workspace = None,
+    config: flags.Config = None,
+    upstreams: flags.UpstreamFiles = None,
+    mode: flags.Mode = None,
+    toolset: flags.Toolset = None,
+    set_: flags.Set = None,
+    as_json: flags.Json = False,
+) -> int:
+    """Call one tool and print its result. A background task it starts is waited for.
+
+    Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
+    """
+    settings = flags.settings_from(
+        workspace=workspace,
+        config=config,
+        upstreams=upstreams,
+        mode=mode,
+        toolset=toolset,
+        overrides=set_,
+        defaults={"files": {"read_before_write": "relaxed"}},
+    )
+    given = _json_object(input_json) if input_json is not None else {}
+    import anyio
+
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.permissions.mode import Approval
+
+    gateway = Gateway(settings, approval=Approval.ELICIT)
+    result = anyio.run(_call, gateway, tool, given, arguments or [])
+    if as_json:
+        typer.echo(json.dumps(result.wire()))
+    else:
+        _print(result)
+    if result.is_error:
+        return UNREACHABLE if result.error_code == "E_UPSTREAM_DOWN" else TOOL_ERROR
+    return 0
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        parsed: Any = json.loads(text)
+    except ValueError as problem:
+        raise typer.BadParameter(f"--input-json is not JSON: {problem}") from None
+    if not isinstance(parsed, dict):
+        raise typer.BadParameter('--input-json wants an object, e.g. {"pattern": "TODO"}')
+    return cast("dict[str, Any]", parsed)
+
+
+def _pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`key=value` texts as arguments; where the schema wants no text, the value is read as JSON."""
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE")
+        wanted = schema.get("properties", {}).get(key, {}).get("type")
+        arguments[key] = text if wanted in ("string", None) else _as_json(text)
+    return arguments
+
+
+def _as_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+async def _call(gateway: Gateway, name: str, given: dict[str, Any], pairs: Sequence[str]) -> ToolResult:
+    from goat_mcp.core.context import ToolContext
+    from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+    from goat_mcp.core.result import error_result
+
+    ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=_ask_on_terminal)
+    async with gateway.running():
+        try:
+            schema = gateway.catalog.resolve(name).spec.input_schema
+        except ToolError:
+            await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
+            tool = gateway.registry.get(name)
+            schema = tool.spec.input_schema if tool is not None else {}
+        try:
+            result = await gateway.pipeline.call(name, {**given, **_pairs(pairs, schema)}, ctx)
+        except UpstreamError as refused:
+            return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
+        return await _with_task(gateway, result, ctx)
+
+
+async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> ToolResult:
+    """Wait for a background task the call started, and answer with the task's own result."""
+    from dataclasses import replace
+
+    task_id = (result.facts or {}).get("task_id")
+    if not task_id or gateway.registry.get("TaskOutput") is None:
+        return result
+    while True:
+        fresh = replace(ctx, call_id=secrets.token_hex(8), started_at_s=_now_s())
+        answer = await gateway.pipeline.call("TaskOutput", {"task_id": task_id, "timeout": 45_000}, fresh)
+        if answer.is_error or (answer.facts or {}).get("status") != "running":
+            return answer
+
+
+def _now_s() -> float:
+    import time
+
+    return time.monotonic()
+
+
+async def _show_progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    if sys.stderr.isatty():
+        shown = f"{done:g}" + (f"/{total:g}" if total else "")
+        typer.echo(f"\r\x1b[K{shown} {message or ''}", err=True, nl=False)
+
+
+async def _ask_on_terminal(question: str, options: tuple[str, ...]) -> str | None:
+    if not sys.stdin.isatty():
+        return None
+    import anyio
+
+    def ask() -> str:
+        return input(f"{question} [{'/'.join(options)}] ").strip()
+
+    answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+    return answer if answer in options else None
+
+
+def _print(result: ToolResult) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    for block in result.content:
+        if block.get("type") == "text":
+            typer.echo(escaped(block["text"]))
+        else:
+            typer.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
+    if not result.content and result.structured is not None:
+        typer.echo(json.dumps(result.structured, indent=2))

@@ -1,0 +1,169 @@
+"""The composition root: from `Settings` to a running gateway. The only place that wires things."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from goat_mcp.audit import AuditLog
+from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.editing.options import FileOptions
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.permissions.permission import Permission
+from goat_mcp.permissions.rules import BrokenRule, RuleSet
+from goat_mcp.pipeline import Pipeline
+from goat_mcp.registry import AnyTool, Registry
+from goat_mcp.scheduler import Scheduler
+from goat_mcp.search import SearchEngine
+from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.tools.bash import Bash, BashOptions
+from goat_mcp.tools.edit import Edit
+from goat_mcp.tools.glob import Glob
+from goat_mcp.tools.grep import Grep
+from goat_mcp.tools.read import Read
+from goat_mcp.tools.task_output import TaskOutput
+from goat_mcp.tools.task_stop import TaskStop
+from goat_mcp.tools.write import Write
+from goat_mcp.upstreams.config import load_upstream_files
+from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.workspace import Workspace
+
+SHUTDOWN_S = 4.0
+
+
+class Gateway:
+    """Everything one process serves, built once. `running()` starts what lives: upstreams, tasks, the guard.
+
+    `ask_client_for_roots`: where the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
+    the current directory. Raises `BrokenSettings` where the settings name something that cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        approval: Approval,
+        ask_client_for_roots: bool = False,
+        state: StateDirectory | None = None,
+    ) -> None:
+        self.settings = settings
+        self.state = state or StateDirectory.default()
+        self.telemetry = Telemetry(settings.log_level)
+        self.guard = ProcessGuard()
+        self.sessions = Sessions()
+        self.spill = SpillFiles(self.state)
+        self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self.workspace = Workspace(*_named_roots(settings.workspace), readable=(self.spill.folder,))
+        if not settings.workspace and not ask_client_for_roots:
+            self.workspace.adopt_roots(_default_roots())
+        self.tasks = TaskManager(self.state, str(self.workspace.roots[0]) if self.workspace.roots else "")
+        self.registry = Registry()
+        self.catalog = Catalog(
+            self.registry,
+            CatalogFilter(
+                toolsets=settings.catalog.toolsets,
+                allow=frozenset(settings.catalog.allow) if settings.catalog.allow is not None else None,
+                deny=frozenset(settings.catalog.deny),
+            ),
+        )
+        self.pipeline = Pipeline(
+            catalog=self.catalog,
+            permission=Permission(_rules(settings), settings.mode, settings.approval or approval),
+            scheduler=Scheduler(),
+            audit=AuditLog(settings.audit.path or self.state.path / "audit.jsonl"),
+            spill=self.spill,
+            telemetry=self.telemetry,
+            max_chars=settings.output.max_chars,
+        )
+        for tool in self._builtins():
+            self.registry.register(tool)
+        files = load_upstream_files(settings.upstreams)
+        self.upstreams = Upstreams(
+            files.configs,
+            registry=self.registry,
+            state=self.state,
+            telemetry=self.telemetry,
+            guard=self.guard,
+            problems=files.problems,
+        )
+        self.upstreams.load_warm_catalogs()
+
+    def _builtins(self) -> Sequence[AnyTool]:
+        """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""
+        options = replace(FileOptions(**self.settings.files.model_dump()), allow_fuzz=self.settings.edit.allow_fuzz)
+        engine = SearchEngine(guard=self.guard)
+        bash_options = BashOptions(auto_background_after_s=self.settings.bash.auto_background_after_s)
+        return (
+            Bash(self.workspace, self.sessions, self.tasks, self.spill, self.guard, options=bash_options),
+            Read(self.workspace, self.sessions, options),
+            Write(self.workspace, self.sessions, options),
+            Edit(self.workspace, self.sessions, options),
+            Glob(self.workspace, engine),
+            Grep(self.workspace, engine),
+            TaskOutput(self.tasks),
+            TaskStop(self.tasks),
+        )
+
+    def adopt_client_roots(self, roots: Sequence[Path]) -> None:
+        """Use the roots a client named; where it named none, the current directory unless that is / or home."""
+        self.wants_client_roots = False
+        self.workspace.adopt_roots([root for root in roots if root.is_dir()] or _default_roots())
+
+    def problems(self) -> list[dict[str, Any]]:
+        """What is wrong with upstreams, and which tools a name collision withholds."""
+        wrong = [
+            {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
+            for status in self.upstreams.status()
+            if status.reason_code
+        ]
+        collided = [
+            {"name": collision.name, "reason_code": "name_collision", "detail": collision.remedy}
+            for collision in self.registry.snapshot.collisions
+        ]
+        return wrong + collided
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
+        async with anyio.create_task_group() as group:
+            await group.start(self.upstreams.run)
+            try:
+                yield
+            finally:
+                with anyio.move_on_after(SHUTDOWN_S, shield=True):
+                    await self.tasks.stop_all()
+                group.cancel_scope.cancel()
+        self.pipeline.audit.close()
+
+
+def _named_roots(directories: Sequence[Path]) -> list[Path]:
+    roots = [directory.expanduser().absolute() for directory in directories]
+    for root in roots:
+        if not root.is_dir():
+            raise BrokenSettings(f"workspace {root} is not a directory", "Name an existing directory with --workspace.")
+    return roots
+
+
+def _default_roots() -> list[Path]:
+    here = Path.cwd()
+    return [] if here in (Path(here.anchor), Path.home()) else [here]
+
+
+def _rules(settings: Settings) -> RuleSet:
+    try:
+        return RuleSet.parse(
+            allow=settings.permissions.allow, ask=settings.permissions.ask, deny=settings.permissions.deny
+        )
+    except BrokenRule as broken:
+        raise BrokenSettings(f"permissions: {broken}", "Mend the rule and start again.") from None

@@ -1,0 +1,78 @@
+"""From settings to a served gateway, until a signal, the end of input or a dead parent stops it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.lifetime import stop_when_orphaned, stopping_on_signals
+from goat_mcp.server.stdio import stdio_streams
+from goat_mcp.settings import Settings
+
+if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
+    from goat_mcp.server.http import HttpServer
+
+
+def run_stdio(settings: Settings) -> None:
+    """Serve this process's stdin and stdout until the client leaves."""
+    gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
+    anyio.run(_serve_stdio, gateway)
+
+
+def run_http(
+    settings: Settings, http: str, *, token_file: Path | None, no_token: bool, say: Callable[[str], None]
+) -> None:
+    """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
+    from goat_mcp.server.http import HttpServer, parse_address
+    from goat_mcp.server.token import read_or_create_token
+
+    address = parse_address(http)
+    gateway = Gateway(settings, approval=Approval.ELICIT)
+    token: str | None = None
+    if no_token:
+        if not address.is_loopback:
+            raise ToolError(ErrorCode.CONFIG, f"--no-token is for loopback only, not {http}", "Use --token-file.")
+        say("goat-mcp: WARNING: no token; every program on this machine may call these tools")
+    else:
+        path = token_file or gateway.state.folder("http") / "token"
+        token = read_or_create_token(path)
+        say(f"goat-mcp: bearer token in {path}")
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits)
+    anyio.run(_serve_http, gateway, server, say)
+
+
+async def _serve_stdio(gateway: Gateway) -> None:
+    adapter = Adapter(gateway, "stdio")
+    async with gateway.running(), anyio.create_task_group() as group:
+        stop = group.cancel_scope.cancel
+        with stopping_on_signals(stop, gateway.guard):
+            group.start_soon(stop_when_orphaned, stop)
+            group.start_soon(adapter.changes.run)
+            _collect_garbage_from_now_on()
+            streams = stdio_streams(max_frame_bytes=gateway.settings.limits.frame_bytes, telemetry=gateway.telemetry)
+            async with streams as (read, write):
+                await adapter.server.run(read, write, adapter.server.create_initialization_options())
+        stop()
+
+
+async def _serve_http(gateway: Gateway, server: HttpServer, say: Callable[[str], None]) -> None:
+    async with gateway.running(), anyio.create_task_group() as group:
+        with stopping_on_signals(server.stop, gateway.guard):
+            group.start_soon(server.adapter.changes.run)
+            _collect_garbage_from_now_on()
+            await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
+        group.cancel_scope.cancel()
+
+
+def _collect_garbage_from_now_on() -> None:
+    # What start-up made lives as long as the process: out of the collector's sight, it costs nothing later.
+    gc.freeze()
+    gc.enable()

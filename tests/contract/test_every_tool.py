@@ -1,0 +1,146 @@
+"""What holds for every built-in tool there is. Contract: tools.md, section 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.registry import AnyTool
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+
+MAX_DESCRIPTION_BYTES = 1_200
+EIGHT_TOOLS_MAX_TOKENS = 2_200
+ALWAYS_LOADED = {"Read", "Write", "Edit", "Bash", "Glob", "Grep"}
+WITH_RESULT_SIZE = {"Read", "Bash", "TaskOutput"}
+
+HINTS = {  # readOnly, destructive, idempotent, openWorld: the table of the contract
+    "Bash": (False, True, False, True),
+    "Read": (True, False, True, False),
+    "Write": (False, True, True, False),
+    "Edit": (False, True, False, False),
+    "Glob": (True, False, True, False),
+    "Grep": (True, False, True, False),
+    "TaskOutput": (True, False, True, False),
+    "TaskStop": (False, True, True, False),
+}
+RISKS = {"none": "none", "read_only": "low", "mutating": "medium", "network": "high", "blocking": "low"}
+
+
+def gateway_in(folder: Path, **settings: Any) -> Gateway:
+    workspace = folder / "ws"
+    workspace.mkdir(exist_ok=True)
+    tree = Settings.model_validate({"workspace": [str(workspace)], **settings})
+    return Gateway(tree, approval=Approval.HOST, state=StateDirectory(folder / "state"))
+
+
+def every_tool() -> list[AnyTool]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return list(gateway_in(Path(folder)).catalog.tools())
+
+
+TOOLS = every_tool()
+each_tool = pytest.mark.parametrize("spec", [tool.spec for tool in TOOLS], ids=lambda spec: spec.name)
+
+
+def test_the_tools_are_listed_in_goats_order() -> None:
+    assert [tool.spec.name for tool in TOOLS] == list(HINTS)
+
+
+@each_tool
+def test_all_four_hints_and_a_title_are_stated(spec: ToolSpec) -> None:
+    wire = spec.wire()
+    read_only, destructive, idempotent, open_world = HINTS[spec.name]
+
+    assert wire["annotations"] == {
+        "title": spec.title,
+        "readOnlyHint": read_only,
+        "destructiveHint": destructive,
+        "idempotentHint": idempotent,
+        "openWorldHint": open_world,
+    }
+    assert spec.title
+
+
+@each_tool
+def test_the_risk_follows_from_the_side_effect(spec: ToolSpec) -> None:
+    expected = "critical" if spec.name == "Bash" else RISKS[spec.side_effect.value]
+    assert spec.risk.name.lower() == expected
+
+
+@each_tool
+def test_a_description_is_short(spec: ToolSpec) -> None:
+    assert 0 < len(spec.description.encode()) <= MAX_DESCRIPTION_BYTES
+
+
+@each_tool
+def test_a_schema_is_a_flat_object_that_every_host_takes(spec: ToolSpec) -> None:
+    schema = spec.input_schema
+
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert not {"oneOf", "anyOf", "allOf", "not", "$ref", "$defs"} & set(schema)
+    for name, field in schema["properties"].items():
+        assert "$ref" not in json.dumps(field), name
+        if field.get("type") == "array":
+            assert "items" in field, name
+    assert "outputSchema" not in spec.wire()
+
+
+@each_tool
+def test_the_hosts_loading_hints_are_there(spec: ToolSpec) -> None:
+    meta = spec.wire().get("_meta", {})
+
+    assert meta.get("anthropic/alwaysLoad", False) is (spec.name in ALWAYS_LOADED)
+    assert ("anthropic/maxResultSizeChars" in meta) is (spec.name in WITH_RESULT_SIZE)
+
+
+def test_all_definitions_fit_the_budget() -> None:
+    listing = json.dumps([tool.spec.wire() for tool in TOOLS], separators=(",", ":"), ensure_ascii=False)
+
+    assert len(listing) / 4 <= EIGHT_TOOLS_MAX_TOKENS
+
+
+@each_tool
+def test_the_examples_of_a_tool_are_valid_calls(spec: ToolSpec) -> None:
+    tool = next(tool for tool in TOOLS if tool.spec is spec)
+    for example in spec.examples:
+        tool.validate(example.input)
+
+
+@pytest.mark.anyio
+@each_tool
+async def test_an_unknown_field_is_refused_by_name_and_shortly(tmp_path: Path, spec: ToolSpec) -> None:
+    result = await gateway_in(tmp_path).pipeline.call(
+        spec.name, {"no_such_field": "x" * 100_000}, ToolContext(call_id="c")
+    )
+
+    assert (result.is_error, result.error_code) == (True, "E_INPUT")
+    assert "no_such_field" in result.text
+    assert len(result.text) <= 1_100
+
+
+@pytest.mark.anyio
+@each_tool
+async def test_plan_mode_runs_only_what_changes_nothing(tmp_path: Path, spec: ToolSpec) -> None:
+    gateway = gateway_in(tmp_path, mode="plan")
+    effect = gateway.pipeline.permission.decide(spec).effect.value
+
+    assert effect == ("allow" if spec.hints.read_only or spec.side_effect is SideEffect.NONE else "deny")
+
+
+@pytest.mark.anyio
+@each_tool
+async def test_a_deny_rule_stops_every_tool(tmp_path: Path, spec: ToolSpec) -> None:
+    gateway = gateway_in(tmp_path, permissions={"deny": [spec.name]}, mode="bypassPermissions")
+    assert gateway.pipeline.permission.decide(spec).effect.value == "deny"

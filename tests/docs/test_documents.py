@@ -1,0 +1,133 @@
+"""The documents say what is true: their commands run, their settings load, their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from goat_mcp.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("design/*.md"), *ROOT.glob("examples/*.md")]
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+START_TIMEOUT_S = 60
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return [body for found, body in _FENCE.findall(document.read_text()) if found == language]
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for document in DOCUMENTS:
+        for block in blocks(document, "sh"):
+            for line in block.splitlines():
+                command = line.split("  #")[0].strip()
+                if command:
+                    yield document.name, command
+
+
+COMMANDS = list(commands())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "README.md").write_text("# Project\n\nTODO: write it\n")
+    server = {"command": sys.executable, "args": [str(ROOT / "examples" / "weather_stdio.py")]}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"weather": server}}))
+    return tmp_path
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "GOAT_MCP_STATE_DIR": str(folder / "state"), "HOME": str(folder / "home")}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("command", [command for _, command in COMMANDS if command.startswith("goat-mcp")])
+def test_a_documented_goat_mcp_command_works(command: str, folder: Path) -> None:
+    words = [sys.executable, "-m", "goat_mcp", *shlex.split(command)[1:]]
+
+    if words[3] == "serve":
+        words = [word if word != "127.0.0.1:8765" else "127.0.0.1:0" for word in words]
+        assert _is_served(words, folder)
+    else:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=START_TIMEOUT_S,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stdout
+
+
+def _is_served(words: list[str], folder: Path) -> bool:
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert process.stdin and process.stdout and process.stderr
+        if "--http" in words:
+            deadline = time.monotonic() + START_TIMEOUT_S
+            while time.monotonic() < deadline and (line := process.stderr.readline()):
+                if b"listening on" in line:
+                    return True
+            return False
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())["id"] == 1
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+def test_every_make_target_that_a_document_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for document in DOCUMENTS for target in re.findall(r"`make ([a-z]+)`", document.read_text())}
+    named |= {command.split()[1] for _, command in COMMANDS if command.startswith("make ")}
+
+    assert named
+    assert named <= targets
+
+
+def test_every_kind_of_documented_command_is_run_or_checked() -> None:
+    assert {command.split()[0] for _, command in COMMANDS} <= {"goat-mcp", "make"}
+
+
+def test_the_documented_settings_load(tmp_path: Path) -> None:
+    (block,) = blocks(ROOT / "README.md", "yaml")
+    file = tmp_path / "goat-mcp.yaml"
+    file.write_text(block)
+
+    settings = load_settings({}, config_file=file)
+
+    assert settings.mode.value == yaml.safe_load(block)["mode"]
+    assert settings.permissions.deny == ("Bash",)
+
+
+def test_the_readmes_host_config_is_the_example_file() -> None:
+    (block,) = blocks(ROOT / "README.md", "json")
+    assert json.loads(block) == json.loads((ROOT / "claude_desktop_config.example.json").read_text())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(document: Path) -> None:
+    missing = [link for link in _LINK.findall(document.read_text()) if not (document.parent / link.strip()).exists()]
+    assert missing == []
