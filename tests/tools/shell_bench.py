@@ -1,0 +1,84 @@
+"""Bash, TaskOutput and TaskStop over one throw-away workspace, called as the pipeline calls them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.subprocesses.login_path import LoginPath
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.tasks import TaskManager
+from goat_mcp.tools.bash import Bash, BashOptions
+from goat_mcp.tools.task_output import TaskOutput
+from goat_mcp.tools.task_stop import TaskStop
+from goat_mcp.workspace import Workspace
+
+
+class ShellBench:
+    """`root` is the workspace; `state` the state directory beside it. Call `close` at the end."""
+
+    def __init__(self, folder: Path, *, max_running: int = 32, auto_background_after_s: float = 45.0) -> None:
+        self.root = folder.resolve() / "ws"
+        self.root.mkdir(exist_ok=True)
+        self.state = StateDirectory(folder / "state")
+        self.workspace = Workspace(self.root, lock_folder=folder / "locks")
+        self.sessions = Sessions()
+        self.guard = ProcessGuard()
+        self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
+        self.bash = Bash(
+            self.workspace,
+            self.sessions,
+            self.tasks,
+            SpillFiles(self.state),
+            self.guard,
+            CommandEnvironment(LoginPath(shell="/bin/false")),
+            BashOptions(auto_background_after_s=auto_background_after_s),
+        )
+        self.output = TaskOutput(self.tasks)
+        self.stop = TaskStop(self.tasks)
+
+    async def run(self, command: str, *, ctx: ToolContext | None = None, **more: Any) -> ToolResult:
+        return await call(self.bash, ctx, command=command, **more)
+
+    async def background(self, command: str, **more: Any) -> str:
+        """Start a task; returns its id."""
+        return task_id(await self.run(command, run_in_background=True, **more))
+
+    async def read(self, task_id: str, *, ctx: ToolContext | None = None, **more: Any) -> ToolResult:
+        return await call(self.output, ctx, task_id=task_id, **more)
+
+    async def end(self, task_id: str, *, ctx: ToolContext | None = None) -> ToolResult:
+        return await call(self.stop, ctx, task_id=task_id)
+
+    async def close(self) -> None:
+        await self.tasks.stop_all()
+        self.guard.close()
+
+
+async def call(tool: Any, ctx: ToolContext | None = None, **arguments: Any) -> ToolResult:
+    try:
+        return await tool.execute(tool.validate(arguments), ctx or context())
+    except ToolError as error:
+        return error_result(error)
+
+
+def context(**fields: Any) -> ToolContext:
+    return replace(ToolContext(call_id="call"), **fields)
+
+
+def task_id(result: ToolResult) -> str:
+    assert result.facts is not None
+    return str(result.facts["task_id"])
+
+
+def fact(result: ToolResult, name: str) -> Any:
+    assert result.facts is not None
+    return result.facts[name]
