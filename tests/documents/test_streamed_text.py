@@ -65,6 +65,18 @@ def test_any_excerpt_is_the_same_streamed_and_in_memory(
     assert found == excerpt_of_text(decode_text(data), offset, limit, MAX_CHARS)
 
 
+@pytest.mark.parametrize("block_bytes", [4, 8])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("line", ["abc", "ab", "a", ""])
+def test_a_crlf_split_between_blocks_is_one_line_end(line: str, encoding: str, block_bytes: int) -> None:
+    data = "".join(f"{line}\r\n{line}{number}\r\n" for number in range(10)).encode(encoding)
+
+    for offset in range(1, 22):
+        found = streamed(data, in_time(offset, limit=3), block_bytes)
+
+        assert found == excerpt_of_text(decode_text(data), offset, 3, MAX_CHARS)
+
+
 @given(st.binary(max_size=60))
 def test_the_index_knows_the_hash_and_whether_all_is_utf_8(data: bytes) -> None:
     with opened(data) as descriptor:

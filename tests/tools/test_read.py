@@ -316,6 +316,16 @@ async def test_the_session_remembers_what_it_has_seen(desk: Desk, arguments: dic
     assert desk.sessions.of("another").reads.paths() == ()
 
 
+async def test_a_file_with_a_cut_line_is_not_seen_whole(desk: Desk) -> None:
+    path = desk.file("l.txt", "x" * 3000)
+
+    await desk.read(path)
+
+    seen = desk.sessions.of("local").reads.get(path)
+    assert seen is not None
+    assert seen.whole is False
+
+
 async def test_a_refused_read_is_not_remembered(desk: Desk) -> None:
     await desk.refusal(desk.file("b.dat", b"\0"))
 
