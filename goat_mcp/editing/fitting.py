@@ -56,7 +56,7 @@ class _Fitting:
             fitted = self._text(text, partner, before)
             fitted_end = self._end(end, partner, end_before)
             lines.append(fitted + fitted_end)
-            if not self._is_literal(fitted_end):
+            if not self._is_literal(end):
                 end_before = fitted_end
             if text.strip(BLANKS):
                 before = IndentPair(indent_of(fitted), indent_of(text))

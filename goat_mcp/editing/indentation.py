@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,29 +60,35 @@ def learn(pairs: Sequence[IndentPair], typed: Sequence[str], nearby: Iterable[st
     `pairs` and `typed` (all typed indentations) leave out blank lines.
     """
     near = [indent for indent in map(indent_of, nearby) if indent]
-    file_blank = _kind([pair.in_file for pair in pairs]) or _kind(near)
-    typed_blank = _kind(typed)
-    if file_blank is None or typed_blank is None:
+    file_blank = _most_used([pair.in_file for pair in pairs]) or _most_used(near)
+    if file_blank is None or not any(typed):
         return Indentation()
-    tab_columns = 1 if typed_blank == "\t" else _USUAL_WIDTH
+    by_tabs = all(set(indent) <= {"\t"} for indent in typed)
+    tab_columns = 1 if by_tabs else _USUAL_WIDTH
+    columns = [_columns(indent, tab_columns) for indent in typed]
     sizes = [(_columns(pair.typed, tab_columns), _size(pair.in_file, file_blank)) for pair in pairs]
     ratio = _common_ratio(sizes)
-    if file_blank == typed_blank:
-        if file_blank == "\t" or ratio is None or ratio[0] == ratio[1] or not {*ratio} <= {*_WIDTHS}:
-            return Indentation(tab_columns=tab_columns)
-        return Indentation(" " * ratio[1], ratio[0], tab_columns)
     if file_blank == "\t":
-        return Indentation("\t", _columns_per_tab(ratio, sizes, typed), tab_columns)
-    return Indentation(" " * _spaces_per_tab(ratio, sizes, near), 1, tab_columns)
+        return Indentation() if by_tabs else Indentation("\t", _columns_per_tab(ratio, sizes, columns), tab_columns)
+    if by_tabs:
+        return Indentation(" " * _spaces_per_tab(ratio, sizes, near), 1, tab_columns)
+    if ratio is not None and ratio[0] != ratio[1] and {*ratio} <= {*_WIDTHS}:
+        return Indentation(" " * ratio[1], ratio[0], tab_columns)
+    if any("\t" in indent for indent in typed):
+        return Indentation(" ", 1, tab_columns)
+    return Indentation()
 
 
-def _columns_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]], typed: Sequence[str]) -> int:
+def _columns_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]], typed: list[int]) -> int:
     if ratio is not None and ratio[0] % ratio[1] == 0:
         return ratio[0] // ratio[1]
+    steps = Counter(step for before, after in pairwise(typed) if (step := abs(after - before)) in _WIDTHS)
+    if steps:
+        return min(steps, key=lambda step: (-steps[step], step))
     for columns, tabs in sizes:
         if tabs and columns % tabs == 0 and columns // tabs in _WIDTHS:
             return columns // tabs
-    return _smallest_step([_columns(indent, _USUAL_WIDTH) for indent in typed])
+    return _USUAL_WIDTH
 
 
 def _spaces_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]], near: list[str]) -> int:
@@ -90,7 +97,9 @@ def _spaces_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]],
     for tabs, spaces in sizes:
         if tabs and spaces % tabs == 0 and spaces // tabs in _WIDTHS:
             return spaces // tabs
-    return _smallest_step([len(indent) for indent in near])
+    steps = [after - before for before, after in pairwise(sorted({0, *map(len, near)}))]
+    step = min(steps, default=_USUAL_WIDTH)
+    return step if step in _WIDTHS else _USUAL_WIDTH
 
 
 def _common_ratio(sizes: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -106,13 +115,7 @@ def _common_ratio(sizes: list[tuple[int, int]]) -> tuple[int, int] | None:
     return (typed, found) if all(one * found == two * typed for one, two in changes) else None
 
 
-def _smallest_step(columns: list[int]) -> int:
-    steps = [after - before for before, after in pairwise(sorted({0, *columns}))]
-    step = min(steps, default=_USUAL_WIDTH)
-    return step if step in _WIDTHS else _USUAL_WIDTH
-
-
-def _kind(indents: Sequence[str]) -> str | None:
+def _most_used(indents: Sequence[str]) -> str | None:
     """What most of them begin with; None where nothing is indented."""
     tabs = sum(indent.startswith("\t") for indent in indents)
     spaces = sum(indent.startswith(" ") for indent in indents)

@@ -77,9 +77,8 @@ class NumberedDiff:
         blocks = [
             "\n".join(f"{line.number:>{width}} {line.shown}".rstrip() for line in hunk.lines) for hunk in self.hunks
         ]
-        if self.left_out:
-            blocks.append(f"({self.left_out} more changed lines are not shown)")
-        return f"\n{'':>{width}} ...\n".join(blocks)
+        text = f"\n{'':>{width}} ...\n".join(blocks)
+        return f"{text}\n({self.left_out} more changed lines are not shown)" if self.left_out else text
 
     def patch(self) -> list[dict[str, Any]]:
         return [hunk.facts() for hunk in self.hunks]

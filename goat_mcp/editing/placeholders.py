@@ -11,6 +11,7 @@ from goat_mcp.editing.matching import to_bytes
 _COMMENT = re.compile(r"^\s*(?:/\*+|//+|#+|--+|;+|%+|\*+|<!--+|\{/\*|\(\*|'|\"\"\"|rem\b)\s*", re.IGNORECASE)
 _COMMENT_END = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\")\s*$")
 _ELLIPSIS = re.compile(r"\.{3,}|\u2026")
+_BRACKETED = re.compile(r"\s*[(\[{<].*[)\]}>]\s*")
 _LEFT_OUT = re.compile(
     r"""\b(?:
         (?:the\s+)?(?:rest|remainder)(?:\s+of\b|\s+(?:is|are|stays?|remains?)\b|\s*$|\s+unchanged\b)
@@ -25,6 +26,8 @@ _LEFT_OUT = re.compile(
 )
 _MAX_LINE_CHARS = 160
 """A longer line says something of its own."""
+_MAX_BARE_WORDS = 6
+"""Of a line that is neither a comment nor in brackets nor begins with an ellipsis."""
 _MAX_LINES_NAMED = 20
 
 
@@ -48,11 +51,11 @@ def _is_placeholder(line: str) -> bool:
     opening = _ELLIPSIS.match(said)
     if opening is None and not said.endswith(("...", "\u2026")):
         return False
-    is_comment = _COMMENT.match(line) is not None
     words = _ELLIPSIS.sub(" ", said).strip()
-    if not (is_comment or opening or re.fullmatch(r"\s*[(\[{<].*[)\]}>]\s*", line) or _LEFT_OUT.match(words)):
+    is_set_apart = opening is not None or _COMMENT.match(line) is not None or _BRACKETED.fullmatch(line) is not None
+    if not is_set_apart and (_LEFT_OUT.match(words) is None or len(words.split()) > _MAX_BARE_WORDS):
         return False
-    return bool(_LEFT_OUT.search(words))
+    return _LEFT_OUT.search(words) is not None
 
 
 def placeholder_notice(lines: list[str]) -> str:
