@@ -9,17 +9,17 @@ from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import TOOL_ALIASES
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.registry import AnyTool, Registry
 
-DEFAULT_TOOLSETS = ("core", "tasks", "state", "network", "agent", "mcp", "notebook", "upstream")
+DEFAULT_TOOLSETS: tuple[Toolset, ...] = ("core", "tasks", "state", "network", "agent", "mcp", "notebook", "upstream")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
     """Which tools are in. `allow` None means all; `deny` wins. Names are rule names or exposed names."""
 
-    toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
+    toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
 

@@ -98,6 +98,10 @@ class Gateway:
             problems=files.problems,
         )
         self.upstreams.load_warm_catalogs()
+        for problem in files.problems:
+            self.telemetry.warning(
+                "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message
+            )
 
     def _builtins(self) -> Sequence[AnyTool]:
         """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from goat_mcp.catalog import DEFAULT_TOOLSETS
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.spec import Toolset
 from goat_mcp.permissions.mode import Approval, Mode
 
 ENV_PREFIX = "GOAT_MCP_"
@@ -57,7 +58,7 @@ class BashSettings(_Part):
 class CatalogSettings(_Part):
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
-    toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
+    toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
 
 
 class AuditSettings(_Part):
@@ -141,8 +142,8 @@ def _from_all_sources(flags: dict[str, Any], config_file: Path | None) -> Settin
 
     from_file = _read_config_file(config_file) if config_file else {}
 
-    class Sources(BaseSettings, Settings):
-        model_config = SettingsConfigDict(  # pyright: ignore[reportIncompatibleVariableOverride]  # the two bases type it differently
+    class Sources(BaseSettings, Settings):  # pyright: ignore[reportIncompatibleVariableOverride]  # model_config
+        model_config = SettingsConfigDict(  # pyright: ignore[reportIncompatibleVariableOverride]  # model_config
             env_prefix=ENV_PREFIX,
             env_nested_delimiter="__",
             extra="forbid",

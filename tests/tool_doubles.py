@@ -10,12 +10,12 @@ import anyio
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.core.spec import ToolSpec, risk_and_hints
+from goat_mcp.core.spec import Toolset, ToolSpec, risk_and_hints
 from goat_mcp.core.tool import Access
 
 
 def spec(
-    name: str, side_effect: SideEffect = SideEffect.NONE, *, canonical_name: str = "", toolset: str = "core"
+    name: str, side_effect: SideEffect = SideEffect.NONE, *, canonical_name: str = "", toolset: Toolset = "core"
 ) -> ToolSpec:
     risk, hints = risk_and_hints(side_effect)
     return ToolSpec(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 
 Schema = dict[str, Any]
+Toolset = Literal["core", "tasks", "state", "network", "agent", "mcp", "notebook", "teams", "goa", "base", "upstream"]
+"""Labels that select tools together (design, section 1)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class ToolSpec:
     description: str
     input_schema: Schema
     side_effect: SideEffect
-    toolset: str
+    toolset: Toolset
     risk: Risk
     hints: Hints
     output_schema: Schema | None = None

@@ -12,7 +12,7 @@ from goat_mcp.core.arguments import ArgumentReader, ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
-from goat_mcp.core.spec import ToolExample, ToolSpec, risk_and_hints
+from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec, risk_and_hints
 
 InputT = TypeVar("InputT")
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
@@ -63,7 +63,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
         cls,
         *,
         side_effect: SideEffect,
-        toolset: str,
+        toolset: Toolset,
         title: str = "",
         risk: Risk | None = None,
         hints: Hints | None = None,

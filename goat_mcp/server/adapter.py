@@ -95,6 +95,7 @@ class Adapter:
         if ctx.method != "tools/list":
             return await call_next(ctx)
         await self.gateway.upstreams.first_list()
+        self.changes.listed()
         key = (self.gateway.catalog.generation, ctx.protocol_version)
         if (ready := self._lists.get(key)) is None:
             ready = await call_next(ctx)

@@ -26,9 +26,15 @@ class ChangeHub:
         self.listen = ListenHandler(self._bus)
         self._sessions: dict[int, ServerSession] = {}
         self._changed = anyio.Event()
+        self._anyone_listed = False
+
+    def listed(self) -> None:
+        """A client is about to get the list. Before the first one nobody holds a list that could be outdated."""
+        self._anyone_listed = True
 
     def tools_changed(self) -> None:
-        self._changed.set()
+        if self._anyone_listed:
+            self._changed.set()
 
     async def run(self) -> None:
         """Deliver changes until cancelled. Several changes in quick succession are one notice."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import socket
 import stat
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -117,6 +118,11 @@ class HttpServer:
 
     def __post_init__(self) -> None:
         self._server: _UvicornServer | None = None
+        self._socket: socket.socket | None = None
+
+    def bind(self) -> None:
+        """Take the address. Raises `ToolError(CONFIG)` where it cannot be had."""
+        self._socket = _bound_socket(self.address)
 
     def app(self, port: int) -> HttpGuard:
         """The ASGI application as it is served on `port`."""
@@ -138,12 +144,12 @@ class HttpServer:
         return HttpGuard(inner, hosts, RateLimit(self.limits.calls_per_s))
 
     async def serve(self, on_listening: Callable[[str], None]) -> None:
-        """Listen until `stop`. Calls `on_listening` with the URL once clients can connect."""
-        socket = self._bind()
+        """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
+        assert self._socket is not None, "bind() comes first"
         try:
             host, port = self.address.host, self.address.port
             if self.address.socket_path is None:
-                port = socket.getsockname()[1]
+                port = self._socket.getsockname()[1]
             protocol = type(
                 "DeadlineProtocol", (_DeadlineProtocol,), {"header_deadline_s": self.limits.header_deadline_s}
             )
@@ -161,9 +167,9 @@ class HttpServer:
             self._server = _UvicornServer(config)
             where = self.address.socket_path
             on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
-            await self._server.serve(sockets=[socket])
+            await self._server.serve(sockets=[self._socket])
         finally:
-            socket.close()
+            self._socket.close()
             if self.address.socket_path is not None:
                 self.address.socket_path.unlink(missing_ok=True)
 
@@ -173,38 +179,37 @@ class HttpServer:
         if self._server is not None:
             self._server.should_exit = True
 
-    def _bind(self) -> Any:
-        import socket
 
-        path = self.address.socket_path
-        try:
-            if path is None:
-                family = socket.AF_INET6 if ":" in self.address.host else socket.AF_INET
-                # Named TCP, or asyncio leaves Nagle's delay on: 40 ms for a small answer.
-                listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind((self.address.host, self.address.port))
-            else:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
-                    raise ToolError(
-                        ErrorCode.CONFIG,
-                        f"{path.parent} can be entered by others, so the socket in it would not be private",
-                        f"chmod 700 {path.parent}, or name a socket in a private folder.",
-                    )
-                listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                listener.bind(str(path))
-                os.chmod(path, 0o600)  # noqa: PTH101  # the path was just bound; nothing to resolve
-        except OSError as problem:
-            where = path or f"{self.address.host}:{self.address.port}"
-            raise ToolError(
-                ErrorCode.CONFIG,
-                f"cannot listen on {where}: {problem.strerror}",
-                "Choose another address, or stop the program that has it.",
-            ) from None
-        listener.listen(128)
-        listener.setblocking(False)
-        return listener
+def _bound_socket(address: Address) -> socket.socket:
+    path = address.socket_path
+    try:
+        if path is None:
+            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            # Named TCP, or asyncio leaves Nagle's delay on: 40 ms for a small answer.
+            listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address.host, address.port))
+        else:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
+                raise ToolError(
+                    ErrorCode.CONFIG,
+                    f"{path.parent} can be entered by others, so the socket in it would not be private",
+                    f"chmod 700 {path.parent}, or name a socket in a private folder.",
+                )
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.bind(str(path))
+            os.chmod(path, 0o600)  # noqa: PTH101  # the path was just bound; nothing to resolve
+    except OSError as problem:
+        where = path or f"{address.host}:{address.port}"
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"cannot listen on {where}: {problem.strerror}",
+            "Choose another address, or stop the program that has it.",
+        ) from None
+    listener.listen(128)
+    listener.setblocking(False)
+    return listener
 
 
 def _host_text(host: str) -> str:

@@ -46,6 +46,7 @@ def run_http(
         token = read_or_create_token(path)
         say(f"goat-mcp: bearer token in {path}")
     server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits)
+    server.bind()
     anyio.run(_serve_http, gateway, server, say)
 
 
