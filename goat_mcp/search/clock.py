@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
@@ -41,7 +41,7 @@ class SearchClock:
                 self._running.kill()
 
     @contextmanager
-    def watching(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    def watching(self, process: subprocess.Popen[bytes]) -> Generator[None]:
         """Watch a process while the block reads from it; afterwards it is dead and reaped."""
         timer = threading.Timer(self.left_s, self._expire, (process,))
         timer.daemon = True

@@ -146,18 +146,16 @@ def _rank(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> F
     return found
 
 
-def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]], None, None]:
+def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]:
     for paths in search.matching(query):
         yield [(path, 0) for path in paths]
 
 
-def _stream(search: Search, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd, None, None]:
+def _stream(search: Search, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd]:
     yield from search.lines(query, paths)
 
 
-def _stream_of(
-    search: Search, query: Query, files: Sequence[RankedFile]
-) -> Generator[FoundLine | GroupEnd, None, None]:
+def _stream_of(search: Search, query: Query, files: Sequence[RankedFile]) -> Generator[FoundLine | GroupEnd]:
     rest = [file.path for file in files]
     while rest and not search.clock.is_over:
         size = 0
@@ -171,7 +169,7 @@ def _stream_of(
         rest = rest[taken:]
 
 
-def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd, None, None], page: Page) -> Found:
+def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd], page: Page) -> Found:
     """One page of lines. Counts a little past it, then stops the engine."""
     found = Found()
     has_groups = bool(query.before or query.after)

@@ -6,7 +6,7 @@ Blocking; nothing starts before the first search. Ordering, paging and words bel
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -94,20 +94,20 @@ class Search:
         except OSError:
             return 0
 
-    def files(self, query: Query) -> Iterator[list[str]]:
+    def files(self, query: Query) -> Generator[list[str]]:
         """Files that the query's rules and depth leave, in no order."""
         return self._names(query, "files")
 
-    def matching(self, query: Query) -> Iterator[list[str]]:
+    def matching(self, query: Query) -> Generator[list[str]]:
         """Files with a match. Raises `ToolError(PATTERN)`, as the next two do."""
         return self._names(query, "matching")
 
-    def counts(self, query: Query) -> Generator[list[tuple[str, int]], None, None]:
+    def counts(self, query: Query) -> Generator[list[tuple[str, int]]]:
         """Files with a match and how many of their lines match."""
         for found in read_counts(self._run(query, "counts")):
             yield [(path, count) for path, count in found if self._shows(path)]
 
-    def lines(self, query: Query, paths: Sequence[str] = ()) -> Iterator[FoundLine | GroupEnd]:
+    def lines(self, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd]:
         """Matching lines and their context in `paths`, in this order, or in the whole target."""
         return read_lines(self._run(query, "lines", paths))
 
@@ -115,14 +115,14 @@ class Search:
         """The absolute path that a relative one of this search stands for."""
         return f"{self.target.shown.rstrip('/')}/{path[2:]}" if self.target.is_directory else self.target.shown
 
-    def _names(self, query: Query, report: Report) -> Iterator[list[str]]:
+    def _names(self, query: Query, report: Report) -> Generator[list[str]]:
         for paths in read_paths(self._run(query, report)):
             yield paths if self.options.shows is show_all else [path for path in paths if self._shows(path)]
 
     def _shows(self, path: str) -> bool:
         return self.options.shows is show_all or self.options.shows(self.shown(path))
 
-    def _run(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Iterator[bytes]:
+    def _run(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Generator[bytes]:
         while True:
             asked = replace(query, look_around=True) if self.looks_around else query
             command = self.engine.command(asked, report, self.target, paths)
@@ -159,7 +159,7 @@ class Search:
         return False
 
     @contextmanager
-    def _guarded(self, run: EngineRun) -> Iterator[None]:
+    def _guarded(self, run: EngineRun) -> Generator[None]:
         guard = self.options.guard
         if guard is None:
             yield

@@ -7,10 +7,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 from goat_mcp.search.clock import SearchClock
@@ -43,7 +42,7 @@ class EngineRun:
 
 
 @contextmanager
-def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Iterator[EngineRun]:
+def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Generator[EngineRun]:
     """Run `command` in the target directory, or with the target file as its standard input.
 
     Raises `OSError` where the program cannot be started.
@@ -59,7 +58,7 @@ def running(command: Command, target: Target, clock: SearchClock, landlock: Land
 @contextmanager
 def _started(
     command: Command, target: Target, data_fd: int | None, errors: IO[bytes], landlock: Landlock
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Generator[subprocess.Popen[bytes]]:
     # Opened here: a thread under Landlock could not open even /dev/null.
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
@@ -129,13 +128,16 @@ def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
     if data is None:
         return None
     if sys.platform.startswith("linux"):
-        file = stack.enter_context(open(os.memfd_create("search-data"), "w+b"))
+        fd = os.memfd_create("search-data")
     else:
-        file = stack.enter_context(tempfile.TemporaryFile())
-    file.write(data)
-    file.flush()
-    file.seek(0)
-    return file.fileno()
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    stack.callback(os.close, fd)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
 
 def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 MAX_ALTERNATIVES = 512
 MAX_PATTERN_CHARS = 4096
@@ -121,7 +122,7 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
             depth -= 1
             if depth == 0:
                 edges = [start, *cuts, position]
-                return start, position + 1, [text[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+                return start, position + 1, [text[a + 1 : b] for a, b in pairwise(edges)]
         elif char == "," and depth == 1:
             cuts.append(position)
     if depth:

@@ -50,7 +50,7 @@ def global_excludes(environment: Mapping[str, str] = os.environ) -> Path | None:
         except OSError:
             continue
         if named:
-            path = Path(os.path.expanduser(os.fsdecode(named[1])))
+            path = Path(os.fsdecode(named[1])).expanduser()
             return path if path.is_file() else None
     for directory in _git_directories(environment):
         if (directory / "ignore").is_file():

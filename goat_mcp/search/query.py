@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 Report = Literal["files", "matching", "counts", "lines"]
 """Every file; files with a match; matches counted per file; the matching lines themselves."""
 
 MAX_SHOWN_COLUMNS = 500
 """Longer lines are shown as a preview of this many characters."""
+MAX_LINE_COLUMNS = MAX_SHOWN_COLUMNS + 2
+"""What an engine reports of a line: with its end, and so that a line of just the length above is seen to be whole."""
 
 VCS_DIRECTORIES = (".git", ".jj", ".sl", ".hg", ".svn")
 """Never listed or searched, unless a search starts inside one."""
@@ -35,6 +37,12 @@ class Query:
     path_rules: tuple[str, ...] = ()
     max_depth: int | None = None
     include_ignored: bool = False
+
+    @classmethod
+    def from_json(cls, members: dict[str, Any]) -> Query:
+        """Back from `dataclasses.asdict` and JSON, which knows no tuples."""
+        query = cls(**members)
+        return replace(query, patterns=tuple(query.patterns), path_rules=tuple(query.path_rules))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+
+from goat_mcp.search.query import MAX_SHOWN_COLUMNS
 
 _COUNT = re.compile(rb"([^\0]*)\0(\d+)\n")
 _NUMBER = re.compile(rb"(\d+)([:-])")
@@ -34,7 +36,7 @@ def decode(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def read_paths(chunks: Iterable[bytes]) -> Iterator[list[str]]:
+def read_paths(chunks: Iterable[bytes]) -> Generator[list[str]]:
     """Lists of paths, as they arrive."""
     rest = b""
     for chunk in chunks:
@@ -43,7 +45,7 @@ def read_paths(chunks: Iterable[bytes]) -> Iterator[list[str]]:
             yield decode(whole).split("\0")
 
 
-def read_counts(chunks: Iterable[bytes]) -> Iterator[list[tuple[str, int]]]:
+def read_counts(chunks: Iterable[bytes]) -> Generator[list[tuple[str, int]]]:
     rest = b""
     for chunk in chunks:
         data = rest + chunk
@@ -56,7 +58,7 @@ def read_counts(chunks: Iterable[bytes]) -> Iterator[list[tuple[str, int]]]:
         yield counts
 
 
-def read_lines(chunks: Iterable[bytes]) -> Iterator[FoundLine | GroupEnd]:
+def read_lines(chunks: Iterable[bytes]) -> Generator[FoundLine | GroupEnd]:
     """Matches and context in the order they come. Names with line feeds are put together again."""
     rest = b""
     unfinished = b""
@@ -80,9 +82,9 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[FoundLine | GroupEnd]:
 
 
 def _found_line(path: bytes, number: re.Match[bytes], text: bytes) -> FoundLine:
-    shown = text[number.end() :].removesuffix(b"\r")
-    cut = _CUT.search(shown)
-    if cut:
-        shown = shown[: cut.start()]
-    line = shown.decode("utf-8", "replace")
-    return FoundLine(decode(path), int(number[1]), line + LONG_LINE_MARK if cut else line, number[2] == b":")
+    raw = text[number.end() :]
+    cut = _CUT.search(raw) if len(raw) > MAX_SHOWN_COLUMNS else None
+    line = (raw[: cut.start()] if cut else raw).removesuffix(b"\r").decode("utf-8", "surrogateescape")
+    if len(line) > MAX_SHOWN_COLUMNS:
+        line = line[:MAX_SHOWN_COLUMNS] + LONG_LINE_MARK
+    return FoundLine(decode(path), int(number[1]), line, number[2] == b":")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from goat_mcp.search.engine_process import DATA_MARK
 from goat_mcp.search.ignore_files import ignore_files_above
-from goat_mcp.search.query import MAX_SHOWN_COLUMNS, VCS_DIRECTORIES, Command, Query, Report, Target
+from goat_mcp.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Command, Query, Report, Target
 
 _PROGRAM = "rg.exe" if sys.platform == "win32" else "rg"
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
@@ -24,7 +24,7 @@ _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
         "--line-number",
         "--with-filename",
         "--no-heading",
-        f"--max-columns={MAX_SHOWN_COLUMNS}",
+        f"--max-columns={MAX_LINE_COLUMNS}",
         "--max-columns-preview",
     ),
 }

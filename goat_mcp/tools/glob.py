@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from goat_mcp.core.context import ToolContext
 from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
@@ -39,9 +39,9 @@ class GlobInput(ToolInput):
 
 @dataclass(frozen=True)
 class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", title="Find files", always_load=True):
-    """Find files by glob pattern, e.g. "**/*.py" or "src/**/*.{ts,tsx}". "*.py" matches in the directory itself only.
+    """Find files by glob pattern: "**/*.py" at any depth, "*.py" in the directory itself, "src/**/*.{ts,tsx}".
 
-    Returns absolute paths, newest first. Hidden files are included; ignored ones (.gitignore) only with include_ignored.
+    Returns absolute paths, newest first. Hidden files are included, ignored ones (.gitignore) only if asked for.
     """
 
     workspace: Workspace

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -67,7 +67,7 @@ class GrepInput(ToolInput):
 
     @classmethod
     def rewrite(cls, arguments: dict[str, Any]) -> None:
-        """goa's `case_sensitive`, `recursive` and `exclude` say by their opposite or by a list what `-i` and `glob` say."""
+        """goa's `case_sensitive`, `recursive` and `exclude`, in terms of `-i` and `glob`."""
         if (case_sensitive := arguments.pop("case_sensitive", None)) is not None:
             ignore_case = not _truth("case_sensitive", case_sensitive)
             if "-i" in arguments and _truth("-i", arguments["-i"]) != ignore_case:
@@ -235,7 +235,9 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    values: list[Any] = value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return []
+    values: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in values):
-        raise ValueError(f"{name}: wants a list of globs; got {cut_middle(repr(value), 60)}")
+        raise ValueError(f"{name}: wants a list of globs; got {cut_middle(repr(values), 60)}")
     return values

@@ -43,7 +43,8 @@ _CATEGORY_NAMES = {
 _SCRIPTS = {
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "cyrillic": "\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f",
-    "han": "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd",
+    "han": "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003fffd",
     "hiragana": "\u3041-\u3096\u309d-\u309f",
     "katakana": "\u30a1-\u30fa\u30fd-\u30ff\u31f0-\u31ff\uff66-\uff9d",
     "hebrew": "\u0591-\u05f4\ufb1d-\ufb4f",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from goat_mcp.search.glob_pattern import GlobPattern
 from goat_mcp.search.ignore_files import IGNORE_NAMES, REPOSITORY_EXCLUDE, directories_above, global_excludes
@@ -132,10 +132,8 @@ def _read_rules(fd: int) -> Rules:
         return parse_lines(file.read())
 
 
-def _type_matcher(globs: Sequence[str] | None) -> Any:
+def _type_matcher(globs: Sequence[str] | None) -> Callable[[str], object]:
     if globs is None:
-        return lambda name: True
-    import re
-
+        return bool
     expression = "|".join(f"(?:{GlobPattern.parse(glob).expression})" for glob in globs)
     return re.compile(expression, re.DOTALL).fullmatch
