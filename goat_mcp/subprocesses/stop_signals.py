@@ -6,7 +6,6 @@ every SIGTERM counts.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.process_table import living_process
@@ -50,7 +50,7 @@ class StopSignals:
     def start(self) -> None:
         """Wait in a daemon thread from now on. `on_stop` is called in that thread, at most once."""
         # Without a handler the default action could end us while a child is being started, see below.
-        signal.signal(signal.SIGTERM, lambda _number, _frame: self._stop())
+        signal.signal(signal.SIGTERM, _WhileUnblocked(self._stop))
         threading.Thread(target=self._wait, name="stop-signals", daemon=True).start()
 
     def close(self) -> None:
@@ -94,15 +94,28 @@ class StopSignals:
         return False
 
 
+class _WhileUnblocked:
+    """The handler for a SIGTERM that comes just while a child is started. That it is in place says that SIGTERM is
+    otherwise blocked."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._stop()
+
+
 @contextmanager
 def unblocked_for_children() -> Generator[None]:
-    """Start a child within this, so that it hears SIGTERM. Costs two system calls; does nothing where not needed."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Start a child within this, so that it hears SIGTERM. Costs two system calls; does nothing where not needed.
+
+    It may be held over an `await`, also by several tasks at a time.
+    """
+    if not hasattr(signal, "pthread_sigmask") or not isinstance(signal.getsignal(signal.SIGTERM), _WhileUnblocked):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

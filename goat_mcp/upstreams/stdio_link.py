@@ -24,6 +24,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 from goat_mcp.upstreams.child_environment import child_environment
 from goat_mcp.upstreams.config import StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
@@ -253,17 +254,18 @@ async def stdio_link(
         guard.start()
         environment[MARKER_VARIABLE] = guard.marker("upstream")
     try:
-        transport, process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Process(link),
-            program,
-            *launch.args,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            cwd=launch.cwd,
-            start_new_session=sys.platform != "win32",
-        )
+        with unblocked_for_children():
+            transport, process = await asyncio.get_running_loop().subprocess_exec(
+                lambda: _Process(link),
+                program,
+                *launch.args,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment,
+                cwd=launch.cwd,
+                start_new_session=sys.platform != "win32",
+            )
     except (OSError, ValueError) as problem:
         raise StartFailure("start_failed", f"cannot start {launch.command!r}: {problem}") from None
     link.pid = transport.get_pid()
