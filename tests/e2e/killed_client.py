@@ -56,6 +56,8 @@ class Goat:
         client = {"name": "e2e-killed", "version": "1.0.0"}
         self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
         self.send("notifications/initialized", {})
+        # What was never seen before is started by the first list.
+        self.request("tools/list", {})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return self.request("tools/call", {"name": tool, "arguments": arguments})

@@ -26,7 +26,6 @@ def failed_start(launch: Launch, *options: str) -> str:
         command,
         env=launch.environment,
         cwd=launch.workspace,
-        stdin=subprocess.PIPE,
         capture_output=True,
         text=True,
         timeout=START_TIMEOUT_S,

@@ -93,6 +93,7 @@ def killed(folder: Path, moment: str) -> tuple[list[Seen], str]:
 def busy(wire: Wire, workspace: Path) -> None:
     """A command, an upstream's call and a background task that would each take minutes."""
     wire.handshake()
+    wire.request("tools/list")
     wire.text("mcp__plain__pid", {})
     wire.start("tools/call", {"name": "mcp__plain__nap", "arguments": {"seconds": 600}})
     wire.text("Bash", {"command": "trap '' TERM; while :; do sleep 600; done", "run_in_background": True})

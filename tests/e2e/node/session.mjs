@@ -2,8 +2,8 @@
 // Which SDK the client comes from is decided by the script that calls this.
 //
 // The only argument is JSON: {"era", "target": {"command", "args", "env"} | {"url", "headers"}, "steps": [...]}.
-// A step is {"list": true}, {"call": NAME, "arguments": {...}, "progress": true} or {"awaitListChanged": SECONDS},
-// the last one meaning: do nothing until a change of the tool list was announced.
+// A step is {"list": true}, {"call": NAME, "arguments": {...}, "progress": true} or {"awaitTool": NAME, "within": SECONDS},
+// the last one meaning: list again after each announced change, and only then, until that tool is there.
 
 export async function runSession(connect) {
   const { era, target, steps } = JSON.parse(process.argv[2]);
@@ -22,8 +22,8 @@ async function perform(client, step, announced) {
   if (step.list) {
     return (await client.listTools()).tools;
   }
-  if (step.awaitListChanged) {
-    return { listChanges: await announced.first(step.awaitListChanged * 1000) };
+  if (step.awaitTool) {
+    return awaitTool(client, step.awaitTool, announced, Date.now() + step.within * 1000);
   }
   const progress = [];
   const onprogress = step.progress ? (update) => progress.push(update) : undefined;
@@ -44,25 +44,35 @@ async function outcome(action) {
   }
 }
 
+async function awaitTool(client, name, announced, endsAtMs) {
+  for (;;) {
+    await announced.next(endsAtMs - Date.now());
+    const { tools } = await client.listTools();
+    if (tools.some((tool) => tool.name === name)) {
+      return tools;
+    }
+  }
+}
+
 function listChanges() {
-  let count = 0;
+  let unseen = 0;
   let wake = () => {};
   return {
     add: () => {
-      count += 1;
+      unseen += 1;
       wake();
     },
-    first: (waitMs) =>
+    next: (waitMs) =>
       new Promise((resolve, reject) => {
-        if (count) {
-          resolve(count);
-          return;
-        }
-        const timer = setTimeout(() => reject(new Error(`no list change within ${waitMs} ms`)), waitMs);
+        const timer = setTimeout(() => reject(new Error("no further list change was announced")), waitMs);
         wake = () => {
-          clearTimeout(timer);
-          resolve(count);
+          if (unseen) {
+            unseen = 0;
+            clearTimeout(timer);
+            resolve();
+          }
         };
+        wake();
       }),
   };
 }
