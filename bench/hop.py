@@ -13,12 +13,14 @@ from bench.workbench import Workbench
 
 DIRECT, OURS, FASTMCP, RELAY = "direct", "ours", "FastMCP proxy", "SDK client behind SDK server"
 
+BURST_SIZE = 5
+
 
 async def measure_added(
     bench: Workbench, what: str, era: Era, targets: Mapping[str, Target], added_bar: float
 ) -> list[Row]:
     """Echo through every target by turns; the bar is on what we add, as a multiple of the direct call."""
-    bursts = bench.rounds(12, 4)
+    bursts = bench.rounds(120, 30)
     async with connected(targets, era, bench.env) as clients:
         calls: dict[str, Callable[[], Awaitable[object]]] = {}
         for name, client in clients.items():
@@ -28,7 +30,7 @@ async def measure_added(
             await interleaved_bursts_ms(
                 calls,
                 bursts=bursts,
-                size=bench.rounds(60, 25),
+                size=BURST_SIZE,
                 on_burst=lambda number: bench.say(f"{what}: burst {number + 1} of {bursts}"),
             )
         )

@@ -51,7 +51,8 @@ def _measured(subject: str, bench: Workbench) -> Outcome:
     try:
         return Outcome(subject, tuple(measure(bench)))
     except Exception as problem:  # one subject that cannot be measured must not hide the others
-        return Outcome(subject, (), f"{type(problem).__name__}: {problem}")
+        print(f"{subject}: {problem}", file=sys.stderr)
+        return Outcome(subject, (), f"{type(problem).__name__}: {str(problem).splitlines()[0][:100]}")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -23,7 +23,10 @@ def interleaved(candidates: Mapping[str, Callable[[], float]], rounds: int, on_r
 async def interleaved_bursts_ms(
     calls: Mapping[str, Callable[[], Awaitable[object]]], *, bursts: int, size: int, on_burst: Callable[[int], None]
 ) -> Samples:
-    """Time single calls in ms, `size` in a row per candidate and burst. The first calls are warm-up and not counted."""
+    """Time single calls in ms, `size` in a row per candidate and burst. The first calls are warm-up and not counted.
+
+    Small bursts: a noisy second should hit all candidates alike.
+    """
     samples: Samples = {name: [] for name in calls}
     for call in calls.values():
         for _ in range(5):

@@ -119,7 +119,7 @@ class WireClient:
                 raise WireFailure(f"no answer within {ANSWER_TIMEOUT_S:.0f} s")
             chunk = os.read(self._from, 1 << 20)
             if not chunk:
-                raise WireFailure(f"the server ended{self._last_words()}")
+                raise WireFailure(f"the server ended; its stderr:\n{self._last_words()}")
             self._buffer += chunk
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
@@ -127,5 +127,5 @@ class WireClient:
 
     def _last_words(self) -> str:
         if self.stderr is None or not self.stderr.exists():
-            return ""
-        return f"; stderr: {self.stderr.read_text(encoding='utf-8', errors='replace')[-600:]}"
+            return "not kept"
+        return self.stderr.read_text(encoding="utf-8", errors="replace")[-600:]

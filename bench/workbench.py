@@ -22,6 +22,8 @@ PROGRESS_EVERY_S = 1.0
 LISTEN_TIMEOUT_S = 40.0
 CORPUS_FILES = 52_000
 CORPUS_IGNORED_FILES = 2_000
+# PYTHONDONTWRITEBYTECODE would have us measure the compiler: an installed package is compiled.
+_CONFIGURING = ("GOAT_MCP_", "XDG_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 
 
 class CannotMeasure(Exception):
@@ -45,7 +47,7 @@ class Workbench:
     def env(self) -> dict[str, str]:
         """The user's environment without anything that would configure us."""
         home = self.folder("home")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GOAT_MCP_", "XDG_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_CONFIGURING)}
         return kept | {"HOME": str(home), "GOAT_MCP_STATE_DIR": str(self.folder("state"))}
 
     def folder(self, name: str) -> Path:

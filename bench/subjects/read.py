@@ -15,6 +15,7 @@ from bench.workbench import Workbench, script
 
 RATIO_BAR = 2.0
 LINES = 2000
+BURST_SIZE = 5
 
 
 def measure(bench: Workbench) -> list[Row]:
@@ -28,7 +29,7 @@ def measure(bench: Workbench) -> list[Row]:
 
 async def _measure_era(bench: Workbench, era: Era, path: Path) -> list[Row]:
     targets = {"ours": bench.goat(), "bare": script("bare_server", "stdio")}
-    bursts = bench.rounds(12, 4)
+    bursts = bench.rounds(100, 30)
     async with connected(targets, era, bench.env) as clients:
         for client in clients.values():
             await client.list_tools()
@@ -48,7 +49,7 @@ async def _measure_era(bench: Workbench, era: Era, path: Path) -> list[Row]:
             await interleaved_bursts_ms(
                 calls,
                 bursts=bursts,
-                size=bench.rounds(40, 20),
+                size=BURST_SIZE,
                 on_burst=lambda n: bench.say(f"read, {era}: burst {n + 1} of {bursts}"),
             )
         )
