@@ -34,19 +34,19 @@ while read -r sign group; do
   esac
 done
 marked() {
-  for file in $(grep -lsF "$2=$1." /proc/[0-9]*/environ 2>/dev/null); do
+  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
     file=${file#/proc/}
     echo "${file%/environ}"
   done
 }
-left=$(marked "$1" "$2")
+left=$(marked)
 [ "$groups" = ' ' ] && [ -z "$left" ] && exit 0
 for group in $groups; do kill -s TERM -- "-$group"; done
 for one in $left; do kill -s TERM "$one"; done
-sleep "$3"
+sleep "$grace"
 for round in 1 2 3; do
   for group in $groups; do kill -s KILL -- "-$group"; done
-  for one in $(marked "$1" "$2"); do kill -s KILL "$one"; done
+  for one in $(marked); do kill -s KILL "$one"; done
 done
 """
 
@@ -122,12 +122,17 @@ class ProcessGuard:
         read_end, self._pipe = os.pipe()
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, "sh", self.id, MARKER_VARIABLE, str(_GRACE_S)],
+                ["/bin/sh", "-c", _SCRIPT],
                 stdin=read_end,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": "/usr/bin:/bin:/usr/local/bin"},
+                env={
+                    "PATH": "/usr/bin:/bin:/usr/local/bin",
+                    "variable": MARKER_VARIABLE,
+                    "id": self.id,
+                    "grace": str(_GRACE_S),
+                },
                 start_new_session=True,
             )
         finally:
