@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -246,6 +247,80 @@ async def test_an_endless_answer_is_cut_off(tmp_path: Path) -> None:
 
     assert error.code is ErrorCode.UPSTREAM
     assert "larger than 16777216 bytes" in error.message
+
+
+def body_of(request: bytes) -> dict[str, Any]:
+    return json.loads(request.split(b"\r\n\r\n", 1)[1] or b"{}")
+
+
+def answered(request: bytes, result: dict[str, Any], **headers: str) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", "id": body_of(request)["id"], "result": result}).encode()
+    return response("200 OK", body, content_type="application/json", **headers)
+
+
+async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated(tmp_path: Path) -> None:
+    sessions = iter(["first", "second"])
+
+    def answer(request: bytes) -> bytes:
+        if b"notifications/" in request or not request.startswith(b"POST"):
+            return response("202 Accepted")
+        match body_of(request)["method"]:
+            case "initialize":
+                info = {"name": "s", "version": "1"}
+                result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+                return answered(request, result, mcp_session_id=next(sessions))
+            case "tools/call" if b"mcp-session-id: first" in request.lower():
+                return response("404 Not Found")
+            case "tools/call":
+                return answered(request, {"content": [{"type": "text", "text": "again"}]})
+            case _:
+                return answered(request, {"tools": []})
+
+    async with canned_server(answer) as (port, requests):
+        entries = {"web": entry(port)}
+        warm(tmp_path, entries, {"web": LISTED}, "2025-11-25")
+        async with fleet(tmp_path, entries) as running:
+            result = await running.call("mcp__web__echo")
+            status = running.status("web")
+
+    assert result.text == "again"
+    assert len([request for request in requests if b'"tools/call"' in request]) == 2
+    assert status.state is UpstreamState.READY
+
+
+async def test_one_broken_connection_does_not_break_the_calls_beside_it(tmp_path: Path) -> None:
+    broke = anyio.Event()
+
+    async def after_the_break(request: bytes) -> bytes:
+        await broke.wait()
+        await anyio.sleep(0.2)
+        return answered(request, {"content": [{"type": "text", "text": "unharmed"}]})
+
+    def answer(request: bytes) -> bytes | Awaitable[bytes]:
+        if b"server/discover" in request:
+            return answered(request, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+        if b"tools/list" in request:
+            return answered(request, {"tools": LISTED})
+        if b'"die"' in request:
+            broke.set()
+            return b""
+        return after_the_break(request)
+
+    texts: list[str] = []
+    codes: list[ErrorCode] = []
+    async with canned_server(answer) as (port, _):
+        entries = {"web": entry(port)}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running, anyio.create_task_group() as group:
+
+            async def beside() -> None:
+                texts.append((await running.call("mcp__web__echo")).text)
+
+            group.start_soon(beside)
+            codes.append((await running.failing("mcp__web__die")).code)
+
+    assert codes == [ErrorCode.OUTCOME_UNKNOWN]
+    assert texts == ["unharmed"]
 
 
 async def test_a_server_error_during_a_call_leaves_its_outcome_open_and_a_rate_limit_does_not(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "plain"
+WIRE = threading.Lock()
 LOG = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
 
@@ -24,12 +26,20 @@ def note(what: str) -> None:
 
 
 def send(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    with WIRE:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
 
 
 def answer(request: dict[str, Any], result: Any) -> None:
     send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def flood() -> None:
+    """A thousand notices a second."""
+    while True:
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        time.sleep(0.001)
 
 
 def tools_page(request: dict[str, Any]) -> dict[str, Any]:
@@ -101,8 +111,7 @@ def main() -> None:
                 answer(request, {"protocolVersion": asked, "capabilities": {"tools": {}}, "serverInfo": info})
             case "notifications/initialized":
                 if MODE == "flood":
-                    for _ in range(3000):
-                        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                    threading.Thread(target=flood, daemon=True).start()
                 if MODE == "asks":
                     send({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"})
             case "tools/list":
