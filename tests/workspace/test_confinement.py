@@ -201,8 +201,9 @@ def test_a_readable_root_inside_a_writable_one_stays_unwritten(tmp_path: Path, k
 def test_the_kernels_folders_are_refused_even_below_a_root(tmp_path: Path, kernel: Kernel, asked: str) -> None:
     workspace = Workspace(Path("/"), lock_folder=tmp_path, kernel=kernel)
     (tmp_path / "link").symlink_to(asked)
+    (tmp_path / "relative").symlink_to("../" * len(tmp_path.parts) + asked[1:])
 
-    for spelling in (asked, f"{tmp_path}/link"):
+    for spelling in (asked, f"{tmp_path}/link", f"{tmp_path}/relative"):
         with pytest.raises(ToolError) as refused:
             workspace.open_file(workspace.resolve(spelling))
         assert refused.value.code == ErrorCode.PATH_OUTSIDE
@@ -316,13 +317,19 @@ def test_no_descriptor_stays_open(ground: Ground) -> None:
     assert len(names_in(Path("/proc/self/fd"))) == before
 
 
-def test_reads_leak_nothing_while_a_folder_is_swapped_with_a_link(ground: Ground) -> None:
+@pytest.mark.parametrize("swapped", ["folder", "file"])
+def test_reads_leak_nothing_while_something_is_swapped_with_a_link(ground: Ground, swapped: str) -> None:
     (ground.top / "race").mkdir()
     (ground.top / "race" / "secret.txt").write_text("inside")
-    (ground.top / "other").symlink_to(ground.out)
+    if swapped == "folder":
+        one, other = ground.top / "race", ground.top / "other"
+        other.symlink_to(ground.out)
+    else:
+        one, other = ground.top / "race" / "secret.txt", ground.top / "other"
+        other.symlink_to(ground.out / "secret.txt")
     answers: Counter[str] = Counter()
 
-    with swapping(ground.top / "race", ground.top / "other"):
+    with swapping(one, other):
         for _ in turns(READS_IN_A_RACE, lambda: answers["inside"] > 100 and answers["E_PATH_OUTSIDE"] > 100):
             try:
                 answer = ground.read("@race/secret.txt").decode()

@@ -121,10 +121,11 @@ def test_a_root_given_with_a_trailing_slash_or_dots_is_the_same_root(tmp_path: P
 
 def test_of_nested_roots_the_deepest_is_taken(tmp_path: Path) -> None:
     (tmp_path / "ws" / "sub").mkdir(parents=True)
-    workspace = Workspace(tmp_path / "ws", tmp_path / "ws" / "sub", lock_folder=tmp_path)
+    roots = (tmp_path / "ws", tmp_path / "ws" / "sub")
 
-    assert workspace.resolve(f"{tmp_path}/ws/sub/a") == WorkspacePath(tmp_path / "ws" / "sub", "a")
-    assert workspace.resolve(f"{tmp_path}/ws/subway") == WorkspacePath(tmp_path / "ws", "subway")
+    for workspace in (Workspace(*roots, lock_folder=tmp_path), Workspace(*reversed(roots), lock_folder=tmp_path)):
+        assert workspace.resolve(f"{tmp_path}/ws/sub/a") == WorkspacePath(tmp_path / "ws" / "sub", "a")
+        assert workspace.resolve(f"{tmp_path}/ws/subway") == WorkspacePath(tmp_path / "ws", "subway")
 
 
 @pytest.mark.parametrize("root", ["/proc", "/sys/kernel", "/dev", "/dev/shm"])
