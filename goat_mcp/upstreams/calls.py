@@ -14,7 +14,7 @@ import anyio
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.upstreams.config import UpstreamConfig
+from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay

@@ -5,21 +5,25 @@ A broken file is an error; a broken entry becomes a problem of that entry and th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
+from goat_mcp.core.names import InvalidName, clean_server_name
+from goat_mcp.upstreams.entry import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT_S,
+    HttpEndpoint,
+    StdioLaunch,
+    UpstreamConfig,
+)
 from goat_mcp.upstreams.self_launch import launches_us
 from goat_mcp.upstreams.substitution import Unresolved, substitute
 
-DEFAULT_TIMEOUT_S = 60.0
-DEFAULT_CONCURRENCY = 16
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers"})
 _OUR_KEYS = frozenset(
@@ -27,63 +31,6 @@ _OUR_KEYS = frozenset(
 )
 _KNOWN_KEYS = _STDIO_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
-
-
-@dataclass(frozen=True)
-class StdioLaunch:
-    """How to start an upstream as a child process."""
-
-    command: str
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    cwd: str | None = None
-
-
-@dataclass(frozen=True)
-class HttpEndpoint:
-    """Where an upstream listens."""
-
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpstreamConfig:
-    """One upstream. `name` is the user's key, `server` the part of tool names made of it."""
-
-    name: str
-    server: str
-    target: StdioLaunch | HttpEndpoint
-    naming: str = "qualified"
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    idle_timeout_s: float | None = None
-    concurrency: int = DEFAULT_CONCURRENCY
-    start: Literal["lazy", "eager"] = "lazy"
-    trust_annotations: bool = False
-
-    @property
-    def source(self) -> str:
-        """The registry's name for this upstream's tools."""
-        return f"upstream:{self.server}"
-
-    @property
-    def prefix(self) -> str:
-        """What exposed names start with (NAM-3)."""
-        if self.naming == "flat":
-            return ""
-        if self.naming == "qualified":
-            return f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}"
-        return f"{self.naming}{SEPARATOR}"
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies what is launched or called. Values of variables and headers, often secrets, are not part of it."""
-        target = self.target
-        if isinstance(target, StdioLaunch):
-            facts: list[Any] = ["stdio", target.command, list(target.args), sorted(target.env), target.cwd]
-        else:
-            facts = ["http", target.url, sorted(target.headers)]
-        return hashlib.sha256(json.dumps([self.server, *facts]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK's tr
 from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
 
-from goat_mcp.upstreams.config import HttpEndpoint
+from goat_mcp.upstreams.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 
 MAX_BODY_BYTES = 16 * 1024 * 1024

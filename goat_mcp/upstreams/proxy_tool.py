@@ -16,7 +16,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
-from goat_mcp.upstreams.config import UpstreamConfig
+from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.risk import assess
 
 TOOLSET = "upstream"

@@ -1,4 +1,4 @@
-"""One task per upstream: it owns the connection, starts it when wanted, reconnects, and swaps its tools in.
+"""One task per upstream: it owns the connection, starts it when wanted, and reconnects. Its tools are on a `ToolShelf`.
 
 Nothing an upstream does reaches beyond its own supervisor (D4). Contract: LIF-1 to LIF-9, CHG-1, CHG-2, ISO-1, ISO-4.
 """
@@ -6,10 +6,10 @@ Nothing an upstream does reaches beyond its own supervisor (D4). Contract: LIF-1
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import anyio
 
@@ -18,14 +18,13 @@ from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.calls import UpstreamCalls
-from goat_mcp.upstreams.config import UpstreamConfig
+from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
-from goat_mcp.upstreams.proxy_tool import upstream_tool
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
-from goat_mcp.upstreams.withheld import Withheld
+from goat_mcp.upstreams.tool_shelf import ToolShelf
+from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,7 @@ class Supervisor:
     ) -> None:
         self.config = config
         self.calls = UpstreamCalls(config, self)
-        self._registry = registry
-        self._warm = warm
+        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
         self._telemetry = telemetry
         self._guard = guard
         self._limits = limits or SupervisorLimits()
@@ -97,15 +95,10 @@ class Supervisor:
         self._asked_s = float("-inf")
         self._first_outcome = anyio.Event()
         self._known_version: str | None = None
-        self._entries: tuple[Mapping[str, Any], ...] | None = None
-        self._stored_version = ""
         self._state = UpstreamState.IDLE
         self._since_s = time.monotonic()
         self._reason_code = ""
         self._detail = ""
-        self._withheld: tuple[Withheld, ...] = ()
-        self._shortened = 0
-        self._truncated = ""
         self._last_connection: LiveConnection | None = None
 
     # What others ask of it
@@ -113,15 +106,14 @@ class Supervisor:
     @property
     def is_known(self) -> bool:
         """Whether its tools are known, from now or from an earlier run."""
-        return self._entries is not None
+        return self._tools.is_known
 
     def load_warm(self) -> None:
         """Show the tools of the last run. Nothing is started."""
-        stored = self._warm.load(self.config.server, self.config.fingerprint)
-        if stored is not None:
-            self._known_version = stored.version or None
-            self._stored_version = stored.version
-            self._publish(stored.entries)
+        version = self._tools.load_warm()
+        if version is not None:
+            self._known_version = version or None
+            self._first_outcome.set()
 
     async def first_outcome(self) -> None:
         """Start it, and wait for its first list or its first failure."""
@@ -178,19 +170,15 @@ class Supervisor:
             name=self.config.name,
             server=self.config.server,
             state=self._state,
-            reason_code=self._reason_code or ("list_truncated" if self._truncated else ""),
-            detail=self._detail or self._truncated,
+            reason_code=self._reason_code or ("list_truncated" if self._tools.truncated else ""),
+            detail=self._detail or self._tools.truncated,
             since_s=now_s - self._since_s,
             next_try_s=self._retry.wait_s(now_s) if waits else None,
             version=connection.version if connection is not None else (self._known_version or ""),
-            tool_count=len(self._entries or ()),
-            withheld=self._withheld,
-            collisions=tuple(
-                f"{collision.name} is kept by {collision.kept_source}; {collision.remedy}"
-                for collision in self._registry.snapshot.collisions
-                if collision.source == self.config.source
-            ),
-            shortened_descriptions=self._shortened,
+            tool_count=self._tools.count,
+            withheld=self._tools.withheld,
+            collisions=self._tools.collisions(),
+            shortened_descriptions=self._tools.shortened,
             junk_lines=junk,
             oversized_frames=oversized,
             unknown_blocks=self.calls.unknown_blocks,
@@ -257,7 +245,7 @@ class Supervisor:
         connect = self._connect
         if connect is None:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
-            from goat_mcp.upstreams.connection import connect as connect
+            from goat_mcp.upstreams.connect import connect as connect
         async with connect(
             self.config.target,
             known_version=self._known_version,
@@ -310,29 +298,14 @@ class Supervisor:
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
     async def _list(self, connection: LiveConnection) -> bool:
-        from goat_mcp.upstreams.listed_entries import usable_entries
-
-        try:
-            with anyio.fail_after(self._limits.list_timeout_s):
-                listing = await connection.list_tools()
-        except TimeoutError:
-            return self._list_failed(f"it did not list its tools within {self._limits.list_timeout_s:g} s")
-        except (UpstreamError, LinkFault) as error:
-            return self._list_failed(f"it did not list its tools: {error}")
-        # Checking thousands of schemas takes a while; calls go on meanwhile.
-        usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
-        self._withheld, self._shortened, self._truncated = usable.withheld, usable.shortened, listing.truncated
-        if self._reason_code == "list_failed":
-            self._reason_code = self._detail = ""
-        self._store(usable.entries)
-        self._publish(usable.entries)
-        return True
-
-    def _list_failed(self, why: str) -> bool:
-        self._reason_code, self._detail = "list_failed", why
-        self._telemetry.warning("upstream did not list its tools", upstream=self.config.name, problem=why)
+        problem = await self._tools.refresh(connection, self._known_version or "", self._limits.list_timeout_s)
         self._first_outcome.set()
-        return False
+        if problem:
+            self._reason_code, self._detail = "list_failed", problem
+            self._telemetry.warning("upstream did not list its tools", upstream=self.config.name, problem=problem)
+        elif self._reason_code == "list_failed":
+            self._reason_code = self._detail = ""
+        return not problem
 
     async def _keep_listening(self, connection: LiveConnection) -> None:
         """Hold the change stream of a stateless upstream; when it is lost, list again, for changes were missed."""
@@ -348,22 +321,6 @@ class Supervisor:
             connection.tools_changed.set()
 
     # What it keeps
-
-    def _publish(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        self._entries = tuple(entries)
-        tools = [upstream_tool(self.config, entry, self.calls) for entry in self._entries]
-        self._registry.replace_source(self.config.source, tools)
-        self._first_outcome.set()
-
-    def _store(self, entries: tuple[Mapping[str, Any], ...]) -> None:
-        version = self._known_version or ""
-        if entries == self._entries and version == self._stored_version:
-            return
-        try:
-            self._warm.store(self.config.server, self.config.fingerprint, StoredCatalog(version, entries))
-            self._stored_version = version
-        except OSError as problem:
-            self._telemetry.warning("catalog not stored", upstream=self.config.name, problem=str(problem))
 
     def _enter(self, state: UpstreamState) -> None:
         if state is not self._state:

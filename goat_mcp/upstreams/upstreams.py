@@ -12,7 +12,8 @@ from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import UpstreamConfig, UpstreamProblem
+from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Supervisor, SupervisorLimits
 from goat_mcp.upstreams.warm_catalog import WarmCatalog

@@ -13,7 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.calls import UpstreamCalls
-from goat_mcp.upstreams.config import StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.live_connection import OnProgress
 from goat_mcp.upstreams.proxy_tool import upstream_tool

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.config import HttpEndpoint, StdioLaunch, UpstreamConfig, UpstreamProblem, load_upstream_files
+from goat_mcp.upstreams.config import UpstreamProblem, load_upstream_files
+from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from tests.upstreams.fleet import load
 
 

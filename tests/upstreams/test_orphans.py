@@ -24,7 +24,7 @@ from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.upstreams import Upstreams
 
 folder, *args = sys.argv[1:]

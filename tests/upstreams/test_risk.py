@@ -8,7 +8,7 @@ import pytest
 
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.permissions.mode import Effect, Mode, effect_by_mode
-from goat_mcp.upstreams.config import StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.proxy_tool import UpstreamTool, upstream_tool
 from goat_mcp.upstreams.risk import claimed_risk
 
