@@ -195,13 +195,11 @@ def test_a_readable_root_inside_a_writable_one_stays_unwritten(tmp_path: Path, k
     assert names_in(tmp_path / "ws" / "spill") == []
 
 
-@pytest.mark.parametrize(
-    "asked", ["/proc/self/environ", "/sys/kernel/ostype", "/dev/null", "/proc", "/usr/../proc/version"]
-)
+@pytest.mark.parametrize("asked", ["/proc/self/environ", "/sys/kernel", "/dev/null", "/proc", "/usr/../proc/version"])
 def test_the_kernels_folders_are_refused_even_below_a_root(tmp_path: Path, kernel: Kernel, asked: str) -> None:
     workspace = Workspace(Path("/"), lock_folder=tmp_path, kernel=kernel)
     (tmp_path / "link").symlink_to(asked)
-    (tmp_path / "relative").symlink_to("../" * len(tmp_path.parts) + asked[1:])
+    (tmp_path / "relative").symlink_to("../" * (len(tmp_path.parts) - 1) + asked[1:])
 
     for spelling in (asked, f"{tmp_path}/link", f"{tmp_path}/relative"):
         with pytest.raises(ToolError) as refused:

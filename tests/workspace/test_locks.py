@@ -11,6 +11,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import Workspace
+from goat_mcp.workspace import locks as locks_module
 from goat_mcp.workspace.locks import FileLocks
 from tests.workspace.conftest import names_in
 
@@ -148,6 +149,36 @@ async def test_an_error_inside_releases_the_lock_and_is_seen_as_it_is(tmp_path: 
     async with asyncio.timeout(LIMIT_S), locks.hold(Path("/ws/file")):
         pass
     assert names_in(tmp_path) == []
+
+
+async def test_a_lock_file_that_its_last_holder_removed_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = locks_module.try_lock, [0]
+
+    def lock_after_removal(fd: int) -> bool:
+        calls[0] += 1
+        if calls[0] == 1:
+            for path in tmp_path.iterdir():
+                path.unlink()
+        return real(fd)
+
+    monkeypatch.setattr(locks_module, "try_lock", lock_after_removal)
+
+    async with asyncio.timeout(LIMIT_S), FileLocks(tmp_path).hold(Path("/ws/file")):
+        assert len(names_in(tmp_path)) == 1
+    assert calls == [2]
+
+
+async def test_a_line_nobody_stands_in_is_forgotten(tmp_path: Path) -> None:
+    locks = FileLocks(tmp_path)
+
+    async with asyncio.timeout(LIMIT_S):
+        for number in range(3):
+            async with locks.hold(Path(f"/ws/{number}")):
+                pass
+
+    assert {} in vars(locks).values()  # a long-lived server writes many files
 
 
 async def test_a_lock_folder_others_can_write_to_is_not_used(tmp_path: Path) -> None:

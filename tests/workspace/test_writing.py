@@ -117,6 +117,15 @@ def test_a_file_that_changed_since_it_was_seen_is_not_replaced(
     assert not path.is_file() or path.read_bytes() != b"new"
 
 
+def test_a_file_known_to_be_stale_costs_no_write(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ground.top / "a").write_bytes(b"old")
+    seen = version_of(ground, "@a")
+    (ground.top / "a").write_bytes(b"0ld")
+    monkeypatch.setattr(os, "write", lambda *_: pytest.fail("written"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
+
+    assert refused_write(ground, "@a", seen).code == ErrorCode.STALE
+
+
 def test_a_file_that_was_only_touched_is_replaced(ground: Ground) -> None:
     (ground.top / "a").write_bytes(b"old")
     seen = version_of(ground, "@a")
@@ -323,7 +332,7 @@ def test_a_file_in_a_read_only_folder_is_written_in_place(ground: Ground) -> Non
     folder.chmod(0o755)
 
 
-def test_a_full_disk_keeps_a_file_that_is_written_in_place(ground: Ground) -> None:
+def test_a_full_disk_keeps_a_file_that_is_written_in_place(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, path = ground.top / "folder", ground.top / "folder" / "a"
     folder.mkdir()
     path.write_bytes(b"old")
@@ -333,11 +342,31 @@ def test_a_full_disk_keeps_a_file_that_is_written_in_place(ground: Ground) -> No
     folder.chmod(0o555)
     seen = version_of(ground, "@folder/a")
 
-    with as_nobody(), at_most_bytes_per_file(100_000):
+    with as_nobody(), at_most_bytes_per_file(100_000), monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda *_: pytest.fail("a byte was changed"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
         error = refused_write(ground, "@folder/a", seen, b"x" * 200_000)
 
     assert error.code == ErrorCode.IO
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (b"old", 10**18)
+    folder.chmod(0o755)
+
+
+def test_old_bytes_come_back_when_writing_in_place_breaks_off(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, path = ground.top / "folder", ground.top / "folder" / "a"
+    folder.mkdir()
+    path.write_bytes(b"the old text")
+    give_to_nobody(path)
+    path.chmod(0o666)
+    os.utime(path, ns=(10**18, 10**18))
+    folder.chmod(0o555)
+    seen = version_of(ground, "@folder/a")
+
+    with as_nobody(), monkeypatch.context() as patch:
+        patch.setattr(os, "write", breaking_off_after(3))
+        error = refused_write(ground, "@folder/a", seen, b"NEW")
+
+    assert error.code == ErrorCode.IO
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (b"the old text", 10**18)
     folder.chmod(0o755)
 
 
@@ -419,6 +448,21 @@ def failing(code: int) -> Callable[..., None]:
         raise OSError(code, os.strerror(code))
 
     return fail
+
+
+def breaking_off_after(count: int) -> Callable[[int, bytes], int]:
+    """An `os.write` whose second call, after `count` bytes, finds the disk full; then it works again."""
+    write, calls = os.write, [0]
+
+    def broken(fd: int, data: bytes) -> int:
+        calls[0] += 1
+        if calls[0] == 1:
+            return write(fd, data[: count - 1])
+        if calls[0] == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    return broken
 
 
 def give_to_nobody(path: Path) -> None:
