@@ -111,7 +111,12 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Bloc
         if pending is None:
             pending = block
         elif block.old_start <= pending.old_end:
-            pending = _Block(pending.old_start, block.old_end, pending.new_start, block.new_end)
+            pending = _Block(
+                min(pending.old_start, block.old_start),
+                block.old_end,
+                min(pending.new_start, block.new_start),
+                block.new_end,
+            )
         else:
             yield pending
             pending = block
@@ -121,7 +126,10 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Bloc
 
 def _whole_lines(old: bytes, new: bytes, change: Change) -> _Block:
     start = line_start(old, change.old_start)
-    new_start = change.new_start - (change.old_start - start)
+    before = change.new_start - change.old_start
+    while not is_line_start(new, start + before):
+        start = line_start(old, start - 1)  # what lay between a CR and an LF is gone: they are one line end now
+    new_start = start + before
     if is_line_start(old, change.old_end) and is_line_start(new, change.new_end):
         return _Block(start, change.old_end, new_start, change.new_end)
     _, end = line_end(old, change.old_end)
