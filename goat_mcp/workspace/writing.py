@@ -18,15 +18,15 @@ from pathlib import Path
 
 from goat_mcp.workspace import refusals
 from goat_mcp.workspace.beneath import Place
+from goat_mcp.workspace.in_place import write_in_place
 from goat_mcp.workspace.opened import AnyVersion, FileIdentity, FileVersion, hash_of
 from goat_mcp.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
-from goat_mcp.workspace.temp_files import TempFile, TempFiles, write_all
+from goat_mcp.workspace.temp_files import TempFile, TempFiles
 
 NEW_FILE_MODE = 0o666
 NEW_FOLDER_MODE = 0o777
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The folder takes no new files; the file itself may still be writable."""
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _ACL = "system.posix_acl_access"
 _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes."""
@@ -84,7 +84,7 @@ class FileWriter:
                 else:
                     _rename_new(temp, name, asked)
                 _sync_directory(parent_fd)
-                version = _written_version(temp.fd, hashing.hexdigest())
+                version = _version(os.fstat(temp.fd), hashing.hexdigest())
         except BaseException:
             _remove_folders(place.parent_fd, made)
             raise
@@ -105,13 +105,15 @@ class FileWriter:
                 original.check(expect)
                 os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
                 _sync_directory(place.parent_fd)
-                return WrittenFile(place.real, _written_version(temp.fd, hashing.hexdigest()), created=False)
+                return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
             if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
                 raise
         original.check(expect)
-        return WrittenFile(place.real, _write_in_place(place, data), created=False)
+        now = write_in_place(place, data)
+        digest = hashlib.sha256(data).hexdigest()
+        return WrittenFile(place.real, _version(now, digest), created=False)
 
 
 class _Original:
@@ -209,8 +211,7 @@ class _Hashing:
         return self._digest.hexdigest()
 
 
-def _written_version(fd: int, digest: str) -> FileVersion:
-    now = os.fstat(fd)
+def _version(now: os.stat_result, digest: str) -> FileVersion:
     return FileVersion(digest, now.st_size, now.st_mtime_ns, FileIdentity.settled(now))
 
 
@@ -230,53 +231,6 @@ def _rename_new(temp: TempFile, name: str, asked: object) -> None:
         os.rename(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd)
     else:
         os.unlink(temp.name, dir_fd=temp.parent_fd)
-
-
-def _write_in_place(place: Place, data: bytes) -> FileVersion:
-    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit.
-
-    A process killed meanwhile leaves a mixture: there is no second file to fall back on.
-    """
-    fd = os.open(place.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=place.parent_fd)
-    try:
-        before = os.fstat(fd)
-        _reserve(fd, len(data), before)
-        with open(fd, "rb", buffering=0, closefd=False) as file:
-            old = file.readall()
-        try:
-            _overwrite(fd, data)
-        except BaseException:
-            _overwrite(fd, old)
-            _restore_times(fd, before)
-            raise
-        return _written_version(fd, hashlib.sha256(data).hexdigest())
-    finally:
-        os.close(fd)
-
-
-def _overwrite(fd: int, data: bytes) -> None:
-    os.lseek(fd, 0, os.SEEK_SET)
-    write_all(fd, data)
-    os.ftruncate(fd, len(data))
-    os.fsync(fd)
-
-
-def _reserve(fd: int, size: int, before: os.stat_result) -> None:
-    """Find out that the disk is full before the first old byte is gone."""
-    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(fd, 0, size)
-    except OSError as problem:
-        if problem.errno in _FULL:
-            os.ftruncate(fd, before.st_size)
-            _restore_times(fd, before)
-            raise
-
-
-def _restore_times(fd: int, before: os.stat_result) -> None:
-    with suppress(PermissionError):  # only the owner may
-        os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def _make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
