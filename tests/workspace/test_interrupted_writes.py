@@ -46,6 +46,20 @@ def wait_for_temp(top: Path) -> str:
     raise AssertionError("the writer did not start")
 
 
+def stop_in_a_write(writer: subprocess.Popen[bytes], top: Path) -> list[str]:
+    """Stop the process while it fills its temporary file; the file's name."""
+    limit_s = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < limit_s:
+        wait_for_temp(top)
+        writer.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, writer.pid, os.WSTOPPED)  # a signal only asks: the system call under way still ends
+        filled = [name for name in names_in(top) if is_temp_name(name) and (top / name).stat().st_size > 0]
+        if filled:
+            return filled
+        writer.send_signal(signal.SIGCONT)
+    raise AssertionError("the writer was never stopped in a write")
+
+
 def kill(writer: subprocess.Popen[bytes]) -> None:
     writer.send_signal(signal.SIGKILL)
     writer.wait(10)
@@ -96,9 +110,7 @@ def test_the_unfinished_write_of_a_living_process_is_left_alone(tmp_path: Path) 
     top.mkdir()
     writer = start_writer(top, locks)
     try:
-        wait_for_temp(top)
-        writer.send_signal(signal.SIGSTOP)
-        under_way = [name for name in names_in(top) if is_temp_name(name)]
+        under_way = stop_in_a_write(writer, top)
         for name in under_way:  # however long it takes
             os.utime(top / name, (1, 1))
 
