@@ -59,7 +59,8 @@ class StopSignals:
     def _wait(self) -> None:
         while not self._closed.is_set():
             info = signal.sigtimedwait({signal.SIGTERM}, _POLL_S)
-            if info is not None and self._counts(info.si_pid):
+            # Interrupted (SIGSTOP and SIGCONT, a debugger), CPython 3.11 may give memory that nobody filled in.
+            if info is not None and info.si_signo == signal.SIGTERM and self._counts(info.si_pid):
                 self._stop()
 
     def _stop(self) -> None:
