@@ -199,6 +199,8 @@ async def test_output_that_still_arrives_is_waited_for_but_not_for_ever(runner: 
         "setsid sleep {} & disown; sleep 1000",
         "setsid setsid sleep {} >/dev/null 2>&1 </dev/null & sleep 1000",
         "env -i setsid sleep {} & sleep 1000",
+        "(setsid sleep {} &); sleep 1000",
+        "(env -i setsid sleep {} &); sleep 1000",
         "set -m; sleep {} & (set -m; sleep 1000 & wait) & wait",
         "(sleep {} & sleep 0.2; kill -STOP $!) & sleep 1000",
     ],
@@ -242,17 +244,31 @@ async def test_a_command_ends_when_its_time_is_up(runner: Runner) -> None:
     assert command.capture.shown(100).text == "before"
 
 
-async def test_what_left_the_group_and_closed_everything_is_still_known_by_its_environment(runner: Runner) -> None:
+async def test_what_left_the_session_and_closed_everything_is_still_known_by_its_environment(runner: Runner) -> None:
     sleep = unique_sleep()
-    script = f"(for fd in /proc/self/fd/*; do fd=${{fd##*/}}; [ $fd -gt 2 ] && eval \"exec $fd<&-\"; done; " \
-             f"exec setsid sleep {sleep} </dev/null >/dev/null 2>&1) & sleep 0.3; sleep 1000"  # fmt: skip
-    command = runner.start(script)
-    await asyncio.sleep(0.3)
+    close_all = 'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval "exec $fd<&-"; done'
+    command = runner.start(f"({close_all}; setsid sleep {sleep} </dev/null >/dev/null 2>&1 &); sleep 1000")
+    for _ in range(100):
+        if running("sleep", sleep):
+            break
+        await asyncio.sleep(0.02)
     assert running("sleep", sleep)
 
     await command.end()
 
     assert running("sleep", sleep) == []
+
+
+async def test_a_stopped_process_sees_term_before_it_is_killed(runner: Runner) -> None:
+    command = runner.start("trap 'echo ended in peace; exit' TERM; echo ready; kill -STOP $$")
+    for _ in range(100):
+        if command.capture.total:
+            break
+        await asyncio.sleep(0.02)
+
+    await command.end()
+
+    assert command.capture.shown(100).text == "ready\nended in peace"
 
 
 async def test_descriptors_are_given_back(runner: Runner) -> None:

@@ -22,14 +22,18 @@ from goat_mcp.subprocesses.running_command import start_command
 
 async def serve():
     guard, stop, loop = ProcessGuard(), asyncio.Event(), asyncio.get_running_loop()
-    signals = StopSignals(lambda: loop.call_soon_threadsafe(stop.set), guard)
+
+    def on_stop():
+        print("stopped", flush=True)
+        loop.call_soon_threadsafe(stop.set)
+
+    signals = StopSignals(on_stop, guard)
     signals.start()
     command = start_command(sys.argv[1], bash="/bin/bash", directory="/", environment={"PATH": os.environ["PATH"]},
                             guard=guard, create_file=lambda stem: None)
     await command.wait_ended(20)
     print(command.exit_code, command.capture.shown(1000).text, flush=True)
     await stop.wait()
-    print("stopped", flush=True)
     guard.close()
 asyncio.run(serve())
 """
@@ -52,7 +56,8 @@ def server(script: str) -> Generator[subprocess.Popen[str]]:
         "(sleep 0.1; exec kill $PPID) & wait; sleep 0.3; echo alive",
         "/bin/kill $PPID; sleep 0.3; echo alive",
         "pkill -f 'goat_mcp.subprocesses.stop_signal[s] import'; sleep 0.3; echo alive",
-        'us=$PPID; setsid bash -c "sleep 0.2; kill $us; sleep 0.3" & sleep 0.9; echo alive',
+        'us=$PPID; (setsid bash -c "kill $us; sleep 0.2; kill $us; sleep 0.2" &); sleep 0.6; echo alive',
+        'us=$PPID; env -i /bin/bash -c "kill $us; sleep 0.2; kill $us; sleep 0.2"; echo alive',
     ],
 )
 def test_a_signal_from_a_command_is_ignored_and_one_from_outside_stops(script: str) -> None:

@@ -29,7 +29,8 @@ class ShellBench:
         self.root = folder.resolve() / "ws"
         self.root.mkdir(exist_ok=True)
         self.state = StateDirectory(folder / "state")
-        self.workspace = Workspace(self.root, lock_folder=folder / "locks")
+        spill = SpillFiles(self.state)
+        self.workspace = Workspace(self.root, readable=(spill.folder,), lock_folder=folder / "locks")
         self.sessions = Sessions()
         self.guard = ProcessGuard()
         self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
@@ -37,7 +38,7 @@ class ShellBench:
             self.workspace,
             self.sessions,
             self.tasks,
-            SpillFiles(self.state),
+            spill,
             self.guard,
             CommandEnvironment(LoginPath(shell="/bin/false")),
             BashOptions(auto_background_after_s=auto_background_after_s),

@@ -232,6 +232,10 @@ async def test_a_workdir_is_checked_before_anything_runs(bench: ShellBench, work
     assert not list(bench.root.rglob("ran"))
 
 
+async def test_a_folder_that_may_only_be_read_is_no_place_to_run_in(bench: ShellBench) -> None:
+    assert (await bench.run("touch ran", workdir=str(bench.state.folder("spill")))).error_code == "E_PATH_OUTSIDE"
+
+
 async def test_bash_009_secrets_of_the_server_are_not_in_the_environment(
     bench: ShellBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
