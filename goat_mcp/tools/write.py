@@ -141,7 +141,7 @@ class Write(
 
     def _load(self, data: bytes, path: str) -> StoredText:
         if looks_binary(data):
-            return StoredText(data, TextFormat())  # there is no text whose form could be kept
+            return StoredText(b"", TextFormat())  # no lines to count, no form to keep
         return load_text(data, legacy_encoding=self.options.legacy_encoding, path=path)
 
     def _as_the_file_has_it(self, content: str, old: StoredText) -> bytes:
