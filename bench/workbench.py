@@ -48,7 +48,8 @@ class Workbench:
         """The user's environment without anything that would configure us."""
         home = self.folder("home")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_CONFIGURING)}
-        return kept | {"HOME": str(home), "GOAT_MCP_STATE_DIR": str(self.folder("state"))}
+        ours = {"HOME": str(home), "GOAT_MCP_STATE_DIR": str(self.folder("state"))}
+        return kept | ours | {"FASTMCP_LOG_LEVEL": "ERROR"}
 
     def folder(self, name: str) -> Path:
         path = self.root / name
