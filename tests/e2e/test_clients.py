@@ -60,8 +60,8 @@ def assert_as_expected(results: Sequence[Any], launch: Launch) -> None:
 
 
 def hints_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """The four hints of each tool, all of which must be stated, beside a title."""
-    assert all(tool["title"] for tool in tools)
+    """The four hints of each tool, all of which must be stated, beside a title that says more than the name."""
+    assert [tool["name"] for tool in tools if tool["title"] in ("", tool["name"])] == []
     names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
     return {tool["name"]: tuple(tool["annotations"][name] for name in names) for tool in tools}
 
