@@ -70,6 +70,8 @@ class RunningCommand:
         self.ended = asyncio.Event()
         self.gone = asyncio.Event()
         self.duration_s: float | None = None
+        """How long bash ran, once it has ended."""
+        self.gone_after_s: float | None = None
         self._process = process
         self._tree = tree
         self._guard = guard
@@ -241,6 +243,7 @@ class RunningCommand:
             self._close(descriptor)
         self.capture.close()
         self._guard.forget(self.pid)
+        self.gone_after_s = time.monotonic() - self.started_s
         self.gone.set()
 
 

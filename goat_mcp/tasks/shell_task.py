@@ -26,7 +26,7 @@ class ShellTask:
 
     @property
     def seconds(self) -> float:
-        return self.command.duration_s or time.monotonic() - self.command.started_s
+        return self.command.gone_after_s or time.monotonic() - self.command.started_s
 
     @property
     def outcome(self) -> Outcome | None:

@@ -51,6 +51,16 @@ async def test_while_a_task_runs_only_what_is_new_is_shown(bench: ShellBench) ->
     assert "one" in other.text
 
 
+async def test_a_task_lasts_as_long_as_anything_the_command_started(bench: ShellBench) -> None:
+    task = await bench.background("(sleep 0.8; echo late) & echo early")
+
+    text = (await bench.read(task)).text
+
+    assert re.fullmatch(
+        rf"Task {task}: completed, exit code 0, (0\.[89]|1\.\d) s\nearly\nlate\n\[output file: \S+\]", text
+    )
+
+
 async def test_task_003_a_task_that_runs_longer_than_the_wait_is_no_error(bench: ShellBench) -> None:
     task = await bench.background("sleep 60")
     before = time.monotonic()
