@@ -1,0 +1,111 @@
+"""How words on a command line become a call, and how its end becomes an exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from goat_mcp.cli.call import _json_object, _pairs  # pyright: ignore[reportPrivateUsage]  # the parsing under test
+from goat_mcp.cli.terminal import escaped
+
+SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
+
+
+def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "GOAT_MCP_STATE_DIR": str(cwd / "state")}
+    return subprocess.run(
+        [sys.executable, "-m", "goat_mcp", *words],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_values_are_text_unless_the_schema_wants_something_else() -> None:
+    assert _pairs(["n=3", "text=3", "list=[1, 2]", "other=4"], SCHEMA) == {
+        "n": 3,
+        "text": "3",
+        "list": [1, 2],
+        "other": "4",
+    }
+
+
+def test_a_value_may_hold_an_equals_sign() -> None:
+    assert _pairs(["text=a=b"], SCHEMA) == {"text": "a=b"}
+
+
+def test_what_is_no_pair_or_no_object_is_wrong_usage() -> None:
+    with pytest.raises(typer.BadParameter, match="'text' is not KEY=VALUE"):
+        _pairs(["text"], SCHEMA)
+    with pytest.raises(typer.BadParameter, match="not JSON"):
+        _json_object("{")
+    with pytest.raises(typer.BadParameter, match="wants an object"):
+        _json_object("[]")
+
+
+def test_what_a_server_prints_cannot_steer_the_terminal() -> None:
+    assert escaped("a\x1b[2Jb\u202ec\td\n") == "a\\x1b[2Jb\\x202ec\td\n"
+
+
+@pytest.mark.e2e
+def test_a_call_prints_its_result_and_ends_well(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    (folder / "a.txt").write_text("needle\n")
+
+    done = run("call", "Grep", "pattern=needle", "--workspace", str(folder), "--json", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["content"][0]["text"] == str(folder / "a.txt")
+    assert done.stderr == ""
+
+
+@pytest.mark.e2e
+def test_a_tool_error_is_status_5_and_wrong_usage_is_status_1(tmp_path: Path) -> None:
+    failed = run("call", "Read", "file_path=/etc/passwd", "--workspace", str(tmp_path), cwd=tmp_path)
+    unknown = run("call", "Raed", "--workspace", str(tmp_path), cwd=tmp_path)
+    usage = run("call", "Read", "--nonsense", "--json", cwd=tmp_path)
+
+    assert (failed.returncode, unknown.returncode, usage.returncode) == (5, 5, 1)
+    assert "[E_PATH_OUTSIDE]" in failed.stdout
+    assert "Did you mean Read?" in unknown.stdout
+    assert json.loads(usage.stderr)["error"]["code"] == "E_USAGE"
+
+
+@pytest.mark.e2e
+def test_a_background_task_is_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    words = (
+        "call",
+        "Bash",
+        "command=sleep 0.3; echo finished",
+        "run_in_background=true",
+        "--mode",
+        "bypassPermissions",
+    )
+
+    done = run(*words, "--workspace", str(folder), cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "finished" in done.stdout
+
+
+@pytest.mark.e2e
+def test_nobody_at_the_terminal_means_no(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+
+    done = run("call", "Bash", "command=touch made", "--workspace", str(folder), cwd=tmp_path)
+
+    assert done.returncode == 5
+    assert "permissions.allow: [Bash]" in done.stdout
+    assert not (folder / "made").exists()

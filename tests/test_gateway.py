@@ -1,0 +1,114 @@
+"""What the composition root makes of settings: the workspace, the rules, and what is wrong with upstreams."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.state.directory import StateDirectory
+
+pytestmark = pytest.mark.anyio
+
+
+def gateway(folder: Path, *, ask_client_for_roots: bool = False, **settings: Any) -> Gateway:
+    return Gateway(
+        Settings.model_validate(settings),
+        approval=Approval.HOST,
+        ask_client_for_roots=ask_client_for_roots,
+        state=StateDirectory(folder / "state"),
+    )
+
+
+def test_the_named_workspaces_are_the_roots_and_the_first_is_the_primary_one(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+
+    workspace = gateway(tmp_path, workspace=[one, two]).workspace
+
+    assert workspace.roots == (one, two)
+    assert workspace.primary == one
+
+
+def test_a_workspace_that_is_no_directory_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(BrokenSettings, match="nowhere is not a directory"):
+        gateway(tmp_path, workspace=[tmp_path / "nowhere"])
+
+
+def test_a_tilde_in_the_workspace_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "Documents").mkdir()
+
+    assert gateway(tmp_path, workspace=["~/Documents"]).workspace.primary == tmp_path / "Documents"
+
+
+def test_without_a_workspace_it_is_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gateway(tmp_path).workspace.primary == tmp_path
+
+
+@pytest.mark.parametrize("home", [True, False], ids=["home", "root"])
+async def test_home_and_the_file_systems_root_are_no_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path if home else "/")
+
+    result = await gateway(tmp_path).pipeline.call("Glob", {"pattern": "*"}, ToolContext(call_id="c"))
+
+    assert result.error_code == "E_NO_WORKSPACE"
+    assert "--workspace" in result.text
+
+
+def test_the_clients_roots_count_only_where_none_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "project"
+    root.mkdir()
+
+    asking = gateway(tmp_path, ask_client_for_roots=True)
+    assert asking.wants_client_roots
+    asking.adopt_client_roots([root])
+    assert (asking.workspace.roots, asking.wants_client_roots) == ((root,), False)
+
+    assert not gateway(tmp_path, ask_client_for_roots=True, workspace=[root]).wants_client_roots
+
+
+def test_a_client_without_roots_leaves_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asking = gateway(tmp_path, ask_client_for_roots=True)
+
+    asking.adopt_client_roots([tmp_path / "not there"])
+
+    assert asking.workspace.primary == tmp_path
+
+
+def test_a_broken_rule_stops_the_start_and_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(BrokenSettings, match="Bash\\(npm"):
+        gateway(tmp_path, workspace=[tmp_path], permissions={"deny": ["Bash(npm *)"]})
+
+
+def test_a_broken_upstream_file_stops_the_start_and_a_broken_entry_only_itself(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text("{")
+    with pytest.raises(ToolError, match=r"upstreams\.json"):
+        gateway(tmp_path, workspace=[tmp_path], upstreams=[file])
+
+    file.write_text(json.dumps({"mcpServers": {"good": {"command": "true"}, "bad": {"command": 5}}}))
+    problems = gateway(tmp_path, workspace=[tmp_path], upstreams=[file]).problems()
+
+    assert [(found["name"], found["reason_code"]) for found in problems] == [("bad", "config_error")]
+
+
+def test_denied_tools_are_out_of_the_catalog(tmp_path: Path) -> None:
+    names = [
+        tool.spec.name for tool in gateway(tmp_path, workspace=[tmp_path], catalog={"deny": ["Bash"]}).catalog.tools()
+    ]
+    assert "Bash" not in names and "Read" in names

@@ -1,0 +1,104 @@
+"""Where settings come from, which one wins, and what is said about one that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.permissions.mode import Mode
+from goat_mcp.settings import BrokenSettings, load_settings, setting_keys
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def config(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    return file
+
+
+def problem(*overrides: str, config_file: Path | None = None) -> str:
+    with pytest.raises(BrokenSettings) as caught:
+        load_settings({}, config_file=config_file, overrides=overrides)
+    return f"{caught.value.message}\n{caught.value.suggestion}"
+
+
+def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = config(
+        tmp_path, "mode: plan\noutput: {max_chars: 5000, structured: always}\nbash: {auto_background_after_s: 5}\n"
+    )
+    monkeypatch.setenv("GOAT_MCP_MODE", "dontAsk")
+    monkeypatch.setenv("GOAT_MCP_OUTPUT__MAX_CHARS", "6000")
+
+    settings = load_settings({"mode": "acceptEdits"}, config_file=file)
+
+    assert settings.mode is Mode.ACCEPT_EDITS
+    assert settings.output.max_chars == 6000
+    assert settings.output.structured == "always"
+    assert settings.bash.auto_background_after_s == 5
+    assert settings.files.read_before_write == "strict"
+
+
+def test_a_set_flag_reads_json_where_it_parses_and_text_elsewhere() -> None:
+    settings = load_settings({}, overrides=['permissions.deny=["Bash"]', "mode=plan", "output.max_chars=2000"])
+
+    assert settings.permissions.deny == ("Bash",)
+    assert settings.mode is Mode.PLAN
+    assert settings.output.max_chars == 2000
+
+
+def test_the_state_directory_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", "/tmp/x")
+    assert load_settings({}) == load_settings({}, overrides=[])
+
+
+def test_the_users_own_file_is_read_without_being_named(tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "goat-mcp"
+    folder.mkdir(parents=True)
+    (folder / "goat-mcp.yaml").write_text("mode: plan\n")
+
+    assert load_settings({}).mode is Mode.PLAN
+
+
+def test_an_unknown_key_is_named_with_the_nearest_one() -> None:
+    assert "outptu.max_chars" not in problem("output.max_chrs=3000").splitlines()[0]
+    assert "output.max_chrs: no such setting; did you mean output.max_chars?" in problem("output.max_chrs=3000")
+
+
+def test_a_wrong_value_is_shown_with_what_is_wanted() -> None:
+    said = problem("output.max_chars=3")
+    assert "output.max_chars" in said and "1000" in said and "3" in said
+
+
+def test_all_wrong_settings_are_named_at_once() -> None:
+    said = problem("mode=fast", "output.structured=never")
+    assert "mode:" in said and "output.structured:" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mode: [", "settings.yaml:1:8: not valid YAML"),
+        ("- a\n- b\n", "wants settings as `key: value`, got list"),
+        ("mode: fast\n", "mode"),
+        ("nope: 1\n", "nope: no such setting"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in problem(config_file=config(tmp_path, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert f"{tmp_path / 'none.yaml'}: cannot be read" in problem(config_file=tmp_path / "none.yaml")
+
+
+def test_an_override_without_a_value_is_refused() -> None:
+    assert "--set 'mode' is not KEY=VALUE" in problem("mode")
+
+
+def test_every_key_has_levels() -> None:
+    assert {"mode", "permissions.allow", "output.max_chars", "files.read_before_write"} <= set(setting_keys())
