@@ -109,7 +109,8 @@ class Search:
 
     def lines(self, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd]:
         """Matching lines and their context in `paths`, in this order, or in the whole target."""
-        return read_lines(self._run(query, "lines", paths))
+        if self.target.is_directory or self._shows(""):
+            yield from read_lines(self._run(query, "lines", paths))
 
     def shown(self, path: str) -> str:
         """The absolute path that a relative one of this search stands for."""
@@ -137,6 +138,8 @@ class Search:
                     raise
                 self.engine = PythonEngine()  # an rg that cannot be started is as good as none
                 continue
+            if run.exit_code == PythonEngine.STUCK:
+                self.clock.timed_out = True
             if self.clock.is_over or run.exit_code in (0, 1):
                 return
             if has_output or not self._mended(asked, run.complaint):

@@ -18,6 +18,8 @@ from goat_mcp.search.query import Command, Target
 
 DATA_MARK = "{data}"
 _CHUNK_BYTES = 64 * 1024
+_PIPE_BYTES = 1024 * 1024
+"""Room for an engine to go on while we look at what it found."""
 _MAX_COMPLAINT_CHARS = 4000
 _PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT")
 
@@ -77,6 +79,7 @@ def _started(
                 pass_fds=() if data_fd is None else (data_fd,),
                 process_group=0 if os.name == "posix" else None,
                 bufsize=0,
+                pipesize=_PIPE_BYTES,
             )
 
         process = (

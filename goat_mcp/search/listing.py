@@ -59,22 +59,26 @@ def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
     fd = search.target.fd
     first: FirstN[tuple[int, str]] = FirstN(limit)
     found = Listing([])
-    seen = 0
-    stat = os.stat
+    oldest_ns = 0  # once enough are kept, what is older is only counted
+    seen = total = 0
+    lstat = os.lstat
     with closing(search.files(query)) as batches:
         for paths in batches:
             seen += len(paths)
-            for path in paths:
-                if matches(path):
-                    try:
-                        mtime_ns = stat(path, dir_fd=fd, follow_symlinks=False).st_mtime_ns
-                    except OSError:
-                        continue  # gone since it was listed
-                    found.total += 1
+            for path in filter(matches, paths):
+                try:
+                    mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
+                except OSError:
+                    continue  # gone since it was listed
+                total += 1
+                if mtime_ns >= oldest_ns:
                     first.add((-mtime_ns, path))
+                    if first.last is not None:
+                        oldest_ns = -first.last[0]
             if seen > MAX_ENTRIES:
                 found.too_many = True
                 break
+    found.total = total
     found.paths = [path for _, path in first.entries()]
     found.timed_out = search.clock.timed_out
     found.is_complete = not found.too_many and not found.timed_out and not search.is_partial

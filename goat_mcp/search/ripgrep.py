@@ -59,7 +59,11 @@ class Ripgrep:
             "--no-require-git",
             *_REPORT_ARGUMENTS[report],
         ]
-        threads = 1 if paths else self.threads  # one thread keeps the order of the paths
+        threads = self.threads
+        if paths:
+            threads = 1  # keeps the order of the paths
+        elif report == "files" and not threads:
+            threads = max(1, (os.cpu_count() or 1) - 1)  # leaves us one to look at the files meanwhile
         if threads:
             arguments.append(f"--threads={threads}")
         if report != "files":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ class Folder:
 
     root: Path
     engine: SearchEngine
-    written: list[Path]
+    workspace: Workspace
+    written: list[Path] = field(default_factory=list[Path])
 
     def write(self, name: str, content: str | bytes = "") -> Path:
         path = self.root / name
@@ -39,11 +40,11 @@ class Folder:
         return [str(self.root / name) for name in names]
 
     async def grep(self, pattern: str, **arguments: Any) -> ToolResult:
-        tool = Grep(Workspace(self.root), self.engine)
+        tool = Grep(self.workspace, self.engine)
         return await tool.execute(tool.validate({"pattern": pattern, **arguments}), ToolContext(call_id="test"))
 
     async def glob(self, pattern: str, **arguments: Any) -> ToolResult:
-        tool = Glob(Workspace(self.root), self.engine)
+        tool = Glob(self.workspace, self.engine)
         return await tool.execute(tool.validate({"pattern": pattern, **arguments}), ToolContext(call_id="test"))
 
     async def content(self, pattern: str, **arguments: Any) -> list[str]:
@@ -64,4 +65,4 @@ class Folder:
 
 def folder(root: Path, engine: str = "ripgrep", **options: Any) -> Folder:
     chosen: Any = engine
-    return Folder(root, SearchEngine(engine=chosen, **options), [])
+    return Folder(root, SearchEngine(engine=chosen, **options), Workspace(root))

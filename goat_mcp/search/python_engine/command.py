@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from goat_mcp.search.engine_process import DATA_MARK
 from goat_mcp.search.query import Command, Query, Report, Target
@@ -23,6 +23,9 @@ class PythonEngine:
 
     name: str = "python"
 
+    STUCK: ClassVar[int] = -14
+    """Exit code where the pattern got stuck: ended by SIGALRM."""
+
     def command(self, query: Query, report: Report, target: Target, paths: Sequence[str] = ()) -> Command:
         """Search the target, or only `paths` below it (relative, in this order)."""
         request = {
@@ -31,7 +34,6 @@ class PythonEngine:
             "is_directory": target.is_directory,
             "real_path": target.real_path,
             "paths": list(paths),
-            "parent": os.getpid(),
         }
         arguments = ("-I", "-S", "-c", _START, _PACKAGE_PARENT, DATA_MARK)
         return Command(sys.executable, arguments, json.dumps(request).encode("ascii"))

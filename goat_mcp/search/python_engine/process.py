@@ -1,6 +1,6 @@
 """The engine's process: one request in, ripgrep's `--null` format out, exit codes as ripgrep's.
 
-It ends with the server that started it, however stuck a pattern is: the kernel's timer needs no Python to run.
+A pattern that gets stuck in one place ends it; what was found before is kept.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,14 +21,14 @@ from goat_mcp.search.python_engine.scan import Scan
 from goat_mcp.search.python_engine.walk import Walk, open_file
 from goat_mcp.search.query import Query
 
-_LIFE_S = 30
+_STUCK_S = 4.0
+"""For one block of one file. Then the kernel's timer ends the process: a stuck pattern never returns to Python."""
+_FLUSH_S = 0.2
 _MATCHED, _NOTHING, _FAILED = 0, 1, 2
 
 
 def main() -> None:
     """Answer the request in the file that the second argument names, and exit."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(_LIFE_S)
     request = json.loads(Path(sys.argv[2]).read_bytes())
     try:
         with open(1, "wb", buffering=64 * 1024, closefd=False) as out:
@@ -59,7 +60,7 @@ def _answer(request: dict[str, Any], out: BinaryIO) -> int:
     pattern = compile_pattern(
         query.patterns, literal=query.literal, ignore_case=query.ignore_case, multiline=query.multiline
     )
-    return _search(request, walk, Scan(pattern, query, request["report"], out))
+    return _search(request, walk, Scan(pattern, query, request["report"], out, _wind_timer))
 
 
 def _search(request: dict[str, Any], walk: Walk, scan: Scan) -> int:
@@ -70,6 +71,7 @@ def _search(request: dict[str, Any], walk: Walk, scan: Scan) -> int:
     files = _named(named) if named else walk.files()
     found = False
     has_errors = False
+    flushed_at_s = time.monotonic()
     for dir_fd, name, path in files:
         try:
             with os.fdopen(open_file(name, dir_fd), "rb") as file:
@@ -78,14 +80,20 @@ def _search(request: dict[str, Any], walk: Walk, scan: Scan) -> int:
             raise
         except OSError:
             has_errors = True
-        if scan.report == "lines":
+        if scan.report == "lines" or time.monotonic() > flushed_at_s + _FLUSH_S:
             scan.out.flush()
+            flushed_at_s = time.monotonic()
     return _exit_code(found, has_errors or walk.has_errors)
 
 
 def _named(paths: list[str]) -> Iterator[tuple[int | None, str, str]]:
     for path in paths:
         yield None, path, path
+
+
+def _wind_timer() -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, _STUCK_S)
 
 
 def _exit_code(found: bool, has_errors: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -28,12 +28,16 @@ class Line:
 
 @dataclass
 class Scan:
-    """Searches file after file. `has_shown`: an earlier one had lines to show."""
+    """Searches file after file. `has_shown`: an earlier one had lines to show.
+
+    `before_block` is called before a block of text is searched.
+    """
 
     pattern: re.Pattern[str]
     query: Query
     report: Report
     out: BinaryIO
+    before_block: Callable[[], None]
     has_shown: bool = False
 
     def file(self, file: BinaryIO, path: str, *, was_named: bool) -> bool:
@@ -89,6 +93,7 @@ class Scan:
         after = 0
         number = 0
         for block in blocks:
+            self.before_block()
             if looks_ahead and not after and not self.query.before and search(block) is None:
                 number += block.count("\n")
                 continue
@@ -109,6 +114,7 @@ class Scan:
 
     def _spanning(self, blocks: Iterable[str]) -> Iterator[Line]:
         for text in blocks:
+            self.before_block()
             lines = _lines_of(text)
             matched = self._matched_lines(text, lines)
             shown: set[int] = set()
