@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
+from operator import add
 
 from goat_mcp.documents.line_ends import Eol, line_ending
 from goat_mcp.documents.text_encoding import DecodedText, TextFormat
@@ -88,7 +90,7 @@ def _lines_from(text: str, start: int, max_chars: int) -> list[str]:
 def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None) -> NumberedPage:
     """The excerpt as a page of at most `max_chars` characters (and bytes of UTF-8), whole lines, at least one."""
     lines = excerpt.lines[: max_chars // MIN_NUMBERED_CHARS + 1]
-    numbered = [f"{number}\t{line}" for number, line in enumerate(lines, excerpt.start_line)]
+    numbered = list(map(add, _prefixes(excerpt.start_line, len(lines)), lines))
     for position, length in excerpt.cut_lengths.items():
         if position < len(numbered):
             is_last = position == len(excerpt.lines) - 1
@@ -109,7 +111,14 @@ def number_lines(excerpt: Excerpt, max_chars: int, max_bytes: int | None = None)
     return NumberedPage(visible, shown, has_escapes)
 
 
+@lru_cache(maxsize=8)
+def _prefixes(first: int, count: int) -> tuple[str, ...]:
+    """What stands before each line. Kept: reads of whole files begin alike, and making them is a third of a read."""
+    return tuple(f"{number}\t" for number in range(first, first + count))
+
+
 def _how_many_fit(lengths: list[int], most: int) -> int:
     """How many lines of these lengths, joined by line feeds, fit; one at least, so that paging gets on."""
-    ends = list(accumulate(length + 1 for length in lengths))
-    return max(1, bisect_right(ends, most + 1))
+    ends = list(accumulate(lengths))
+    # Line number n, counted from 1, ends n - 1 line feeds later than the lengths alone say.
+    return max(1, bisect_right(range(len(ends)), most, key=lambda at: ends[at] + at))
