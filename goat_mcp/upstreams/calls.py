@@ -17,6 +17,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.relay import relayed_result
@@ -56,9 +57,12 @@ class Lifeline(Protocol):
 class UpstreamCalls:
     """Relays the calls of one upstream's tools."""
 
-    def __init__(self, config: UpstreamConfig, lifeline: Lifeline, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(
+        self, config: UpstreamConfig, lifeline: Lifeline, output: OutputCheck, *, heartbeat_s: float = HEARTBEAT_S
+    ) -> None:
         self._config = config
         self._lifeline = lifeline
+        self._output = output
         self._heartbeat_s = heartbeat_s
         self._free = anyio.Semaphore(config.concurrency, fast_acquire=True)
         self._queued = 0
@@ -72,6 +76,8 @@ class UpstreamCalls:
             raw = await self._run_once_or_repeat(spec, arguments, ctx)
         relayed = relayed_result(self._config.name, raw)
         self.unknown_blocks += relayed.unknown_blocks
+        if spec.output_schema is not None and not relayed.result.is_error:
+            await self._output.check(spec.native_name, spec.output_schema, raw.get("structuredContent", MISSING))
         return relayed.result
 
     @asynccontextmanager

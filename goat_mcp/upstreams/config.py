@@ -27,7 +27,17 @@ from goat_mcp.upstreams.substitution import Unresolved, substitute
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers"})
 _OUR_KEYS = frozenset(
-    {"naming", "timeout_s", "idle_timeout_s", "concurrency", "start", "trust_annotations", "disabled", "type"}
+    {
+        "naming",
+        "timeout_s",
+        "idle_timeout_s",
+        "concurrency",
+        "start",
+        "trust_annotations",
+        "disabled",
+        "type",
+        "output_check",
+    }
 )
 _KNOWN_KEYS = _STDIO_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
@@ -162,6 +172,9 @@ def _parse_entry(
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):
         raise _BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
+    output_check = given.get("output_check", "warn")
+    if output_check not in ("off", "warn", "strict"):
+        raise _BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
     return UpstreamConfig(
         name=name,
         server=server,
@@ -172,6 +185,7 @@ def _parse_entry(
         concurrency=_concurrency(given),
         start=start,
         trust_annotations=_flag(given, "trust_annotations"),
+        output_check=output_check,
     )
 
 

@@ -7,6 +7,7 @@ Uses the SDK's dispatcher, but not its `ClientSession`: results pass unmodelled 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
@@ -17,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED
+from pydantic_core import to_json
 
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.child_pipes import StdioLink
@@ -25,6 +27,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 
 MAX_PAGES = 100
 MAX_TOOLS = 10_000
+MAX_LIST_BYTES = 16 * 1024 * 1024
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _FAILED_TO_PARSE = "Failed to parse"
 
@@ -88,11 +91,15 @@ class Connection:
         entries: list[Any] = []
         seen: set[str] = set()
         cursor: str | None = None
+        taken_bytes = 0
         for _ in range(MAX_PAGES):
             page = await self.request("tools/list", {} if cursor is None else {"cursor": cursor})
             tools = page.get("tools")
             if not isinstance(tools, list):
                 raise LinkFault(Fault(FaultKind.MALFORMED, "its answer to tools/list has no list of tools"))
+            taken_bytes += _size(tools)
+            if taken_bytes > MAX_LIST_BYTES:
+                return ListedTools(tuple(entries), f"more than {MAX_LIST_BYTES} bytes")
             entries.extend(cast("list[Any]", tools))
             if len(entries) > MAX_TOOLS:
                 return ListedTools(tuple(entries[:MAX_TOOLS]), f"more than {MAX_TOOLS} tools")
@@ -155,3 +162,11 @@ class Connection:
         if fault is not None:
             raise LinkFault(fault) from None
         raise UpstreamError(error.code, error.message, error.error.data) from None
+
+
+def _size(page: Any) -> int:
+    try:
+        return len(to_json(page))
+    except ValueError:
+        # A lone surrogate, which only the slow encoder takes.
+        return len(json.dumps(page))

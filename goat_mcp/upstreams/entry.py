@@ -45,6 +45,7 @@ class UpstreamConfig:
     concurrency: int = DEFAULT_CONCURRENCY
     start: Literal["lazy", "eager"] = "lazy"
     trust_annotations: bool = False
+    output_check: Literal["off", "warn", "strict"] = "warn"
 
     @property
     def source(self) -> str:

@@ -15,11 +15,15 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from goat_mcp.core.errors import cut_middle
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.withheld import Withheld
 
 MAX_DESCRIPTION_CHARS = 4096
 MAX_SCHEMA_BYTES = 256 * 1024
+_TEXTS = ("title", "description")
+_DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
+_NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _REVISIONS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
 
 
@@ -29,18 +33,30 @@ class UsableEntries:
     withheld: tuple[Withheld, ...]
     shortened: int = 0
     """How many descriptions were longer than we pass on."""
+    escaped: int = 0
+    """How many tools had invisible characters in their name or in a text about them (R-UP-7)."""
+    without_output: tuple[str, ...] = ()
+    """Tools that pass without their `outputSchema`, each with the reason."""
 
 
 def usable_entries(listed: Iterable[Any]) -> UsableEntries:
     """Check each entry by itself, in order."""
     entries: list[dict[str, Any]] = []
     withheld: list[Withheld] = []
-    shortened = 0
+    without_output: list[str] = []
+    shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
             withheld.append(Withheld("", "it is not an object with a name"))
             continue
-        entry = dict(cast("dict[str, Any]", raw))
+        given = cast("dict[str, Any]", raw)
+        name = make_visible(given["name"][:200])
+        try:
+            entry = _visible(given)
+        except RecursionError:
+            withheld.append(Withheld(name, "its entry is nested too deeply"))
+            continue
+        is_escaped = entry != given or name != given["name"][:200]
         description = entry.get("description")
         if isinstance(description, str) and len(description) > MAX_DESCRIPTION_CHARS:
             entry["description"] = cut_middle(description, MAX_DESCRIPTION_CHARS)
@@ -52,12 +68,48 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             # Without its output schema a tool may still be fine; with a broken one no client takes the list.
             without = {key: value for key, value in entry.items() if key != "outputSchema"}
             if not _problem(without):
+                without_output.append(f"{name}: {problem}")
                 entry, problem = without, ""
         if problem:
-            withheld.append(Withheld(str(entry["name"])[:200], problem))
+            withheld.append(Withheld(name, make_visible(problem)))
         else:
             entries.append(entry)
-    return UsableEntries(tuple(entries), tuple(withheld), shortened)
+            escaped += is_escaped
+    return UsableEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output))
+
+
+def _visible(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry with every text that a model or a person reads made visible. The name stays: it is what we call."""
+    shown = _texts_visible(entry)
+    for member in ("inputSchema", "outputSchema"):
+        if member in entry:
+            shown[member] = _schema_visible(entry[member])
+    if isinstance(entry.get("annotations"), dict):
+        shown["annotations"] = _texts_visible(entry["annotations"])
+    return shown
+
+
+def _schema_visible(node: Any, *, is_named: bool = False) -> Any:
+    """A schema with its titles and descriptions made visible; what is data in it stays as it is.
+
+    `is_named`: the keys of `node` are names of the upstream's choice, not keywords.
+    """
+    if isinstance(node, list):
+        return [_schema_visible(child) for child in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = cast("dict[str, Any]", node)
+    if is_named:
+        return {key: _schema_visible(child) for key, child in schema.items()}
+    return {
+        key: child if key in _DATA_KEYWORDS else _schema_visible(child, is_named=key in _NAMING_KEYWORDS)
+        for key, child in _texts_visible(schema).items()
+    }
+
+
+def _texts_visible(node: dict[str, Any]) -> dict[str, Any]:
+    texts = {key: make_visible(node[key]) for key in _TEXTS if isinstance(node.get(key), str)}
+    return {**node, **texts}
 
 
 def _problem(entry: Mapping[str, Any]) -> str:

@@ -72,7 +72,7 @@ def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallR
     return UpstreamTool(
         UpstreamSpec(
             name=name,
-            title=entry.get("title") or (annotations or {}).get("title") or native,
+            title=entry.get("title") or (annotations or {}).get("title") or (native if native.isprintable() else name),
             description=entry.get("description") or "",
             input_schema=schema,
             output_schema=entry.get("outputSchema"),

@@ -43,13 +43,17 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     if any(block.get("type") not in _KNOWN_BLOCKS for block in blocks):
         unknown = sum(block.get("type") not in _KNOWN_BLOCKS for block in blocks)
         blocks = [block if block.get("type") in _KNOWN_BLOCKS else text_block(json.dumps(block)) for block in blocks]
+    other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
+    if result.get("structuredContent", "") is None:
+        # A value of its own, which `structured` cannot tell from none at all.
+        other["structuredContent"] = None
     return Relayed(
         ToolResult(
             content=tuple(blocks),
             is_error=result.get("isError") is True,
             structured=result.get("structuredContent"),
             meta=result.get("_meta", {}),
-            other={key: value for key, value in result.items() if key not in _NAMED_MEMBERS},
+            other=other,
             error_code=str(ErrorCode.UPSTREAM) if result.get("isError") is True else None,
         ),
         unknown,

@@ -24,7 +24,8 @@ class UpstreamState(StrEnum):
 class UpstreamStatus:
     """One upstream at one moment. `since_s` and `next_try_s` are seconds of the monotonic clock's past and future.
 
-    `reason_code` is empty while nothing is wrong; `detail` says it for people.
+    `reason_code` is empty while nothing is wrong; `detail` says it for people. `escaped_tools` had invisible
+    characters in a name or description, `unchecked_outputs` are tools with an `outputSchema` we do not check against.
     """
 
     name: str
@@ -42,6 +43,9 @@ class UpstreamStatus:
     junk_lines: int = 0
     oversized_frames: int = 0
     unknown_blocks: int = 0
+    escaped_tools: int = 0
+    output_mismatches: int = 0
+    unchecked_outputs: tuple[str, ...] = ()
     calls_in_flight: int = 0
     stderr_tail: str = ""
     file: str = ""

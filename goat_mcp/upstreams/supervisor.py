@@ -21,6 +21,7 @@ from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.tool_shelf import ToolShelf
@@ -82,7 +83,8 @@ class Supervisor:
         connect: Connect | None = None,
     ) -> None:
         self.config = config
-        self.calls = UpstreamCalls(config, self)
+        self._output = OutputCheck(config.name, config.output_check, telemetry)
+        self.calls = UpstreamCalls(config, self, self._output)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
         self._telemetry = telemetry
         self._guard = guard
@@ -182,6 +184,9 @@ class Supervisor:
             junk_lines=junk,
             oversized_frames=oversized,
             unknown_blocks=self.calls.unknown_blocks,
+            escaped_tools=self._tools.escaped,
+            output_mismatches=self._output.mismatches,
+            unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
             calls_in_flight=self.calls.in_flight,
             stderr_tail=connection.stderr_text() if connection is not None else "",
         )

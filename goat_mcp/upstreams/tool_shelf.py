@@ -42,6 +42,8 @@ class ToolShelf:
         self._stored_version = ""
         self.withheld: tuple[Withheld, ...] = ()
         self.shortened = 0
+        self.escaped = 0
+        self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
 
     @property
@@ -75,6 +77,7 @@ class ToolShelf:
         # Checking thousands of schemas takes a while; calls go on meanwhile.
         usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
         self.withheld, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
+        self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
         self._store(usable.entries, version)
         self._publish(usable.entries)
         return ""

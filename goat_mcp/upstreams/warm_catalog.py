@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from goat_mcp.state.directory import StateDirectory
 
-_FORMAT = 1
+_FORMAT = 2
 _FINGERPRINT_CHARS = 16
 
 

@@ -12,10 +12,12 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.live_connection import OnProgress
+from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.proxy_tool import upstream_tool
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +91,8 @@ class Double:
 
 async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5.0, **ctx: Any) -> ToolResult:
     config = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"), timeout_s=timeout_s)
-    calls = UpstreamCalls(config, double, heartbeat_s=heartbeat_s)
+    output = OutputCheck("s", "warn", Telemetry("error"))
+    calls = UpstreamCalls(config, double, output, heartbeat_s=heartbeat_s)
     tool = upstream_tool(config, {"name": "t", "inputSchema": {"type": "object"}}, calls)
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 

@@ -55,6 +55,7 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
             "concurrency": 3,
             "start": "eager",
             "trust_annotations": True,
+            "output_check": "strict",
         },
     )
 
@@ -68,6 +69,7 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
         concurrency=3,
         start="eager",
         trust_annotations=True,
+        output_check="strict",
     )
 
 
@@ -101,6 +103,7 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "naming": "a__b"}, 'naming: "a__b" is not qualified, flat or an alias'),
         ({"command": "x", "naming": "mcp"}, 'naming: "mcp" is not qualified, flat or an alias'),
         ({"command": "x", "trust_annotations": "yes"}, 'trust_annotations: "yes" is not true or false'),
+        ({"command": "x", "output_check": "loud"}, 'output_check: "loud" is not a mode; write off, warn or strict'),
         ({"url": "example.org"}, 'url: "example.org" is not an http or https address'),
         ({"url": "http://[bad"}, 'url: "http://[bad" is not an http or https address'),
         ({"url": "http://u:p@h/mcp"}, "url: holds a user name or password; put them into headers"),

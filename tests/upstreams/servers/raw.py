@@ -19,6 +19,9 @@ WIRE = threading.Lock()
 LOG = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
 
+OUTPUT = {"type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"]}
+
+
 def note(what: str) -> None:
     if LOG is not None:
         with LOG.open("a") as file:
@@ -53,11 +56,18 @@ def tools_page(request: dict[str, Any]) -> dict[str, Any]:
             return {"tools": named(f"tool_{step}"), **({"nextCursor": str(step + 1)} if step < 2 else {})}
         case "endless":
             return {"tools": named(f"tool_{cursor}"), "nextCursor": "again"}
+        case "outputs":
+            (measure,) = named("measure")
+            return {"tools": [{**measure, "outputSchema": OUTPUT}]}
+        case "heavy":
+            step = int(cursor or 0)
+            (tool,) = named(f"tool_{step}")
+            return {"tools": [{**tool, "_meta": {"pad": "x" * 3_000_000}}], "nextCursor": str(step + 1)}
         case "broken-tools":
             good = named("fine")
             return {"tools": [*good, 7, {"name": "schemaless"}, {"name": "x", "inputSchema": {"type": "array"}}]}
         case _:
-            return {"tools": named("ping", "big", "broken", "odd", "slow", "leave")}
+            return {"tools": named("ping", "big", "broken", "odd", "slow", "leave", "twice", "drip")}
 
 
 def call(request: dict[str, Any]) -> None:
@@ -76,6 +86,21 @@ def call(request: dict[str, Any]) -> None:
             sys.stdout.flush()
         case "odd":
             answer(request, {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "\ud83d half"}]})
+        case "measure":
+            asked = request["params"]["arguments"]
+            content = [{"type": "text", "text": "measured"}]
+            fails = {"isError": True} if asked.get("fails") else {}
+            answer(request, {"content": content, "structuredContent": {"value": asked["value"]}, **fails})
+        case "twice":
+            answer(request, {"content": [{"type": "text", "text": "first"}]})
+            answer(request, {"content": [{"type": "text", "text": "second"}]})
+            answer({"id": 987654}, {"content": [{"type": "text", "text": "nobody asked"}]})
+        case "drip":
+            # A byte now and then, and never an end.
+            while True:
+                sys.stdout.write(" ")
+                sys.stdout.flush()
+                time.sleep(0.01)
         case "slow":
             time.sleep(float(request["params"]["arguments"]["s"]))
             answer(request, {"content": [{"type": "text", "text": "slept"}]})
@@ -119,6 +144,8 @@ def main() -> None:
                 answer(request, tools_page(request))
             case "tools/call":
                 call(request)
+            case "notifications/cancelled":
+                note("cancelled")
             case None:
                 note(f"answer {json.dumps(request, sort_keys=True)}")
             case _ if "id" in request:
