@@ -5,7 +5,7 @@ Source: goa, "auto-reindent"; contract: tools.md, Edit and "Bytes".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -111,16 +111,35 @@ class _Fitting:
 
 
 def _partners(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
-    """For each new line the old one it is, or replaces. Indentation does not matter to what is alike."""
+    """For each new line the old one it is, or replaces: the same lines first, then those with the same text."""
     partners: list[int | None] = [None] * len(new)
-    matcher = SequenceMatcher(
-        None, [line.strip(BLANKS) for line in old], [line.strip(BLANKS) for line in new], len(old) > _AUTOJUNK_LINES
-    )
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        if tag in ("equal", "replace"):
-            for old_index, new_index in zip(range(old_start, old_end), range(new_start, new_end), strict=False):
-                partners[new_index] = old_index
+
+    def pair(old_lines: range, new_lines: range) -> None:
+        for old_index, new_index in zip(old_lines, new_lines, strict=False):
+            partners[new_index] = old_index
+
+    for old_run, new_run, is_same in _aligned(old, new):
+        if is_same:
+            pair(old_run, new_run)
+            continue
+        bodies = [[lines[index].strip(BLANKS) for index in run] for lines, run in ((old, old_run), (new, new_run))]
+        for old_part, new_part, _ in _aligned(*bodies):
+            pair(old_run[old_part.start : old_part.stop], new_run[new_part.start : new_part.stop])
     return partners
+
+
+def _aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[range, range, bool]]:
+    """Runs of both, in order, and whether they are the same. What both begin and end with alike comes first."""
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    tail = next((index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head)
+    old_end, new_end = len(old) - tail, len(new) - tail
+    yield range(head), range(head), True
+    middle = SequenceMatcher(None, old[head:old_end], new[head:new_end], len(old) > _AUTOJUNK_LINES)
+    for tag, old_start, old_stop, new_start, new_stop in middle.get_opcodes():
+        old_run, new_run = range(head + old_start, head + old_stop), range(head + new_start, head + new_stop)
+        yield old_run, new_run, tag == "equal"
+    yield range(old_end, len(old)), range(new_end, len(new)), True
 
 
 def _keep_characters(in_file: str, typed: str, new: str) -> str:

@@ -107,33 +107,29 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Bloc
     """The whole lines around each change; changes that share lines, or touch, come together."""
     pending: _Block | None = None
     for change in changes:
-        block = _whole_lines(old, new, change)
-        if pending is None:
-            pending = block
-        elif block.old_start <= pending.old_end:
-            pending = _Block(
-                min(pending.old_start, block.old_start),
-                block.old_end,
-                min(pending.new_start, block.new_start),
-                block.new_end,
-            )
-        else:
+        start = line_start(old, change.old_start)
+        done = -1 if pending is None else pending.old_end
+        moved = change.new_start - change.old_start
+        while start > done and not is_line_start(new, start + moved):
+            start = line_start(old, start - 1)  # what lay between a CR and an LF is gone: they are one line end now
+        end, new_end = _end_of_lines(old, new, change)
+        if pending is not None and start <= done:
+            first = min(start, pending.old_start)
+            pending = _Block(first, end, pending.new_start - (pending.old_start - first), new_end)
+            continue
+        if pending is not None:
             yield pending
-            pending = block
+        pending = _Block(start, end, start + moved, new_end)
     if pending is not None:
         yield pending
 
 
-def _whole_lines(old: bytes, new: bytes, change: Change) -> _Block:
-    start = line_start(old, change.old_start)
-    before = change.new_start - change.old_start
-    while not is_line_start(new, start + before):
-        start = line_start(old, start - 1)  # what lay between a CR and an LF is gone: they are one line end now
-    new_start = start + before
+def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
+    """Where the lines around a change end, in both contents."""
     if is_line_start(old, change.old_end) and is_line_start(new, change.new_end):
-        return _Block(start, change.old_end, new_start, change.new_end)
+        return change.old_end, change.new_end
     _, end = line_end(old, change.old_end)
-    return _Block(start, end, new_start, change.new_end + (end - change.old_end))
+    return end, change.new_end + (end - change.old_end)
 
 
 def _changed_parts(old: bytes, new: bytes, block: _Block) -> Iterator[_Block]:

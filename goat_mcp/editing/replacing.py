@@ -51,9 +51,12 @@ def _all_at_once(content: bytes, first: int, needle: bytes, text: bytes) -> tupl
 
 
 def _fitted(content: bytes, hit: Hit, found: Found, old: str, new: str) -> bytes:
+    file_lines, old_lines = split_lines(to_text(content[hit.start : hit.end])), split_lines(old)
+    if len(file_lines) < len(old_lines):
+        file_lines.append("")  # blanks at the end of the old text stand for an empty line
     place = Place(
-        split_lines(to_text(content[hit.start : hit.end])),
-        split_lines(old),
+        file_lines,
+        old_lines,
         _line_end_near(content, hit),
         _lines_near(content, hit) if found.tier == 3 else (),
     )

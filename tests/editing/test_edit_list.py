@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.documents.line_ends import split_lines
 from goat_mcp.editing.changes import Change, Replacement, replaced
 from goat_mcp.editing.edit_list import Edited, TextEdit, apply_edits
-from tests.editing.texts import ALPHABET, normalised, texts_with_a_part
+from tests.editing.texts import ALPHABET, normalised, texts, texts_with_a_part
 
 
 def edited(text: str, *edits: tuple[str, str], replace_all: bool = False, allow_fuzz: bool = True) -> str:
@@ -139,6 +140,14 @@ def test_quotes_of_the_file_stay_in_a_line_that_is_replaced() -> None:
 
 def test_new_text_is_literal() -> None:
     assert edited("a b\n", ("b", r"\1 $& \g<0> %s {0}")) == "a \\1 $& \\g<0> %s {0}\n"
+
+
+def test_blanks_at_the_end_of_the_old_text_may_stand_for_an_empty_line() -> None:
+    assert edited("\ta\n\nb\n", ("  a\n  ", "  c\n  ")) == "\tc\n\nb\n"
+
+
+def test_the_right_one_of_two_lines_with_the_same_text_is_kept() -> None:
+    assert edited("\ta\n\t a\n", ("a  \n a", "b  \n a")) == "\tb  \n\t a\n"
 
 
 # which matches count
@@ -286,3 +295,25 @@ def _raw_length(text: str, plain_length: int) -> int:
     for _ in range(plain_length):
         at += 2 if text.startswith("\r\n", at) else 1
     return at
+
+
+@given(texts(), st.data())
+def test_a_fuzzy_edit_of_one_line_leaves_every_other_byte(text: str, data: st.DataObject) -> None:
+    lines = split_lines(text)
+    telling = [index for index, line in enumerate(lines) if line.strip()]
+    if not telling:
+        return
+    blanks = st.text(" \t", max_size=3)
+    typed = [data.draw(blanks) + line.rstrip("\r\n").strip(" \t") + data.draw(blanks) for line in lines]
+    changed = data.draw(st.sampled_from(telling))
+    new = [*typed]
+    new[changed] = new[changed].replace(new[changed].strip(), "changed")
+
+    result = edited(text, ("\n".join(typed), "\n".join(new)))
+
+    after = split_lines(result)
+    assert len(after) == len(lines) and after[changed].strip() == "changed"
+    assert after[changed][len(after[changed].rstrip("\r\n")) :] == lines[changed][len(lines[changed].rstrip("\r\n")) :]
+    assert [line for index, line in enumerate(after) if index != changed] == [
+        line for index, line in enumerate(lines) if index != changed
+    ]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ToolError
@@ -117,6 +117,8 @@ def test_an_emptied_file_is_all_deletions() -> None:
 
 
 @given(texts_with_a_part(), st.text("ab\n", max_size=8))
+@example(("a\n\ra\n\n", "a"), "")
+@example(("\r-\n\nb\r\nb b", "b"), "b\nbaabba")
 def test_the_hunks_turn_the_old_text_into_the_new(case: tuple[str, str], new: str) -> None:
     text, old = case
     if old == new:
