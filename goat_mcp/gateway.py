@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ import anyio
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog, CatalogFilter
-from goat_mcp.editing.options import FileOptions
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.pipeline import Pipeline
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
-from goat_mcp.search import SearchEngine
+from goat_mcp.search.engine import SearchEngine
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
@@ -27,7 +25,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.tools.bash import Bash, BashOptions
+from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
@@ -105,14 +103,13 @@ class Gateway:
 
     def _builtins(self) -> Sequence[AnyTool]:
         """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""
-        options = replace(FileOptions(**self.settings.files.model_dump()), allow_fuzz=self.settings.edit.allow_fuzz)
+        options = self.settings.files
         engine = SearchEngine(guard=self.guard)
-        bash_options = BashOptions(auto_background_after_s=self.settings.bash.auto_background_after_s)
         return (
-            Bash(self.workspace, self.sessions, self.tasks, self.spill, self.guard, options=bash_options),
+            Bash(self.workspace, self.sessions, self.tasks, self.spill, self.guard, options=self.settings.bash),
             Read(self.workspace, self.sessions, options),
             Write(self.workspace, self.sessions, options),
-            Edit(self.workspace, self.sessions, options),
+            Edit(self.workspace, self.sessions, options, self.settings.edit),
             Glob(self.workspace, engine),
             Grep(self.workspace, engine),
             TaskOutput(self.tasks),

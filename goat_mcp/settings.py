@@ -11,22 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from goat_mcp.catalog import DEFAULT_TOOLSETS
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.spec import Toolset
+from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
+from goat_mcp.tools.bash import BashOptions
 
 ENV_PREFIX = "GOAT_MCP_"
 _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR"})
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PermissionSettings(_Part):
+class PermissionSettings(SettingsPart):
     """Whole-tool rules; deny beats ask beats allow."""
 
     allow: tuple[str, ...] = ()
@@ -34,38 +33,22 @@ class PermissionSettings(_Part):
     deny: tuple[str, ...] = ()
 
 
-class OutputSettings(_Part):
+class OutputSettings(SettingsPart):
     max_chars: int = Field(default=30_000, ge=1_000, le=1_000_000)
     structured: Literal["auto", "always"] = "auto"
 
 
-class FileSettings(_Part):
-    read_before_write: Literal["strict", "relaxed", "off"] = "strict"
-    fuzzy_match: bool = False
-    legacy_encoding: str | None = None
-    write_eol: Literal["keep", "exact"] = "keep"
-    placeholder_check: Literal["warn", "refuse", "off"] = "warn"
-
-
-class EditSettings(_Part):
-    allow_fuzz: bool = True
-
-
-class BashSettings(_Part):
-    auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)
-
-
-class CatalogSettings(_Part):
+class CatalogSettings(SettingsPart):
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
 
 
-class AuditSettings(_Part):
+class AuditSettings(SettingsPart):
     path: Path | None = None
 
 
-class LimitSettings(_Part):
+class LimitSettings(SettingsPart):
     frame_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
     body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     sessions: int = Field(default=100, ge=1)
@@ -74,7 +57,7 @@ class LimitSettings(_Part):
     header_deadline_s: float = Field(default=10.0, gt=0)
 
 
-class Settings(_Part):
+class Settings(SettingsPart):
     """One gateway's settings. A key that is not here is an error, with the nearest one named."""
 
     workspace: tuple[Path, ...] = ()
@@ -83,9 +66,9 @@ class Settings(_Part):
     approval: Approval | None = None
     permissions: PermissionSettings = PermissionSettings()
     output: OutputSettings = OutputSettings()
-    files: FileSettings = FileSettings()
-    edit: EditSettings = EditSettings()
-    bash: BashSettings = BashSettings()
+    files: FileOptions = FileOptions()
+    edit: EditOptions = EditOptions()
+    bash: BashOptions = BashOptions()
     catalog: CatalogSettings = CatalogSettings()
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
@@ -223,7 +206,7 @@ def setting_keys() -> list[str]:
     keys: list[str] = []
     for name, field in Settings.model_fields.items():
         part = field.annotation
-        if isinstance(part, type) and issubclass(part, _Part):
+        if isinstance(part, type) and issubclass(part, SettingsPart):
             keys.extend(f"{name}.{inner}" for inner in part.model_fields)
         else:
             keys.append(name)

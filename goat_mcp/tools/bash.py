@@ -19,6 +19,7 @@ from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
+from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.state.sessions import Session, Sessions
@@ -45,11 +46,10 @@ PROGRESS_EVERY_S = 2.0
 _SHOWN_NAMES = 10
 
 
-@dataclass(frozen=True)
-class BashOptions:
-    """What a user can configure. `auto_background_after_s` 0 means: never, and 120 s end a command."""
+class BashOptions(SettingsPart):
+    """`auto_background_after_s` 0 means: never, and 120 s end a command."""
 
-    auto_background_after_s: float = 45.0
+    auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)
 
 
 class BashInput(ToolInput):
@@ -133,7 +133,7 @@ class Bash(
     spill: SpillFiles
     guard: ProcessGuard
     environment: CommandEnvironment = field(default_factory=CommandEnvironment)
-    options: BashOptions = BashOptions()
+    options: BashOptions = field(default_factory=BashOptions)
 
     def access(self, input: BashInput) -> Access:
         return Access(category="shell")

@@ -23,7 +23,7 @@ from goat_mcp.editing.edit_list import Edited, TextEdit, apply_edits
 from goat_mcp.editing.lines import count_lines
 from goat_mcp.editing.matching import Tier
 from goat_mcp.editing.numbered_diff import NumberedDiff, diff
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.editing.read_state import ReadState
 from goat_mcp.editing.stored_text import StoredText, load_text
@@ -119,6 +119,7 @@ class Edit(
     workspace: Workspace
     sessions: Sessions
     options: FileOptions = field(default_factory=FileOptions)
+    edit_options: EditOptions = field(default_factory=EditOptions)
 
     def access(self, input: EditInput) -> Access:
         return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.file_path))),))
@@ -172,7 +173,7 @@ class Edit(
     def _applied(self, stored: StoredText, edits: Sequence[TextEdit], path: str) -> Edited:
         for edit in edits:
             stored.check_insertion(edit.old, edit.new)
-        return apply_edits(stored.content, edits, path=path, allow_fuzz=self.options.allow_fuzz)
+        return apply_edits(stored.content, edits, path=path, allow_fuzz=self.edit_options.allow_fuzz)
 
     def _notices(self, stored: StoredText, edited: Edited, target: _Target, version: FileVersion) -> list[str]:
         notices = [notice for tier, notice in _TIER_NOTICES.items() if tier in edited.tiers]

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.state.sessions import FileSeen, Sessions
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.write import Write
@@ -27,6 +27,7 @@ class Desk:
 
     folder: Path
     options: FileOptions = UNCHECKED
+    edit_options: EditOptions = field(default_factory=EditOptions)
     sessions: Sessions = field(default_factory=Sessions)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class Desk:
         self.sessions.of(session_key).reads.record(str(path), seen)
 
     async def edit(self, path: Path | str, session_key: str = "local", **arguments: Any) -> ToolResult:
-        tool = Edit(self.workspace, self.sessions, self.options)
+        tool = Edit(self.workspace, self.sessions, self.options, self.edit_options)
         context = ToolContext(call_id="t", session_key=session_key)
         return await tool.execute(tool.validate({"file_path": str(path), **arguments}), context)
 

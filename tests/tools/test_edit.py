@@ -10,7 +10,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
 from goat_mcp.editing.current_file import MAX_BYTES
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.tools.edit import Edit
 from tests.tools.changing import Desk, state_of
 
@@ -115,7 +115,7 @@ async def test_edits_of_the_case_file(desk: Desk, case: str, before: bytes, old:
 
 
 async def test_edit_019_without_fuzz_the_refusal_names_the_tabs(desk: Desk) -> None:
-    desk.options = FileOptions(read_before_write="off", allow_fuzz=False)
+    desk.edit_options = EditOptions(allow_fuzz=False)
     path = desk.file("t.go", "func f() {\n\tif x {\n\t\told()\n\t}\n}\n")
 
     refusal = await desk.refused_edit(path, old_string="    if x {\n        old()", new_string="y")
