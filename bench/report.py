@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ def write_json(outcomes: Sequence[Outcome], path: Path, *, quick: bool) -> None:
     rows = [{"subject": outcome.subject, **_as_json(row)} for outcome in outcomes for row in outcome.rows]
     document = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"system": platform.platform(), "python": platform.python_version()},
+        "machine": {"system": platform.platform(), "python": platform.python_version(), "load": os.getloadavg()},
         "quick": quick,
         "rows": rows,
         "not_measured": {outcome.subject: outcome.failure for outcome in outcomes if outcome.failure},

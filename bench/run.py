@@ -7,6 +7,7 @@ subject could not be measured at all.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ SUBJECTS: Mapping[str, str] = {
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",
 }
+LOAD_PER_CORE = 1.5
+"""Our own work makes about one; above this the machine had other things to do."""
 LATEST = BENCH / "results" / "latest.json"
 
 
@@ -41,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{subject}: {SUBJECTS[subject]}", file=sys.stderr, flush=True)
             outcomes.append(_measured(subject, bench))
     print_table(outcomes)
+    if (busy := os.getloadavg()[0]) > LOAD_PER_CORE * (os.cpu_count() or 1):
+        print(f"load average {busy:.1f} on {os.cpu_count()} cores: others were at work, so even ratios mislead")
     write_json(outcomes, options.json, quick=options.quick)
     print(f"as JSON: {options.json}", file=sys.stderr)
     return 1 if any(outcome.failure for outcome in outcomes) else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from bench.memory import peak_resident_mb
+from bench.process_cost import peak_resident_mb
 from bench.report import Bar, Row
 from bench.timing import interleaved, medians, timed_ms
 from bench.wire import WireClient

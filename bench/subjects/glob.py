@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 
-from bench.memory import resident_mb
+from bench.process_cost import resident_mb
 from bench.report import Bar, Row
 from bench.timing import interleaved, medians, timed_ms
 from bench.wire import WireClient

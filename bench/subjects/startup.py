@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import get_args
 
-from bench.memory import resident_mb, tree_pss_mb
+from bench.process_cost import cpu_ms, resident_mb, tree_pss_mb
 from bench.report import Bar, Row
 from bench.servers.small_upstream import TOOL_COUNT
 from bench.timing import Samples, interleaved, medians
@@ -41,6 +41,7 @@ def measure(bench: Workbench) -> list[Row]:
 def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str], built_in: int) -> list[Row]:
     memory: Samples = {}
     pss: Samples = {}
+    cpu: Samples = {}
 
     def start(name: str, command: Sequence[str], tools: int) -> Callable[[], float]:
         def run() -> float:
@@ -51,6 +52,7 @@ def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str], built_in: 
                 took_ms = (time.perf_counter() - started) * 1000
                 if listed != tools:
                     raise CannotMeasure(f"{name} listed {listed} tools, {tools} were expected")
+                cpu.setdefault(name, []).append(cpu_ms(client.process.pid))
                 memory.setdefault(name, []).append(resident_mb(client.process.pid))
                 pss.setdefault(name, []).append(tree_pss_mb(client.process.pid))
             return took_ms
@@ -63,17 +65,18 @@ def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str], built_in: 
     candidates |= {name: start(name, commands[name], tools) for name, tools in ours.items()}
     for run in candidates.values():
         run()
-    memory.clear()
-    pss.clear()
+    for warm_up in (memory, pss, cpu):
+        warm_up.clear()
     rounds = bench.rounds(15, 5)
     took = medians(
         interleaved(candidates, rounds, lambda number: bench.say(f"startup, {era}: round {number + 1} of {rounds}"))
     )
-    held, shared = medians(memory), medians(pss)
+    held, shared, worked = medians(memory), medians(pss), medians(cpu)
     rows: list[Row] = []
     for name in ours:
         start_bar = Bar(took[name] / took[BARE], START_BAR, "x")
         rows.append(Row(f"start to tools/list, {era}, {name}", took[name], "ms", BARE, took[BARE], start_bar))
+        rows.append(Row(f"CPU time of that start, {era}, {name}", worked[name], "ms", BARE, worked[BARE]))
         memory_bar = Bar(held[name] / held[BARE], MEMORY_BAR, "x")
         rows.append(Row(f"resident memory, {era}, {name}", held[name], "MB", BARE, held[BARE], memory_bar))
         rows.append(Row(f"PSS with children, {era}, {name}", shared[name], "MB", BARE, shared[BARE]))

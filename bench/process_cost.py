@@ -1,7 +1,8 @@
-"""How much memory a process holds, as Linux tells it."""
+"""How much memory a process holds and how much CPU time it took, as Linux tells it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def peak_resident_mb(pid: int) -> float:
 def tree_pss_mb(pid: int) -> float:
     """Proportional set size of a process and its descendants, in MB: pages they share count once."""
     return sum(_field_kb(_PROC / str(member) / "smaps_rollup", "Pss:") for member in _tree(pid)) / 1024
+
+
+def cpu_ms(pid: int) -> float:
+    """User and system time that one process has taken so far, in steps of the kernel's clock (10 ms)."""
+    after_name = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def _tree(pid: int) -> Iterator[int]:
