@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ import anyio
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
@@ -115,6 +118,15 @@ class Gateway:
             TaskOutput(self.tasks),
             TaskStop(self.tasks),
         )
+
+    async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
+        try:
+            self.catalog.resolve(name)
+        except ToolError as unknown:
+            if unknown.code is ErrorCode.TOOL_NOT_FOUND:
+                await self.upstreams.first_list()
+        return await self.pipeline.call(name, arguments, ctx)
 
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""

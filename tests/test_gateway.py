@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = pytest.mark.anyio
+
+WEATHER = Path(__file__).resolve().parents[1] / "examples" / "weather_stdio.py"
 
 
 def gateway(folder: Path, *, ask_client_for_roots: bool = False, **settings: Any) -> Gateway:
@@ -112,3 +115,15 @@ def test_denied_tools_are_out_of_the_catalog(tmp_path: Path) -> None:
         tool.spec.name for tool in gateway(tmp_path, workspace=[tmp_path], catalog={"deny": ["Bash"]}).catalog.tools()
     ]
     assert "Bash" not in names and "Read" in names
+
+
+async def test_a_call_finds_a_tool_of_an_upstream_nobody_has_listed_yet(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"weather": {"command": sys.executable, "args": [str(WEATHER)]}}}))
+    served = gateway(tmp_path, workspace=[tmp_path], upstreams=[file])
+
+    async with served.running():
+        result = await served.call("mcp__weather__current_weather", {"town": "Dunmere"}, ToolContext(call_id="c"))
+
+    assert not result.is_error
+    assert result.structured["town"] == "Dunmere"

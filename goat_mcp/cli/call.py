@@ -109,7 +109,7 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], pairs: Seque
             tool = gateway.registry.get(name)
             schema = tool.spec.input_schema if tool is not None else {}
         try:
-            result = await gateway.pipeline.call(name, {**given, **_pairs(pairs, schema)}, ctx)
+            result = await gateway.call(name, {**given, **_pairs(pairs, schema)}, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
         return await _with_task(gateway, result, ctx)

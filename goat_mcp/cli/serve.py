@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,7 @@ def serve(
     The workspace is --workspace, else the client's roots, else the current directory unless that is / or your home.
     Logs go to stderr; stdout carries the protocol only.
     """
+    parent = os.getppid()
     settings = flags.settings_from(
         workspace=workspace, config=config, upstreams=upstreams, mode=mode, toolset=toolset, overrides=set_
     )
@@ -41,7 +43,7 @@ def serve(
     if http is None:
         if token_file is not None or no_token:
             raise typer.BadParameter("--token-file and --no-token belong to --http")
-        run_stdio(settings)
+        run_stdio(settings, parent=parent)
     else:
         run_http(settings, http, token_file=token_file, no_token=no_token, say=_say)
 

@@ -111,7 +111,7 @@ class Adapter:
             return question
         call = self._tool_context(ctx)
         try:
-            result = await self.gateway.pipeline.call(params.name, params.arguments or {}, call)
+            result = await self.gateway.call(params.name, params.arguments or {}, call)
         except UpstreamError as refused:
             raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
         if result.error_code == ErrorCode.TOOL_NOT_FOUND:

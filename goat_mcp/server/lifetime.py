@@ -45,11 +45,11 @@ def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Gene
             term.close()
 
 
-async def stop_when_orphaned(stop: Callable[[], None]) -> None:
-    """Call `stop` once our parent is gone, even where another process keeps our stdin open."""
-    parent = os.getppid()
-    while parent > 1:
+async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
+    """Call `stop` once `parent` is no longer our parent, even where another process keeps our stdin open.
+
+    `parent` is read before anything slow is imported: it may die while we start.
+    """
+    while os.getppid() == parent:  # noqa: ASYNC110  # nothing tells of a parent's end; it has to be looked at
         await anyio.sleep(PARENT_POLL_S)
-        if os.getppid() != parent:
-            stop()
-            return
+    stop()

@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http import HttpServer
 
 
-def run_stdio(settings: Settings) -> None:
-    """Serve this process's stdin and stdout until the client leaves."""
+def run_stdio(settings: Settings, *, parent: int) -> None:
+    """Serve this process's stdin and stdout until the client leaves or the process `parent` is gone."""
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
-    anyio.run(_serve_stdio, gateway)
+    anyio.run(_serve_stdio, gateway, parent)
 
 
 def run_http(
@@ -50,12 +50,12 @@ def run_http(
     anyio.run(_serve_http, gateway, server, say)
 
 
-async def _serve_stdio(gateway: Gateway) -> None:
+async def _serve_stdio(gateway: Gateway, parent: int) -> None:
     adapter = Adapter(gateway, "stdio")
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
         with stopping_on_signals(stop, gateway.guard):
-            group.start_soon(stop_when_orphaned, stop)
+            group.start_soon(stop_when_orphaned, parent, stop)
             group.start_soon(adapter.changes.run)
             _collect_garbage_from_now_on()
             streams = stdio_streams(max_frame_bytes=gateway.settings.limits.frame_bytes, telemetry=gateway.telemetry)
