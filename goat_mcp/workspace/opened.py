@@ -16,6 +16,8 @@ MAX_WHOLE_BYTES = 1024 * 1024 * 1024
 """`OpenedFile.read` refuses more than this: it would all be in memory."""
 SETTLED_NS = 2_000_000_000
 """A file changed less than this ago may change again without its times showing it (FAT counts in 2 s)."""
+FINELY_SETTLED_NS = 50_000_000
+"""The same where times have digits below the millisecond: such file systems go by the kernel's tick, 10 ms at most."""
 _HASH_CHUNK_BYTES = 1024 * 1024
 
 
@@ -34,9 +36,11 @@ class FileIdentity:
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     @classmethod
-    def settled(cls, found: os.stat_result) -> FileIdentity | None:
-        """None for a file changed so lately that a further change could leave its times as they are."""
-        if max(found.st_mtime_ns, found.st_ctime_ns) + SETTLED_NS > time.time_ns():
+    def settled(cls, found: os.stat_result, read_from_ns: int) -> FileIdentity | None:
+        """None for a file changed so shortly before it was read that a change since could have left its times alone."""
+        # the change time only: anybody can set the other one, to any digits
+        wait_ns = FINELY_SETTLED_NS if found.st_ctime_ns % 1_000_000 else SETTLED_NS
+        if max(found.st_mtime_ns, found.st_ctime_ns) + wait_ns > read_from_ns:
             return None
         return cls.of(found)
 
@@ -63,6 +67,7 @@ class OpenedFile:
     fd: int
     stat: os.stat_result
     real_path: Path
+    opened_at_ns: int = field(default_factory=time.time_ns)
 
     def read(self) -> bytes:
         """The whole content. Raises `ToolError(TOO_LARGE)` over 1 GiB."""
@@ -80,7 +85,7 @@ class OpenedFile:
         """The version whose content is `data`, just read from this file."""
         now = os.fstat(self.fd)
         unchanged = FileIdentity.of(now) == FileIdentity.of(self.stat) and len(data) == now.st_size
-        identity = FileIdentity.settled(now) if unchanged else None
+        identity = FileIdentity.settled(now, self.opened_at_ns) if unchanged else None
         return FileVersion(hashlib.sha256(data).hexdigest(), len(data), now.st_mtime_ns, identity)
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ import hashlib
 import os
 import stat
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,11 +140,11 @@ class _Original:
             raise refusals.stale(self._asked, "changed since it was read")
         fd = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
         try:
-            before = os.fstat(fd)
+            before, read_from_ns = os.fstat(fd), time.time_ns()
             if hash_of(fd) != expect.sha256:
                 raise refusals.stale(self._asked, "changed since it was read")
             if FileIdentity.of(before) == FileIdentity.of(os.fstat(fd)):
-                self._accepted = FileIdentity.settled(before)
+                self._accepted = FileIdentity.settled(before, read_from_ns)
         finally:
             os.close(fd)
 
@@ -212,7 +213,7 @@ class _Hashing:
 
 
 def _version(now: os.stat_result, digest: str) -> FileVersion:
-    return FileVersion(digest, now.st_size, now.st_mtime_ns, FileIdentity.settled(now))
+    return FileVersion(digest, now.st_size, now.st_mtime_ns, FileIdentity.settled(now, time.time_ns()))
 
 
 def _rename_new(temp: TempFile, name: str, asked: object) -> None:

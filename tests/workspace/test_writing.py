@@ -139,7 +139,8 @@ def test_a_file_that_was_only_touched_is_replaced(ground: Ground) -> None:
 
 def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     (ground.top / "a").write_bytes(b"old")
-    monkeypatch.setattr("goat_mcp.workspace.opened.SETTLED_NS", -1_000_000_000)
+    for wait in ("SETTLED_NS", "FINELY_SETTLED_NS"):
+        monkeypatch.setattr(f"goat_mcp.workspace.opened.{wait}", -1_000_000_000)
     seen = version_of(ground, "@a")
     monkeypatch.setattr(writing_module, "hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
 
@@ -149,7 +150,10 @@ def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.Mo
     assert (ground.top / "a").read_bytes() == b"new"
 
 
-def test_a_file_that_was_just_changed_is_not_trusted_by_its_times(ground: Ground) -> None:
+def test_a_file_that_was_just_changed_is_not_trusted_by_its_times(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goat_mcp.workspace.opened.FINELY_SETTLED_NS", 60_000_000_000)
     path = ground.top / "a"
     path.write_bytes(b"old")
     seen = version_of(ground, "@a")
