@@ -30,6 +30,7 @@ _MAX_PATHS_CHARS = 64 * 1024
 _LINES_COUNTED_PAST_PAGE = 5_000
 _FIRST_PASS_SHARE = 0.8
 _MAX_TERMS = 10
+_MAX_HALVES = 20
 _SECOND_LOOK_S = 2.0
 _SECOND_LOOK_FILES = 1000
 _TERM_MARK = re.compile(r"\\?\|")
@@ -79,10 +80,11 @@ def find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Fo
     terms = _terms(query)
     if found.num_files or not terms or search.clock.is_over:
         return found
+    # Engines join patterns before they read them, so two broken halves could pass for a whole
+    literal = not all(map(_is_balanced, terms))
     try:
-        by_term = _find(search, replace(query, patterns=terms), mode, rank, page)
+        by_term = _find(search, replace(query, patterns=terms, literal=literal), mode, rank, page)
     except ToolError as refused:
-        # "(a|b)" falls apart into "(a" and "b)": then the terms are meant as plain text
         if refused.code is not ErrorCode.PATTERN:
             raise
         by_term = _find(search, replace(query, patterns=terms, literal=True), mode, rank, page)
@@ -101,9 +103,46 @@ def count_ignored(search: Search, query: Query) -> tuple[int, bool]:
 
 
 def _terms(query: Query) -> tuple[str, ...]:
-    terms = [term.strip() for pattern in query.patterns for term in _TERM_MARK.split(pattern)]
+    terms = [_bare(term) for pattern in query.patterns for term in _TERM_MARK.split(pattern)]
     kept = tuple(dict.fromkeys(term for term in terms if term))[:_MAX_TERMS]
     return kept if len(terms) > 1 else ()
+
+
+def _bare(term: str) -> str:
+    """A term without blanks around it and without the half of a group it was cut out of: `(?:alpha` -> `alpha`."""
+    bare = term.strip()
+    for _ in range(_MAX_HALVES):
+        if _is_balanced(bare):
+            break
+        for opening in ("(?:", "("):
+            if bare.startswith(opening):
+                bare = bare[len(opening) :].strip()
+                break
+        else:
+            if not bare.endswith(")"):
+                break
+            bare = bare[:-1].strip()
+    return bare
+
+
+def _is_balanced(term: str) -> bool:
+    """Whether each group that opens closes; what is escaped or in a class opens and closes none."""
+    depth = 0
+    is_escaped = in_class = False
+    for char in term:
+        if is_escaped:
+            is_escaped = False
+        elif char == "\\":
+            is_escaped = True
+        elif in_class:
+            in_class = char != "]"
+        elif char == "[":
+            in_class = True
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+            if depth < 0:
+                return False
+    return depth == 0
 
 
 def _find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:

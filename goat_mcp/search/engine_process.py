@@ -14,9 +14,8 @@ from typing import IO
 
 from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.landlock import EXECUTE, READ_DIR, READ_FILE, Allowed, Landlock
-from goat_mcp.search.query import Command, Target
+from goat_mcp.search.query import DATA_MARK, Command, Target
 
-DATA_MARK = "{data}"
 _CHUNK_BYTES = 64 * 1024
 _PIPE_BYTES = 1024 * 1024
 """Room for an engine to go on while we look at what it found."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 MAX_ALTERNATIVES = 512
 MAX_PATTERN_CHARS = 4096
+MAX_EXPANDED_CHARS = 64 * 1024
 _MAGIC = re.compile(r"[*?\[{\\]")
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -104,8 +105,8 @@ def expand_braces(text: str) -> list[str]:
         else:
             start, end, parts = found
             pending.extend(current[:start] + part + current[end:] for part in reversed(parts))
-        if len(pending) + len(done) > MAX_ALTERNATIVES:
-            raise BadGlob(f"the braces give more than {MAX_ALTERNATIVES} alternatives")
+        if len(pending) + len(done) > MAX_ALTERNATIVES or len(text) * len(done) > MAX_EXPANDED_CHARS:
+            raise BadGlob("the braces give more alternatives than are read")
     return done
 
 

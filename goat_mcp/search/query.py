@@ -17,6 +17,10 @@ VCS_DIRECTORIES = (".git", ".jj", ".sl", ".hg", ".svn")
 """Never listed or searched, unless a search starts inside one."""
 
 
+DATA_MARK = "{data}"
+"""In an argument of a `Command`: the path its data can be read from."""
+
+
 @dataclass(frozen=True)
 class Query:
     """One search, in the terms both engines share.
@@ -49,7 +53,7 @@ class Query:
 class Command:
     """How to start an engine: its arguments, and data it reads from a descriptor named in them.
 
-    `{data}` in an argument stands for the path of that descriptor. A `confined` engine can open nothing but what
+    `DATA_MARK` in an argument stands for the path of that descriptor. A `confined` engine can open nothing but what
     it searches and the files named in `readable`, as far as the kernel offers that.
     """
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.search.engine_process import DATA_MARK
 from goat_mcp.search.ignore_files import ignore_files_above
-from goat_mcp.search.query import MAX_LINE_COLUMNS, VCS_DIRECTORIES, Command, Query, Report, Target
+from goat_mcp.search.query import DATA_MARK, MAX_LINE_COLUMNS, VCS_DIRECTORIES, Command, Query, Report, Target
 
 _PROGRAM = "rg.exe" if sys.platform == "win32" else "rg"
 _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {

@@ -17,11 +17,10 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.search import SearchEngine
 from goat_mcp.search.cancellable import in_thread
 from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.content import Found, Page, count_ignored, find
-from goat_mcp.search.engine import Search
+from goat_mcp.search.engine import Search, SearchEngine
 from goat_mcp.search.glob_pattern import BadGlob
 from goat_mcp.search.path_rules import rules_of_globs
 from goat_mcp.search.query import Query, Target

@@ -9,7 +9,7 @@ from typing import Any
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.search import SearchEngine
+from goat_mcp.search.engine import SearchEngine
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
 from goat_mcp.workspace import Workspace

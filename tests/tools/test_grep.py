@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.search import SearchEngine
+from goat_mcp.search.engine import SearchEngine
 from goat_mcp.tools.grep import Grep, GrepInput
 from goat_mcp.workspace import Workspace
 from tests.search.search_tools import ENGINES, Folder, folder
@@ -301,6 +301,14 @@ class TestTerms:
         files.write("a.txt", "call (alpha now\n")
 
         assert (await files.content(r"(alpha |zz) x"))[0] == "a.txt:1:call (alpha now"
+
+    async def test_alternatives_in_a_group_are_terms_too(self, files: Folder) -> None:
+        files.write("a.txt", "alpha\n")
+
+        assert await files.matching(r"(?:alpha|beta)\d+") == [
+            "a.txt",
+            "[nothing matches the whole pattern; searched each term by itself: alpha, beta)\\d+]",
+        ]
 
     async def test_a_pattern_that_matches_is_left_alone(self, files: Folder) -> None:
         files.write("a.txt", "alpha\n")

@@ -55,6 +55,10 @@ _SCRIPTS = {
 }
 
 
+_ASSIGNED = ((0, 0x34000), (0xE0000, 0xE0200))
+"""Where characters are; the rest of the code points are unassigned or private."""
+
+
 class UnsupportedPattern(ValueError):
     """The pattern is wrong, or says something `re` cannot."""
 
@@ -69,19 +73,19 @@ def property_members(name: str) -> str:
 
 
 def _category_members(category: str) -> str:
-    import sys
-    import unicodedata
+    from unicodedata import category as category_of  # few patterns need it
 
     ranges: list[str] = []
-    start: int | None = None
-    for code in range(sys.maxunicode + 2):
-        inside = code <= sys.maxunicode and unicodedata.category(chr(code)).startswith(category)
-        if inside and start is None:
-            start = code
-        elif not inside and start is not None:
-            ranges.append(f"\\U{start:08x}-\\U{code - 1:08x}")
-            start = None
-    if not ranges:
+    for first, end in _ASSIGNED if category[:1] != "C" else ((0, 0x110000),):
+        start: int | None = None
+        for code in range(first, end + 1):
+            inside = code < end and category_of(chr(code)).startswith(category)
+            if inside and start is None:
+                start = code
+            elif not inside and start is not None:
+                ranges.append(f"\\U{start:08x}-\\U{code - 1:08x}")
+                start = None
+    if not ranges or not category:
         raise UnsupportedPattern(f"regex parse error:\nerror: Unicode property not found: {category}")
     return "".join(ranges)
 

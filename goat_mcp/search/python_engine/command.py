@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from goat_mcp.search.engine_process import DATA_MARK
-from goat_mcp.search.query import Command, Query, Report, Target
+from goat_mcp.search.query import DATA_MARK, Command, Query, Report, Target
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 # -I keeps PYTHON* variables and the searched directory away from it

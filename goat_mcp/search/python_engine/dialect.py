@@ -10,7 +10,7 @@ import re
 from goat_mcp.search.python_engine.char_class import UnsupportedPattern, class_from, property_members
 
 _FLAGS = "imsUux"
-_PERL = {"z": r"\Z", "Z": r"\Z", "A": r"\A", "<": r"\b(?=\w)", ">": r"\b(?<=\w)", "a": r"\x07", "K": ""}
+_ASSERTIONS = {"z": r"\Z", "A": r"\A", "<": r"\b(?=\w)", ">": r"\b(?<=\w)", "b": r"\b", "B": r"(?!\b)"}
 _NAMED_BOUNDARY = re.compile(r"b\{(start|end|start-half|end-half)\}")
 _BOUNDARIES = {"start": r"\b(?=\w)", "end": r"\b(?<=\w)", "start-half": r"(?<!\w)", "end-half": r"(?!\w)"}
 _HEX = re.compile(r"[xuU]\{([0-9a-fA-F]{1,8})\}")
@@ -62,6 +62,9 @@ class _Translation:
         char = rest[0]
         if char == "\\":
             return self._escape()
+        if char in "^$":
+            self._position += 1
+            return self._assertion(char)
         if char == "[":
             members, self._position = class_from(self._pattern, self._position)
             return members
@@ -91,7 +94,7 @@ class _Translation:
         boundary = _NAMED_BOUNDARY.match(rest)
         if boundary:
             self._position += 1 + boundary.end()
-            return _BOUNDARIES[boundary[1]]
+            return self._assertion(_BOUNDARIES[boundary[1]])
         code = _HEX.match(rest)
         if code:
             self._position += 1 + code.end()
@@ -106,11 +109,23 @@ class _Translation:
             negated = (named[1] == "P") != bool(named[2])
             return f"[{'^' if negated else ''}{property_members(named[3] or named[4])}]"
         self._position += 2
-        if rest[0] in _PERL:
-            return _PERL[rest[0]]
-        if rest[0].isalpha() and rest[0] not in "bBdDsSwWnrtfvk":
+        if rest[0] in _ASSERTIONS:
+            return self._assertion(_ASSERTIONS[rest[0]])
+        if rest[0] == "a":
+            return r"\x07"
+        if rest[0].isalpha() and rest[0] not in "dDsSwWnrtfvk":
             raise UnsupportedPattern(f"regex parse error:\n    {self._pattern}\nerror: unrecognized escape sequence")
         return "\\" + rest[0]
+
+    def _assertion(self, expression: str) -> str:
+        """An assertion with what repeats it: Python repeats none, and once or many times is the same."""
+        repeats = _QUANTIFIER.match(self._pattern, self._position)
+        if repeats is None:
+            return expression
+        self._position = repeats.end()
+        if self._pattern[self._position : self._position + 1] == "?":
+            self._position += 1
+        return "" if repeats[0][0] in "*?" or re.match(r"\{0*[,}]", repeats[0]) else expression
 
     def _group(self, rest: str) -> str:
         flags = _GROUP_FLAGS.match(rest)
