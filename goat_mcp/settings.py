@@ -1,7 +1,4 @@
-"""Everything a user can configure, in one tree. Flags beat environment beat file beat defaults (design, section 6).
-
-The defaults alone need no settings library; it is loaded when a file, a variable or `--set` is there to be read.
-"""
+"""Everything a user can configure, in one tree. Flags beat environment beat file beat defaults (design, section 6)."""
 
 from __future__ import annotations
 
@@ -9,9 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from goat_mcp.catalog import DEFAULT_TOOLSETS
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -22,15 +19,24 @@ from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.tools.bash import BashOptions
 
 ENV_PREFIX = "GOAT_MCP_"
-_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR"})
+_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL"})
+"""Where state lies, and the mark that commands of a goat-mcp carry: another one may be among them."""
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str | Path) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
 
 
 class PermissionSettings(SettingsPart):
     """Whole-tool rules; deny beats ask beats allow."""
 
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
+    allow: Names = ()
+    ask: Names = ()
+    deny: Names = ()
 
 
 class OutputSettings(SettingsPart):
@@ -39,9 +45,9 @@ class OutputSettings(SettingsPart):
 
 
 class CatalogSettings(SettingsPart):
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
+    allow: Names | None = None
+    deny: Names = ()
+    toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(_one_or_many)] = DEFAULT_TOOLSETS
 
 
 class AuditSettings(SettingsPart):
@@ -60,8 +66,8 @@ class LimitSettings(SettingsPart):
 class Settings(SettingsPart):
     """One gateway's settings. A key that is not here is an error, with the nearest one named."""
 
-    workspace: tuple[Path, ...] = ()
-    upstreams: tuple[Path, ...] = ()
+    workspace: Paths = ()
+    upstreams: Paths = ()
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
     permissions: PermissionSettings = PermissionSettings()
@@ -89,27 +95,54 @@ def load_settings(
 
     Raises `BrokenSettings`.
     """
-    given: dict[str, Any] = {key: value for key, value in flags.items() if value not in (None, (), [])}
-    for override in overrides:
-        _place(given, override)
     config_file = config_file or _user_config_file()
-    if config_file is None and not any(key.startswith(ENV_PREFIX) and key not in _NOT_SETTINGS for key in os.environ):
-        return _validated(given, "the command line")
-    return _from_all_sources(given, config_file)
+    tree = _read_config_file(config_file) if config_file is not None else {}
+    origins = ["the command line", f"the environment ({ENV_PREFIX}*)", *([str(config_file)] if config_file else [])]
+    for variable, text in sorted(os.environ.items()):
+        if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS:
+            _place(tree, _key_of_variable(variable), text, variable)
+    _merge(tree, {key: value for key, value in flags.items() if value not in (None, (), [])})
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        if not separator or not key:
+            raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
+        _place(tree, key, text, f"--set {key}")
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as invalid:
+        raise _broken(invalid, " or ".join(origins)) from None
 
 
-def _place(tree: dict[str, Any], override: str) -> None:
-    key, separator, text = override.partition("=")
-    if not separator or not key:
-        raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
+def _key_of_variable(variable: str) -> str:
+    """`GOAT_MCP_OUTPUT__MAX_CHARS` -> `output.max_chars`. Raises `BrokenSettings` for one that is no setting's."""
+    key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
+    if key not in setting_keys() and key not in Settings.model_fields:
+        raise BrokenSettings(f"environment variable {variable}: no such setting{_nearest(key)}", f"Unset {variable}.")
+    return key
+
+
+def _place(tree: dict[str, Any], key: str, text: str, origin: str) -> None:
+    """Put a value where its key says; it is read as JSON where it parses, else as text."""
     try:
         value: Any = json.loads(text)
     except ValueError:
         value = text
     *levels, last = key.split(".")
     for level in levels:
-        tree = tree.setdefault(level, {})
+        below = tree.setdefault(level, {})
+        if not isinstance(below, dict):
+            raise BrokenSettings(f"{origin}: {level} is set to {below!r} already and has no levels")
+        tree = cast("dict[str, Any]", below)
     tree[last] = value
+
+
+def _merge(tree: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        below = tree.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            _merge(cast("dict[str, Any]", below), cast("dict[str, Any]", value))
+        else:
+            tree[key] = value
 
 
 def _user_config_file() -> Path | None:
@@ -118,41 +151,6 @@ def _user_config_file() -> Path | None:
         base = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     file = base / "goat-mcp" / "goat-mcp.yaml"
     return file if file.is_file() else None
-
-
-def _from_all_sources(flags: dict[str, Any], config_file: Path | None) -> Settings:
-    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-
-    from_file = _read_config_file(config_file) if config_file else {}
-
-    class Sources(BaseSettings, Settings):  # pyright: ignore[reportIncompatibleVariableOverride]  # model_config
-        model_config = SettingsConfigDict(  # pyright: ignore[reportIncompatibleVariableOverride]  # model_config
-            env_prefix=ENV_PREFIX,
-            env_nested_delimiter="__",
-            extra="forbid",
-            frozen=True,
-            nested_model_default_partial_update=True,
-        )
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            from pydantic_settings import InitSettingsSource
-
-            return init_settings, env_settings, InitSettingsSource(settings_cls, from_file)
-
-    origin = f"the command line, the environment ({ENV_PREFIX}*)" + (f" or {config_file}" if config_file else "")
-    try:
-        merged = Sources(**flags)
-    except ValidationError as invalid:
-        raise _broken(invalid, origin) from None
-    return _validated(merged.model_dump(), origin)
 
 
 def _read_config_file(path: Path) -> dict[str, Any]:
@@ -174,13 +172,6 @@ def _read_config_file(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise BrokenSettings(f"{path}: wants settings as `key: value`, got {type(loaded).__name__}")
     return cast("dict[str, Any]", loaded)
-
-
-def _validated(values: Mapping[str, Any], origin: str) -> Settings:
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as invalid:
-        raise _broken(invalid, origin) from None
 
 
 def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:

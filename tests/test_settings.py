@@ -51,9 +51,12 @@ def test_a_set_flag_reads_json_where_it_parses_and_text_elsewhere() -> None:
     assert settings.output.max_chars == 2000
 
 
-def test_the_state_directory_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_ours_that_are_no_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = load_settings({})
     monkeypatch.setenv("GOAT_MCP_STATE_DIR", "/tmp/x")
-    assert load_settings({}) == load_settings({}, overrides=[])
+    monkeypatch.setenv("GOAT_MCP_CALL", "guard.call")
+
+    assert load_settings({}) == without
 
 
 def test_the_users_own_file_is_read_without_being_named(tmp_path: Path) -> None:
@@ -102,3 +105,25 @@ def test_an_override_without_a_value_is_refused() -> None:
 
 def test_every_key_has_levels() -> None:
     assert {"mode", "permissions.allow", "output.max_chars", "files.read_before_write"} <= set(setting_keys())
+
+
+def test_a_variable_that_is_no_setting_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOAT_MCP_PERMISSIONS__DENI", '["Bash"]')
+    assert "GOAT_MCP_PERMISSIONS__DENI: no such setting; did you mean permissions.deny?" in problem()
+
+
+def test_a_variable_may_hold_one_value_a_list_or_an_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOAT_MCP_WORKSPACE", str(tmp_path))
+    monkeypatch.setenv("GOAT_MCP_PERMISSIONS__DENY", "Bash")
+    monkeypatch.setenv("GOAT_MCP_PERMISSIONS__ASK", '["Write", "Edit"]')
+    monkeypatch.setenv("GOAT_MCP_OUTPUT", '{"max_chars": 7000}')
+
+    settings = load_settings({})
+
+    assert settings.workspace == (tmp_path,)
+    assert (settings.permissions.deny, settings.permissions.ask) == (("Bash",), ("Write", "Edit"))
+    assert settings.output.max_chars == 7000
+
+
+def test_a_key_below_a_value_is_refused() -> None:
+    assert "--set output.max_chars: output is set to 5 already" in problem("output=5", "output.max_chars=3")

@@ -30,7 +30,11 @@ def build_app(arguments: list[str]) -> typer.Typer:
     named = arguments[0] if arguments and arguments[0] in _COMMANDS else None
     for command, place in _COMMANDS.items():
         if named in (command, None):
-            app.command(command)(getattr(importlib.import_module(f"goat_mcp.cli.{place}"), place))
+            # Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.
+            context = {"ignore_unknown_options": True} if command == "call" else None
+            app.command(command, context_settings=context)(
+                getattr(importlib.import_module(f"goat_mcp.cli.{place}"), place)
+            )
     # A program with a single command would take that command's name for an argument.
     app.callback()(_no_options)
     return app

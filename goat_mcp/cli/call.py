@@ -50,20 +50,22 @@ def call(
         defaults={"files": {"read_before_write": "relaxed"}},
     )
     given = _json_object(input_json) if input_json is not None else {}
+    texts = _pairs(arguments or [])
     import anyio
 
     from goat_mcp.gateway import Gateway
     from goat_mcp.permissions.mode import Approval
 
     gateway = Gateway(settings, approval=Approval.ELICIT)
-    result = anyio.run(_call, gateway, tool, given, arguments or [])
+    result = anyio.run(_call, gateway, tool, given, texts)
     if as_json:
         typer.echo(json.dumps(result.wire()))
     else:
         _print(result)
     if result.is_error:
         return UNREACHABLE if result.error_code == "E_UPSTREAM_DOWN" else TOOL_ERROR
-    return 0
+    # A task that failed is no error of TaskOutput's, but it is one of this call's.
+    return TOOL_ERROR if (result.facts or {}).get("status") in ("failed", "stopped", "orphaned") else 0
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -76,16 +78,20 @@ def _json_object(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", parsed)
 
 
-def _pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`key=value` texts as arguments; where the schema wants no text, the value is read as JSON."""
-    arguments: dict[str, Any] = {}
+def _pairs(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
-        key, separator, text = pair.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE")
-        wanted = schema.get("properties", {}).get(key, {}).get("type")
-        arguments[key] = text if wanted in ("string", None) else _as_json(text)
-    return arguments
+        if "=" not in pair:
+            raise typer.BadParameter(f"{pair!r} is neither a flag nor KEY=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _typed(texts: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Texts as arguments; where the schema wants no text, a value is read as JSON."""
+    fields = schema.get("properties", {})
+    return {
+        key: text if fields.get(key, {}).get("type") in ("string", None) else _as_json(text)
+        for key, text in texts.items()
+    }
 
 
 def _as_json(text: str) -> Any:
@@ -95,7 +101,7 @@ def _as_json(text: str) -> Any:
         return text
 
 
-async def _call(gateway: Gateway, name: str, given: dict[str, Any], pairs: Sequence[str]) -> ToolResult:
+async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
     from goat_mcp.core.result import error_result
@@ -109,7 +115,7 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], pairs: Seque
             tool = gateway.registry.get(name)
             schema = tool.spec.input_schema if tool is not None else {}
         try:
-            result = await gateway.call(name, {**given, **_pairs(pairs, schema)}, ctx)
+            result = await gateway.call(name, {**given, **_typed(texts, schema)}, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
         return await _with_task(gateway, result, ctx)

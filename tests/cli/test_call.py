@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from goat_mcp.cli.call import _json_object, _pairs  # pyright: ignore[reportPrivateUsage]  # the parsing under test
+from goat_mcp.cli.call import _json_object, _pairs, _typed  # pyright: ignore[reportPrivateUsage]  # the parsing under test
 from goat_mcp.cli.terminal import escaped
 
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
@@ -30,7 +30,7 @@ def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_values_are_text_unless_the_schema_wants_something_else() -> None:
-    assert _pairs(["n=3", "text=3", "list=[1, 2]", "other=4"], SCHEMA) == {
+    assert _typed(_pairs(["n=3", "text=3", "list=[1, 2]", "other=4"]), SCHEMA) == {
         "n": 3,
         "text": "3",
         "list": [1, 2],
@@ -39,12 +39,12 @@ def test_values_are_text_unless_the_schema_wants_something_else() -> None:
 
 
 def test_a_value_may_hold_an_equals_sign() -> None:
-    assert _pairs(["text=a=b"], SCHEMA) == {"text": "a=b"}
+    assert _pairs(["text=a=b"]) == {"text": "a=b"}
 
 
 def test_what_is_no_pair_or_no_object_is_wrong_usage() -> None:
-    with pytest.raises(typer.BadParameter, match="'text' is not KEY=VALUE"):
-        _pairs(["text"], SCHEMA)
+    with pytest.raises(typer.BadParameter, match="'text' is neither a flag nor KEY=VALUE"):
+        _pairs(["text"])
     with pytest.raises(typer.BadParameter, match="not JSON"):
         _json_object("{")
     with pytest.raises(typer.BadParameter, match="wants an object"):
@@ -97,6 +97,29 @@ def test_a_background_task_is_waited_for(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "finished" in done.stdout
+
+
+@pytest.mark.e2e
+def test_a_background_task_that_fails_is_status_5(tmp_path: Path) -> None:
+    words = ("call", "Bash", "command=exit 4", "run_in_background=true", "--mode", "bypassPermissions")
+
+    done = run(*words, "--workspace", str(tmp_path), cwd=tmp_path)
+
+    assert done.returncode == 5
+    assert "exit code 4" in done.stdout
+
+
+@pytest.mark.e2e
+def test_arguments_that_look_like_flags_are_arguments(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Needle\n")
+
+    done = run("call", "Grep", "pattern=needle", "-i=true", "--workspace", str(folder), cwd=tmp_path)
+    wrong = run("call", "Grep", "needle", "--workspace", str(folder), cwd=tmp_path)
+
+    assert (done.returncode, done.stdout.strip()) == (0, str(folder / "a.txt"))
+    assert (wrong.returncode, "'needle' is neither a flag nor KEY=VALUE" in wrong.stderr) == (1, True)
 
 
 @pytest.mark.e2e
