@@ -7,8 +7,8 @@ Source: goa, "Fuzzy matching"; contract: tools.md, Edit.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Literal
 
 from goat_mcp.documents.line_ends import split_lines
@@ -74,7 +74,7 @@ def find(text: FileText, wanted: str, *, allow_fuzz: bool, every: bool) -> Found
     """
     found = _find_exact(text, wanted, every=every)
     if found is None and allow_fuzz and wanted.strip():
-        found = _find_lines(text.data, wanted, 2, every=every) or _find_lines(text.data, wanted, 3, every=every)
+        found = _find_lines(text.data, wanted, every=every)
     return found
 
 
@@ -137,28 +137,41 @@ def _find_in_mixed(content: bytes, wanted: str, *, every: bool) -> Found | None:
     return Found(1, count, tuple(hits)) if count else None
 
 
-def _find_lines(content: bytes, wanted: str, tier: Literal[2, 3], *, every: bool) -> Found | None:
-    """Runs of whole lines that equal those of `wanted` in the view of the tier."""
-    view: Callable[[str], str] = fold if tier == 3 else _without_trailing_blanks
-    lines = split_lines(wanted)
-    window = _Window(content, [view(_body(line)) for line in lines], view, ends_line=lines[-1] != _body(lines[-1]))
-    hits: list[Hit] = []
-    count = 0
+def _find_lines(content: bytes, wanted: str, *, every: bool) -> Found | None:
+    """Runs of whole lines that equal those of `wanted` but for blanks, quotes and dashes.
+
+    What matches in tier 2 matches in tier 3 as well, so that one pass serves both.
+    """
+    lines = [line.rstrip("\r\n") for line in split_lines(wanted)]
+    trimmed = [line.rstrip(BLANKS) for line in lines]
+    window = _Window(content, [fold(line) for line in lines], ends_line=wanted.endswith(("\n", "\r")))
+    second, third = _Collected(2, every), _Collected(3, every)
     for hit in window.hits():
-        if every and hits and hit.start < hits[-1].end:
-            continue
-        count += 1
-        if every or count <= MAX_LISTED_HITS:
-            hits.append(hit)
-    return Found(tier, count, tuple(hits)) if count else None
+        third.add(hit)
+        ended = content[hit.start : hit.end] + (b"" if window.ends_line else b"\n")
+        if [to_text(line).rstrip(BLANKS) for line in ended.splitlines()] == trimmed:
+            second.add(hit)
+    return second.found() or third.found()
 
 
-def _without_trailing_blanks(line: str) -> str:
-    return line.rstrip(BLANKS)
+@dataclass
+class _Collected:
+    """The hits of one tier, with those left out that `find` does not list."""
 
+    tier: Tier
+    every: bool
+    count: int = 0
+    hits: list[Hit] = field(default_factory=list[Hit])
 
-def _body(line: str) -> str:
-    return line.rstrip("\r\n")
+    def add(self, hit: Hit) -> None:
+        if self.every and self.hits and hit.start < self.hits[-1].end:
+            return
+        self.count += 1
+        if self.every or self.count <= MAX_LISTED_HITS:
+            self.hits.append(hit)
+
+    def found(self) -> Found | None:
+        return Found(self.tier, self.count, tuple(self.hits)) if self.count else None
 
 
 @dataclass(frozen=True)
@@ -167,14 +180,17 @@ class _Window:
 
     content: bytes
     keys: list[str]
-    view: Callable[[str], str]
     ends_line: bool
 
     def hits(self) -> Iterator[Hit]:
         anchor, index = self._anchor()
-        for start in self._lines_with(anchor):
-            if self._matches(start, index) and (hit := self._around(start, index)) is not None:
+        content, key = self.content, self.keys[index]
+        at = content.find(anchor)
+        while at >= 0:
+            start, (end, after) = line_start(content, at), line_end(content, at)
+            if self._matches(start, end, key) and (hit := self._around(start, end, after, index)) is not None:
                 yield hit
+            at = content.find(anchor, after) if after < len(content) else -1
 
     def _anchor(self) -> tuple[bytes, int]:
         """The longest run of characters a matching line must hold as they are, and in which line it is."""
@@ -184,36 +200,25 @@ class _Window:
         run, index = max(runs, key=lambda found: len(found[0]))
         return to_bytes(run), index
 
-    def _lines_with(self, anchor: bytes) -> Iterator[int]:
-        at = self.content.find(anchor)
-        while at >= 0:
-            yield line_start(self.content, at)
-            _, after = line_end(self.content, at)
-            if after >= len(self.content):
-                return
-            at = self.content.find(anchor, after)
+    def _matches(self, start: int, end: int, key: str) -> bool:
+        if not len(key) <= end - start <= 4 * len(key) + _MAX_BLANKS_BYTES:
+            return False  # too short or too long, whatever is folded: not worth a copy
+        return fold(to_text(self.content[start:end])) == key
 
-    def _matches(self, start: int, index: int) -> bool:
-        key = self.keys[index]
-        end, _ = line_end(self.content, start)
-        if end - start > 4 * len(key) + _MAX_BLANKS_BYTES:
-            return False  # too long, whatever is folded: not worth a copy
-        return self.view(to_text(self.content[start:end])) == key
-
-    def _around(self, start: int, index: int) -> Hit | None:
-        """The hit whose line `index` begins at `start`, if the other lines match as well."""
+    def _around(self, start: int, end: int, after: int, index: int) -> Hit | None:
+        """The hit whose line `index` is this one, if the other lines match as well."""
         first = start
-        for above in range(index - 1, -1, -1):
+        for key in reversed(self.keys[:index]):
             if first == 0:
                 return None
             first = line_start(self.content, first - 1)
-            if not self._matches(first, above):
+            if not self._matches(first, line_end(self.content, first)[0], key):
                 return None
-        end, after = line_end(self.content, start)
-        for below in range(index + 1, len(self.keys)):
+        for key in self.keys[index + 1 :]:
             if after == end or after == len(self.content):
                 return None
-            if not self._matches(after, below):
+            start = after
+            end, after = line_end(self.content, start)
+            if not self._matches(start, end, key):
                 return None
-            end, after = line_end(self.content, after)
         return Hit(first, after if self.ends_line else end)
