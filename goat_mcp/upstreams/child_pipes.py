@@ -15,8 +15,9 @@ from typing import cast
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
+from mcp_types import JSONRPCMessage, JSONRPCRequest
 
+from goat_mcp.upstreams.direct_calls import DirectCalls
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.frames import FrameReader, encode_frame
 
@@ -37,6 +38,7 @@ class StdioLink:
     stderr_tail: bytearray = field(default_factory=bytearray)
     unanswered: set[int | str] = field(default_factory=set[int | str])
     """Ids of requests whose bytes went into the pipe: these may have been executed."""
+    direct: DirectCalls = field(default_factory=DirectCalls)
 
     def was_written(self, request_id: int | str) -> bool:
         return request_id in self.unanswered
@@ -142,6 +144,11 @@ class Outbox:
         self._process.write(frame)
         await self._process.drain()
 
+    def post(self, message: JSONRPCMessage) -> None:
+        """Write without waiting, if anybody still reads."""
+        if self._process.listens:
+            self._process.write(encode_frame(message))
+
     async def aclose(self) -> None:
         """The pipe is closed by whoever stops the process."""
 
@@ -177,7 +184,8 @@ class ChildPipes(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
             for message in self._link.frames.feed(data):
-                self.inbox.put(SessionMessage(message))
+                if not self._link.direct.take(message):
+                    self.inbox.put(SessionMessage(message))
         else:
             tail = self._link.stderr_tail
             tail += data[-STDERR_TAIL_BYTES:]

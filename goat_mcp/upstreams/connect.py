@@ -18,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.upstreams.child_pipes import Outbox
 from goat_mcp.upstreams.connection import Connection
 from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, STATELESS_VERSION
@@ -59,6 +60,7 @@ async def connect(
             _link=link,
             _is_http=isinstance(target, HttpEndpoint),
             _ids=itertools.count(1),
+            _outbox=write if isinstance(write, Outbox) else None,
         )
         group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)
@@ -83,7 +85,7 @@ async def _pump(
     try:
         await dispatcher.run(_answer, _ignore, notified, task_status=task_status)
     finally:
-        connection.closed.set()
+        connection.end()
 
 
 async def _answer(

@@ -17,11 +17,11 @@ from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 from pydantic_core import to_json
 
 from goat_mcp.core.errors import UpstreamError
-from goat_mcp.upstreams.child_pipes import StdioLink
+from goat_mcp.upstreams.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 
@@ -53,11 +53,18 @@ class Connection:
     _link: Any
     _is_http: bool
     _ids: itertools.count[int]
+    _outbox: Outbox | None = None
     _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
 
     @property
     def stateless(self) -> bool:
         return self.version == STATELESS_VERSION
+
+    def end(self) -> None:
+        """Nothing more will come: whoever waits learns it."""
+        self.closed.set()
+        if isinstance(self._link, StdioLink):
+            self._link.direct.end()
 
     def last_words(self) -> str:
         """How the connection ended, for people."""
@@ -81,10 +88,31 @@ class Connection:
     ) -> dict[str, Any]:
         """The raw result. Raises `UpstreamError` for an upstream's own error, `LinkFault` for one of the link."""
         params = {"name": name, "arguments": arguments, "_meta": meta}
+        if self._outbox is not None and on_progress is None:
+            return await self._call_directly(self._outbox, self._link, params)
         headers: dict[str, str] = {}
         if self._is_http and self.stateless:
             headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
         return await self.request("tools/call", params, headers=headers, on_progress=on_progress)
+
+    async def _call_directly(self, outbox: Outbox, link: StdioLink, params: Mapping[str, Any]) -> dict[str, Any]:
+        request_id = next(self._ids)
+        try:
+            answer = await link.direct.ask(
+                outbox, request_id, "tools/call", stamp_request(params, stateless=self.stateless)
+            )
+            if isinstance(answer, JSONRPCResponse):
+                return answer.result
+            if answer is not None:
+                fault = link.marks.read(answer.error.data)
+                if fault is None:
+                    raise UpstreamError(answer.error.code, answer.error.message, answer.error.data)
+            else:
+                kind = FaultKind.LOST if link.was_written(request_id) else FaultKind.UNREACHABLE
+                fault = Fault(kind, self.last_words())
+            raise LinkFault(fault)
+        finally:
+            link.forget(request_id)
 
     async def list_tools(self) -> ListedTools:
         """Every page of `tools/list`, within bounds (AGG-4). Raises like `call_tool`."""

@@ -36,7 +36,7 @@ async def test_no_call_of_a_healthy_upstream_fails_beside_a_hang_a_drip_and_cras
     entries = {
         "healthy": server("raw.py", "plain"),
         "hang": server("raw.py", "hang", timeout_s=0.5),
-        "drip": server("raw.py", "plain", timeout_s=0.5),
+        "drip": server("raw.py", "unruly", timeout_s=0.5),
         "crash": server("raw.py", "exit"),
         "leave": server("raw.py", "plain"),
         "flood": server("raw.py", "flood"),
@@ -94,10 +94,11 @@ async def test_an_upstream_hears_at_once_of_many_calls_cancelled_together(tmp_pa
 
 
 async def test_only_the_first_answer_to_a_pending_call_counts(tmp_path: Path) -> None:
-    async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
-        texts = [(await running.call(f"mcp__raw__{name}")).text for name in ("twice", "ping", "twice", "ping")]
+    names = ("twice", "ping", "twice", "string_id", "ping")
+    async with fleet(tmp_path, {"raw": server("raw.py", "unruly")}) as running:
+        texts = [(await running.call(f"mcp__raw__{name}")).text for name in names]
 
-    assert texts == ["first", "pong", "first", "pong"]
+    assert texts == ["first", "pong", "first", "same id", "pong"]
 
 
 async def test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def tools_page(request: dict[str, Any]) -> dict[str, Any]:
         case "outputs":
             (measure,) = named("measure")
             return {"tools": [{**measure, "outputSchema": OUTPUT}]}
+        case "unruly":
+            return {"tools": named("ping", "twice", "drip", "string_id")}
         case "heavy":
             step = int(cursor or 0)
             (tool,) = named(f"tool_{step}")
@@ -67,7 +69,7 @@ def tools_page(request: dict[str, Any]) -> dict[str, Any]:
             good = named("fine")
             return {"tools": [*good, 7, {"name": "schemaless"}, {"name": "x", "inputSchema": {"type": "array"}}]}
         case _:
-            return {"tools": named("ping", "big", "broken", "odd", "slow", "leave", "twice", "drip")}
+            return {"tools": named("ping", "big", "broken", "odd", "slow", "leave")}
 
 
 def call(request: dict[str, Any]) -> None:
@@ -95,6 +97,8 @@ def call(request: dict[str, Any]) -> None:
             answer(request, {"content": [{"type": "text", "text": "first"}]})
             answer(request, {"content": [{"type": "text", "text": "second"}]})
             answer({"id": 987654}, {"content": [{"type": "text", "text": "nobody asked"}]})
+        case "string_id":
+            answer({"id": str(request["id"])}, {"content": [{"type": "text", "text": "same id"}]})
         case "drip":
             # A byte now and then, and never an end.
             while True:
