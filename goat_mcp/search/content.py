@@ -93,9 +93,14 @@ def find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Fo
 
 def count_ignored(search: Search, query: Query) -> tuple[int, bool]:
     """How many files match that ignore rules hide, and whether that is all. A short look only."""
+    if search.ignored == ():
+        return 0, True
+    entries = search.ignored or ()
+    if sum(map(len, entries)) > _MAX_PATHS_CHARS:
+        entries = ()  # more than a command line holds: look everywhere
     look = search.part(_SECOND_LOOK_S)
     count = 0
-    for paths in look.matching(replace(query, include_ignored=True)):
+    for paths in look.matching(replace(query, include_ignored=True), entries):
         count += len(paths)
         if count >= _SECOND_LOOK_FILES:
             return count, False

@@ -66,7 +66,8 @@ class Search:
     """All runs over one target. Paths it gives are relative and begin with `./`, or are `<stdin>` for a file.
 
     `is_partial` tells that some files could not be read. What the pattern needs (look-around) or the machine
-    lacks (threads) is found out once and kept for the next run.
+    lacks (threads) is found out once and kept for the next run. `ignored` are the entries that ignore rules hid from
+    the last run; None where that is not known.
     """
 
     options: SearchEngine
@@ -75,6 +76,7 @@ class Search:
     engine: Ripgrep | PythonEngine
     is_partial: bool = False
     looks_around: bool = False
+    ignored: tuple[str, ...] | None = None
 
     def part(self, limit_s: float) -> Search:
         """The same search with less time."""
@@ -98,9 +100,9 @@ class Search:
         """Files that the query's rules and depth leave, in no order."""
         return self._names(query, "files")
 
-    def matching(self, query: Query) -> Generator[list[str]]:
-        """Files with a match. Raises `ToolError(PATTERN)`, as the next two do."""
-        return self._names(query, "matching")
+    def matching(self, query: Query, paths: Sequence[str] = ()) -> Generator[list[str]]:
+        """Files with a match, in the whole target or in `paths`. Raises `ToolError(PATTERN)`, as the next two do."""
+        return self._names(query, "matching", paths)
 
     def counts(self, query: Query) -> Generator[list[tuple[str, int]]]:
         """Files with a match and how many of their lines match."""
@@ -116,9 +118,9 @@ class Search:
         """The absolute path that a relative one of this search stands for."""
         return f"{self.target.shown.rstrip('/')}/{path[2:]}" if self.target.is_directory else self.target.shown
 
-    def _names(self, query: Query, report: Report) -> Generator[list[str]]:
-        for paths in read_paths(self._run(query, report)):
-            yield paths if self.options.shows is show_all else [path for path in paths if self._shows(path)]
+    def _names(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Generator[list[str]]:
+        for found in read_paths(self._run(query, report, paths)):
+            yield found if self.options.shows is show_all else [path for path in found if self._shows(path)]
 
     def _shows(self, path: str) -> bool:
         return self.options.shows is show_all or self.options.shows(self.shown(path))
@@ -140,11 +142,21 @@ class Search:
                 continue
             if run.exit_code == PythonEngine.STUCK:
                 self.clock.timed_out = True
+            complaint = self._understood(run, asked, report)
             if self.clock.is_over or run.exit_code in (0, 1):
                 return
-            if has_output or not self._mended(asked, run.complaint):
+            if has_output or not self._mended(asked, complaint):
                 self.is_partial = True
                 return
+
+    def _understood(self, run: EngineRun, query: Query, report: Report) -> str:
+        """What the engine complained of, without its notes on what it left out; those are kept."""
+        self.ignored = None
+        if not isinstance(self.engine, Ripgrep) or not ripgrep.names_ignored(query, report, self.target):
+            return run.complaint
+        if run.is_complaint_whole and run.exit_code in (0, 1):
+            self.ignored = ripgrep.ignored_entries(run.complaint)
+        return ripgrep.without_notes(run.complaint)
 
     def _mended(self, query: Query, complaint: str) -> bool:
         """Whether another try can do better. Raises `ToolError` where the question itself is wrong."""

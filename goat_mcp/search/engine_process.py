@@ -19,18 +19,19 @@ from goat_mcp.search.query import DATA_MARK, Command, Target
 _CHUNK_BYTES = 64 * 1024
 _PIPE_BYTES = 1024 * 1024
 """Room for an engine to go on while we look at what it found."""
-_MAX_COMPLAINT_CHARS = 4000
+_MAX_COMPLAINT_BYTES = 256 * 1024
 _PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT")
 
 
 @dataclass
 class EngineRun:
-    """A started engine. `exit_code` and `complaint` (its stderr) are there once all chunks are read."""
+    """A started engine. `exit_code` and `complaint` (its stderr, cut) are there once all chunks are read."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     exit_code: int | None = None
     complaint: str = ""
+    is_complaint_whole: bool = True
 
     def chunks(self) -> Iterator[bytes]:
         assert self.process.stdout is not None
@@ -39,7 +40,9 @@ class EngineRun:
             yield chunk
         self.exit_code = self.process.wait()
         self.errors.seek(0)
-        self.complaint = self.errors.read(_MAX_COMPLAINT_CHARS).decode("utf-8", "replace").strip()
+        complaint = self.errors.read(_MAX_COMPLAINT_BYTES + 1)
+        self.is_complaint_whole = len(complaint) <= _MAX_COMPLAINT_BYTES
+        self.complaint = complaint[:_MAX_COMPLAINT_BYTES].decode("utf-8", "replace").strip()
 
 
 @contextmanager

@@ -27,6 +27,10 @@ _REPORT_ARGUMENTS: dict[Report, tuple[str, ...]] = {
         "--max-columns-preview",
     ),
 }
+_IGNORED = re.compile(
+    r"^rg: DEBUG\|ignore::walk\|[^ ]* ignoring (\./.+?): Ignore\(IgnoreMatch\(Gitignore\(", re.MULTILINE
+)
+_NOTE = re.compile(r"^rg: (?:DEBUG|TRACE)\|.*\n?", re.MULTILINE)
 _RULED_PART = re.compile(r"default regex engine error:\s*~{5,}\n(.*?)\n~{5,}", re.DOTALL)
 
 
@@ -58,8 +62,10 @@ class Ripgrep:
             "--no-require-git",
             *_REPORT_ARGUMENTS[report],
         ]
+        if names_ignored(query, report, target):
+            arguments.append("--debug")
         threads = self.threads
-        if paths:
+        if paths and report == "lines":
             threads = 1  # keeps the order of the paths
         elif report == "files" and not threads:
             threads = max(1, (os.cpu_count() or 1) - 1)  # leaves us one to look at the files meanwhile
@@ -107,6 +113,21 @@ def _paths(target: Target, paths: Sequence[str]) -> list[str | bytes]:
     if not target.is_directory:
         return ["-"]
     return [os.fsencode(path) for path in paths] or ["./"]
+
+
+def names_ignored(query: Query, report: Report, target: Target) -> bool:
+    """Whether a run says what it leaves out by ignore rules, which costs nothing where these are all the rules."""
+    filters = query.include_ignored or query.file_type is not None or query.path_rules or query.max_depth is not None
+    return report in ("matching", "counts") and target.is_directory and not filters
+
+
+def ignored_entries(notes: str) -> tuple[str, ...]:
+    """The files and directories (relative) that a run with `names_ignored` left out."""
+    return tuple(_IGNORED.findall(notes))
+
+
+def without_notes(complaint: str) -> str:
+    return _NOTE.sub("", complaint)
 
 
 def wants_look_around(complaint: str) -> bool:
