@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -89,7 +89,7 @@ class ArgumentReader(Generic[ModelT]):
         try:
             model = self._model.model_validate(ready)
         except ValidationError as invalid:
-            problems.extend(_describe(error) for error in invalid.errors(include_url=False))
+            problems.extend(self._describe(error) for error in invalid.errors(include_url=False))
         else:
             if not problems:
                 return model
@@ -112,6 +112,30 @@ class ArgumentReader(Generic[ModelT]):
         if near:
             return f"unknown field; did you mean {self._alias_of.get(near[0], near[0])}?"
         return "unknown field; known are " + ", ".join(self._fields)
+
+    def _describe(self, error: Any) -> Problem:
+        where = ".".join(str(part) for part in error["loc"])
+        kind: str = error["type"]
+        if kind == "missing":
+            return where, "is required"
+        if kind == "extra_forbidden":
+            return where, self._unknown_below(error["loc"])
+        message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
+        if kind == "value_error":
+            return where, message
+        if kind == "model_type":
+            message = "an object"
+        return where, f"wants {message}; got {_shown(error['input'])}"
+
+    def _unknown_below(self, where: Sequence[int | str]) -> str:
+        """What to say of an unknown field inside a list or an object."""
+        field = next(
+            (info for name, info in self._model.model_fields.items() if (info.alias or name) == where[0]), None
+        )
+        model = _inner_model(field.annotation) if field is not None else None
+        known = [] if model is None else [info.alias or name for name, info in model.model_fields.items()]
+        near = difflib.get_close_matches(str(where[-1])[:100], known, n=1)
+        return f"unknown field; did you mean {near[0]}?" if near else f"unknown field; known are {', '.join(known)}"
 
     def _absent(self, field: _Field, value: Any) -> bool:
         if not field.optional:
@@ -167,6 +191,13 @@ def _kind(annotation: Any) -> Any:
     return _SCALAR_KINDS.get(cast("Any", annotation), "any")
 
 
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    """The model of a list's items, or of an object, somewhere in a type annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _inner_model(part)) is not None), None)
+
+
 def _camel_case_aliases(fields: Mapping[str, _Field]) -> dict[str, str]:
     aliases: dict[str, str] = {}
     for name in fields:
@@ -174,16 +205,6 @@ def _camel_case_aliases(fields: Mapping[str, _Field]) -> dict[str, str]:
         if rest and head:
             aliases[head + "".join(part.capitalize() for part in rest)] = name
     return aliases
-
-
-def _describe(error: Any) -> Problem:
-    where = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "missing":
-        return where, "is required"
-    message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
-    if error["type"] == "value_error":
-        return where, message
-    return where, f"wants {message}; got {_shown(error['input'])}"
 
 
 def _shown(value: Any) -> str:

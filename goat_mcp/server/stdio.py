@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -30,6 +31,7 @@ from goat_mcp.telemetry import Telemetry
 
 READ_CHUNK_BYTES = 256 * 1024
 WRITE_BUFFER_BYTES = 256 * 1024
+_ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[A-Za-z0-9_.:-]{1,128}")\s*[,}]')
 Inbound = SessionMessage | Exception
 Streams = tuple[ContextReceiveStream[Inbound], ContextSendStream[SessionMessage]]
 
@@ -121,14 +123,29 @@ def _parse(frame: bytes | None, max_frame_bytes: int) -> types.JSONRPCMessage | 
     try:
         return types.jsonrpc_message_adapter.validate_json(frame, by_name=False)
     except ValidationError as invalid:
-        is_json = invalid.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"
-        if is_json:
-            return _refusal(types.INVALID_REQUEST, "not a JSON-RPC 2.0 message")
+        problem = invalid.errors(include_url=False, include_input=False)[0]
+    if problem["type"] != "json_invalid":
+        return _refusal(types.INVALID_REQUEST, "not a JSON-RPC 2.0 message", _request_id(frame))
+    try:
+        json.loads(frame)
+    except RecursionError:
+        return _refusal(types.INVALID_REQUEST, "the message is nested too deeply", _request_id(frame))
+    except ValueError:
         return _refusal(types.PARSE_ERROR, "not valid JSON; send one JSON-RPC message per line")
+    # Python reads what the strict reader does not: half of a surrogate pair, as a cut emoji leaves one.
+    return _refusal(
+        types.INVALID_REQUEST, f"the message holds text that is not Unicode: {problem['msg']}", _request_id(frame)
+    )
 
 
-def _refusal(code: int, message: str) -> bytes:
-    answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+def _request_id(frame: bytes) -> int | str | None:
+    """The id of a request that cannot be read as a message, so that whoever sent it hears of it."""
+    found = _ID.findall(frame)
+    return json.loads(found[0]) if len(found) == 1 else None
+
+
+def _refusal(code: int, message: str, request_id: int | str | None = None) -> bytes:
+    answer = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
     return json.dumps(answer).encode() + b"\n"
 
 

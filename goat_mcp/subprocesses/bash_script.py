@@ -44,6 +44,11 @@ def arguments(bash: str, script_descriptor: int, report_descriptor: int) -> list
     ]
 
 
+def is_wrapper(command_line: str) -> bool:
+    """Whether a process's arguments are those of `arguments`: bash itself, or a part of the script it runs beside."""
+    return _WRAPPER.split("{", 1)[0] in command_line and 'eval "$REPLY"' in command_line
+
+
 def script_descriptor(script: str) -> int:
     """A descriptor that reads `script` from its beginning. The caller closes it."""
     data = script.encode("utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from goat_mcp.subprocesses.bash_script import arguments, raised, reported_directory, script_descriptor
+from goat_mcp.subprocesses.bash_script import arguments, is_wrapper, raised, reported_directory, script_descriptor
 from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_table import Process, command_line
@@ -186,7 +186,7 @@ class RunningCommand:
         await self._drain()
         self.duration_s = time.monotonic() - self.started_s
         left = await self._members() if self._may_have_left_something() else []
-        self.left_running = tuple(dict.fromkeys(command_line(one.pid) or one.name for one in left))
+        self.left_running = tuple(dict.fromkeys(_shown(one) for one in left))
         self.ended.set()
         while left and not self._released.is_set():
             await self._something_closes_or(_LOOK_AGAIN_S)
@@ -304,6 +304,12 @@ def signal_name(exit_code: int) -> str:
         return signal.Signals(exit_code - 128).name
     except ValueError:
         return ""
+
+
+def _shown(process: Process) -> str:
+    """What a person calls a process that a script has left running."""
+    line = command_line(process.pid)
+    return "a part of the script" if is_wrapper(line) else line or process.name
 
 
 async def _within(event: asyncio.Event, timeout_s: float | None) -> bool:

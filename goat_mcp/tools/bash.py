@@ -147,7 +147,8 @@ class Bash(
         notices: list[str] = []
         with self._directory(input, session, notices) as (started_in, directory):
             before = ReadFilesBefore.of(session.reads)
-            command = self._start(input, environment, started_in)
+            # bash itself comes from the user's PATH, whatever PATH the command is to see.
+            command = self._start(input, environment, await self.environment.login_path.read(), started_in)
         limits = self._limits(input, ctx)
         call = _Call(input, ctx, session, command, directory, limits, [*notices, *limits.notices])
         try:
@@ -160,8 +161,10 @@ class Bash(
             command.begin_end(EndedBy.STOP)
             raise
 
-    def _start(self, input: BashInput, environment: Mapping[str, str], directory: str) -> RunningCommand:
-        bash = find_bash(environment["PATH"])
+    def _start(
+        self, input: BashInput, environment: Mapping[str, str], login_path: str, directory: str
+    ) -> RunningCommand:
+        bash = find_bash(login_path)
         if bash is None:
             raise ToolError(ErrorCode.NOT_CONFIGURED, "there is no bash on PATH", "Ask the user to install bash.")
         try:

@@ -13,6 +13,10 @@ from goat_mcp.core.arguments import ArgumentReader, ToolInput
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 
+class Item(ToolInput):
+    old_string: str
+
+
 class SearchInput(ToolInput):
     aliases: ClassVar = {"dir": "path", "last_line": "last_line"}
     text_fields: ClassVar = frozenset({"content"})
@@ -25,6 +29,7 @@ class SearchInput(ToolInput):
     after: int | None = Field(default=None, alias="-A")
     deep: bool = False
     names: list[str] | None = None
+    items: list[Item] | None = None
     env: dict[str, str] | None = None
 
     @classmethod
@@ -125,3 +130,13 @@ def test_the_schema_is_flat_and_small() -> None:
     assert schema["required"] == ["pattern"]
     assert schema["additionalProperties"] is False
     assert not {"title", "$defs", "anyOf"} & set(schema)
+
+
+def test_a_problem_inside_a_list_is_told_with_its_place() -> None:
+    said = problem({"pattern": "x", "items": [{"old_strng": "a"}, 5]}).splitlines()
+
+    assert said == [
+        "items.0.old_string: is required",
+        "items.0.old_strng: unknown field; did you mean old_string?",
+        "items.1: wants an object; got int 5",
+    ]

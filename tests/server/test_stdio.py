@@ -48,3 +48,30 @@ def test_a_frame_that_is_no_message_is_answered(frame: bytes | None, code: int) 
     assert isinstance(answer, bytes)
     assert json.loads(answer)["error"]["code"] == code
     assert json.loads(answer)["id"] is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (
+            b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"Read","arguments":{"p":"\\ud800"}}}',
+            "Unicode",
+        ),
+        (b'{"jsonrpc":"2.0","method":"x","params":' + b"[" * 5000 + b"]" * 5000 + b',"id":7}', "nested"),
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', "JSON-RPC"),
+    ],
+    ids=["half a surrogate pair", "nested", "no method"],
+)
+def test_a_request_that_cannot_be_read_is_answered_under_its_id(frame: bytes, said: str) -> None:
+    answer = _parse(frame, 100_000)
+
+    assert isinstance(answer, bytes)
+    assert json.loads(answer)["id"] == 7
+    assert said in json.loads(answer)["error"]["message"]
+
+
+def test_an_id_that_is_not_certain_is_not_guessed() -> None:
+    answer = _parse(b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"id":8,"p":"\\ud800"}}', 1000)
+
+    assert isinstance(answer, bytes)
+    assert json.loads(answer)["id"] is None
