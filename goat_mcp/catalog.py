@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,15 @@ class CatalogFilter:
 class Catalog:
     """A view of the registry, computed once per generation."""
 
-    def __init__(self, registry: Registry, filter: CatalogFilter | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        filter: CatalogFilter | None = None,
+        explain_missing: Callable[[str], ToolError | None] = lambda name: None,
+    ) -> None:
+        """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down."""
         self._registry = registry
+        self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
@@ -71,6 +78,8 @@ class Catalog:
                 f"{name} exists but is not in this client's catalog",
                 "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
             )
+        if (reason := self._explain_missing(name)) is not None:
+            raise reason
         near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
         raise ToolError(
             ErrorCode.TOOL_NOT_FOUND,

@@ -13,6 +13,7 @@ from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog, CatalogFilter
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
@@ -77,6 +78,7 @@ class Gateway:
                 allow=frozenset(settings.catalog.allow) if settings.catalog.allow is not None else None,
                 deny=frozenset(settings.catalog.deny),
             ),
+            self._why_missing,
         )
         self.pipeline = Pipeline(
             catalog=self.catalog,
@@ -124,7 +126,7 @@ class Gateway:
         try:
             self.catalog.resolve(name)
         except ToolError as unknown:
-            if unknown.code is ErrorCode.TOOL_NOT_FOUND:
+            if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self.upstreams.first_list()
         return await self.pipeline.call(name, arguments, ctx)
 
@@ -132,6 +134,18 @@ class Gateway:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
         self.workspace.adopt_roots([root for root in roots if root.is_dir()] or _default_roots())
+
+    def _why_missing(self, name: str) -> ToolError | None:
+        """Where the name belongs to an upstream that does not run: that, and why."""
+        for status in self.upstreams.status():
+            if status.server and status.reason_code and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
+                reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"
+                return ToolError(
+                    ErrorCode.UPSTREAM_DOWN,
+                    f"{name[:200]} cannot be called: {reason}",
+                    "Tell the user; the call may work once that server runs again.",
+                )
+        return None
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with upstreams, and which tools a name collision withholds."""

@@ -127,3 +127,15 @@ async def test_a_call_finds_a_tool_of_an_upstream_nobody_has_listed_yet(tmp_path
 
     assert not result.is_error
     assert result.structured["town"] == "Dunmere"
+
+
+async def test_a_call_of_an_upstream_that_cannot_start_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"dead": {"command": str(tmp_path / "no such program")}}}))
+    served = gateway(tmp_path, workspace=[tmp_path], upstreams=[file])
+
+    async with served.running():
+        result = await served.call("mcp__dead__tool", {}, ToolContext(call_id="c"))
+
+    assert result.error_code == "E_UPSTREAM_DOWN"
+    assert "upstream dead is down" in result.text and "no such program" in result.text
