@@ -1,1 +1,1 @@
-"""How text is changed: finding what to replace, replacing it, and showing the change. Only `current_file` reads."""
+"""How files are changed: who may, what is replaced, how the change is shown. Only two modules touch files."""

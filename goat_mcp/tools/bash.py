@@ -22,6 +22,7 @@ from goat_mcp.core.result import ToolResult, text_result, with_notices
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
 from goat_mcp.state.sessions import Session, Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.bash_script import find_bash
@@ -33,7 +34,6 @@ from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signa
 from goat_mcp.subprocesses.self_kill import kill_of_this_server
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tasks.shell_task import ShellTask
-from goat_mcp.tools.bash_reads import ReadFilesBefore, record_as_read, shown_file
 from goat_mcp.workspace import Workspace
 
 DEFAULT_TIMEOUT_MS = 120_000

@@ -144,3 +144,16 @@ async def test_plan_mode_runs_only_what_changes_nothing(tmp_path: Path, spec: To
 async def test_a_deny_rule_stops_every_tool(tmp_path: Path, spec: ToolSpec) -> None:
     gateway = gateway_in(tmp_path, permissions={"deny": [spec.name]}, mode="bypassPermissions")
     assert gateway.pipeline.permission.decide(spec).effect.value == "deny"
+
+
+def test_each_file_of_the_tools_folder_is_one_tool_and_named_after_it() -> None:
+    import goat_mcp.tools
+
+    folder = Path(str(goat_mcp.tools.__file__)).parent
+    files = {file.stem for file in folder.glob("*.py")} - {"__init__"}
+
+    assert files == {_snake_case(tool.spec.name) for tool in TOOLS}
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).removeprefix("_")
