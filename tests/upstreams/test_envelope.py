@@ -57,3 +57,11 @@ def test_unknown_members_and_empty_content_pass() -> None:
 def test_an_answer_that_is_no_tool_result_names_the_upstream(raw: dict[str, object]) -> None:
     with pytest.raises(ToolError, match="upstream odd-one answered"):
         relayed_result("odd-one", raw)
+
+
+def test_structured_content_that_is_null_is_told_from_none_at_all() -> None:
+    null = relayed_result("s", {"content": [], "structuredContent": None}).result.wire()
+    absent = relayed_result("s", {"content": []}).result.wire()
+
+    assert null == {**absent, "structuredContent": None}
+    assert "structuredContent" not in absent
