@@ -62,3 +62,11 @@ def test_a_large_file_takes_a_second_at_most_and_says_how_far_it_looked() -> Non
 
     assert time.monotonic() - started < 3
     assert nearest.lines_searched is not None and 0 < nearest.lines_searched < 1_500_000
+
+
+def test_of_lines_with_the_same_words_the_most_similar_is_shown() -> None:
+    content = b"identifier(some, other, things)\nidentifier(w)\nidentifier(and, so, on)\n"
+
+    region = nearest_region(content, "identifier(q)").region
+
+    assert region is not None and region.first_line == 2
