@@ -18,6 +18,7 @@ from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.engine_process import EngineRun, running
 from goat_mcp.search.file_types import FILE_TYPES
 from goat_mcp.search.landlock import Landlock
+from goat_mcp.search.path_rules import RuledPaths
 from goat_mcp.search.python_engine.command import PythonEngine
 from goat_mcp.search.query import Query, Report, Target
 from goat_mcp.search.records import FoundLine, GroupEnd, read_counts, read_lines, read_paths
@@ -97,20 +98,21 @@ class Search:
             return 0
 
     def files(self, query: Query) -> Generator[list[str]]:
-        """Files that the query's rules and depth leave, in no order."""
-        return self._names(query, "files")
+        """Files that the query's rules and depth leave, in no order. Ignore files may keep some that its rules hide."""
+        return self._names(query, "files", self._shown_only())
 
     def matching(self, query: Query, paths: Sequence[str] = ()) -> Generator[list[str]]:
         """Files with a match, in the whole target or in `paths`. Raises `ToolError(PATTERN)`, as the next two do."""
-        return self._names(query, "matching", paths)
+        return self._names(query, "matching", self._chosen_by(query), paths)
 
     def counts(self, query: Query) -> Generator[list[tuple[str, int]]]:
         """Files with a match and how many of their lines match."""
+        is_chosen = self._chosen_by(query)
         for found in read_counts(self._run(query, "counts")):
-            yield [(path, count) for path, count in found if self._shows(path)]
+            yield found if is_chosen is None else [(path, count) for path, count in found if is_chosen(path)]
 
     def lines(self, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd]:
-        """Matching lines and their context in `paths`, in this order, or in the whole target."""
+        """Matching lines and their context in `paths`, in this order, or in the target if that is a file."""
         if self.target.is_directory or self._shows(""):
             yield from read_lines(self._run(query, "lines", paths))
 
@@ -118,12 +120,24 @@ class Search:
         """The absolute path that a relative one of this search stands for."""
         return f"{self.target.shown.rstrip('/')}/{path[2:]}" if self.target.is_directory else self.target.shown
 
-    def _names(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Generator[list[str]]:
+    def _names(
+        self, query: Query, report: Report, is_chosen: Callable[[str], bool] | None, paths: Sequence[str] = ()
+    ) -> Generator[list[str]]:
         for found in read_paths(self._run(query, report, paths)):
-            yield found if self.options.shows is show_all else [path for path in found if self._shows(path)]
+            yield found if is_chosen is None else list(filter(is_chosen, found))
 
     def _shows(self, path: str) -> bool:
         return self.options.shows is show_all or self.options.shows(self.shown(path))
+
+    def _shown_only(self) -> Callable[[str], bool] | None:
+        return None if self.options.shows is show_all else self._shows
+
+    def _chosen_by(self, query: Query) -> Callable[[str], bool] | None:
+        """Which of the paths that an engine found belong to the answer; None: all. A named file always does."""
+        if not query.path_rules or not self.target.is_directory:
+            return self._shown_only()
+        leave = RuledPaths(query.path_rules).leave
+        return leave if self.options.shows is show_all else lambda path: leave(path) and self._shows(path)
 
     def _run(self, query: Query, report: Report, paths: Sequence[str] = ()) -> Generator[bytes]:
         while True:
@@ -187,7 +201,9 @@ class Search:
 
 
 def bad_pattern(reason: str) -> ToolError:
-    if "not allowed in a regex" in reason:
+    if "limit exceeded" in reason:
+        suggestion = "Simplify the pattern: one repetition inside another costs too much here. Or search fewer files."
+    elif "not allowed in a regex" in reason:
         suggestion = "Set multiline to true to match across lines."
     else:
         suggestion = (

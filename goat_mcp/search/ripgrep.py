@@ -55,7 +55,6 @@ class Ripgrep:
         """Search the target, or only `paths` below it (relative, in this order)."""
         arguments: list[str | bytes] = [
             "--no-config",
-            "--no-messages",
             "--color=never",
             "--null",
             "--hidden",

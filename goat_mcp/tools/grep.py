@@ -144,10 +144,11 @@ class _Answer:
         else:
             text = _NOTHING
         notices += self._notices()
+        # A match is a line that matches; with -o, and counted with multiline, each match by itself
         facts = {
             "mode": self.input.output_mode,
             "num_files": found.num_files,
-            "num_lines": self._num_shown() if self.input.output_mode == "content" else 0,
+            "num_lines": self._num_lines(),
             "num_matches": found.num_matches,
             "truncated": self._is_truncated(),
             "timed_out": found.timed_out,
@@ -168,6 +169,11 @@ class _Answer:
         number = f"{line.number}{mark}" if self.input.line_numbers and line.number else ""
         return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
 
+    def _num_lines(self) -> int:
+        """The lines shown, or those that were counted; 0 where only files were asked for."""
+        by_mode = {"content": self._num_shown(), "count": self.found.num_matches}
+        return by_mode.get(self.input.output_mode, 0)
+
     def _num_shown(self) -> int:
         if self.input.output_mode == "content":
             return sum(isinstance(line, FoundLine) for line in self.found.lines)
@@ -177,7 +183,8 @@ class _Answer:
         return "lines" if self.input.output_mode == "content" else "files"
 
     def _is_truncated(self) -> bool:
-        return self.input.offset + self._num_shown() < self.found.total or not self.found.is_total_exact
+        is_cut = self.input.offset + self._num_shown() < self.found.total
+        return is_cut or not self.found.is_total_exact or self.search.is_partial
 
     def _notices(self) -> list[str]:
         found = self.found
@@ -195,7 +202,7 @@ class _Answer:
         if found.timed_out:
             notices.append("timed out, results incomplete; narrow path, glob or type")
         if self.search.is_partial:
-            notices.append("some files could not be read, results incomplete")
+            notices.append("some files could not be searched, results incomplete")
         count, is_all = self.ignored
         if count:
             notices.append(f"{count}{'' if is_all else '+'} ignored files match; set include_ignored")

@@ -71,7 +71,7 @@ class TestBrokenRipgrep:
 
         result = await files.grep("x")
 
-        assert result.text == f"{files.root}/a.txt\n[some files could not be read, results incomplete]"
+        assert result.text == f"{files.root}/a.txt\n[some files could not be searched, results incomplete]"
         assert result.is_error is False
 
     async def test_a_lack_of_threads_is_met_with_one_thread(

@@ -101,7 +101,8 @@ class TestModes:
             "[3 matches in 2 files]",
             "[1 of 2; continue with offset=1]",
         ]
-        assert result.facts is not None and result.facts["num_matches"] == 3
+        assert result.facts is not None
+        assert (result.facts["num_lines"], result.facts["num_matches"]) == (3, 3)
 
     async def test_grep_010_priority_puts_source_code_first_then_most_matches(self, files: Folder) -> None:
         files.write("a.py", "needle\n")
@@ -229,6 +230,29 @@ class TestPatterns:
         assert await files.content("(?<=foo)bar") == ["a.txt:1:foobar"]
         assert await files.content(r"(ab)\1") == ["a.txt:3:abab"]
 
+    async def test_a_pattern_that_costs_too_much_is_an_error_and_never_no_matches(self, tmp_path: Path) -> None:
+        files = folder(tmp_path)
+        path = files.write("big.txt", "x" * 1_200_000 + "\n")
+
+        for where in (str(path), str(tmp_path)):
+            for mode in ("files_with_matches", "content", "count"):
+                with pytest.raises(ToolError) as refused:
+                    await files.grep("(?=(x+)+y)", path=where, output_mode=mode)
+                assert refused.value.code is ErrorCode.PATTERN
+                assert "match limit exceeded" in refused.value.message
+
+    async def test_a_pattern_that_costs_too_much_in_one_of_the_files_gives_a_part_and_says_so(
+        self, tmp_path: Path
+    ) -> None:
+        files = folder(tmp_path)
+        files.write("big.txt", "x" * 1_200_000 + "\n")
+        fine = files.write("fine.txt", "xxy\n")
+
+        result = await files.grep("(?=(x+)+y)")
+
+        assert result.text == f"{fine}\n[some files could not be searched, results incomplete]"
+        assert result.facts is not None and result.facts["truncated"] is True
+
     async def test_case_is_ignored_on_request(self, files: Folder) -> None:
         files.write("a.txt", "Needle\nÉCLAIR\n")
 
@@ -349,6 +373,36 @@ class TestWhichFiles:
         assert await files.matching("x", glob="*.js") == ["a.js"]
         assert await files.matching("x", glob="*") == ["a.js"]
         assert await files.matching("x", glob="*.js", include_ignored=True) == ["a.js", "a.min.js"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            ({"glob": "*.py"}, ["build/b.py", "a.py"]),
+            ({"glob": "!keep.log"}, ["build/b.py", "build/b.txt", ".env.example", "a.py"]),
+            ({"exclude": "keep.log"}, ["build/b.py", "build/b.txt", ".env.example", "a.py"]),
+            ({"glob": "!build"}, [".env.example", "keep.log", "a.py"]),
+            ({"glob": "build/**"}, ["build/b.py", "build/b.txt"]),
+            ({"glob": ".env*"}, [".env.example"]),
+            ({"glob": "*.log"}, ["keep.log"]),
+            ({"recursive": False, "exclude": ["*.log", ".env*"]}, ["a.py"]),
+        ],
+    )
+    async def test_files_that_an_ignore_file_keeps_are_chosen_by_globs_as_all_others(
+        self, files: Folder, arguments: dict[str, Any], expected: list[str]
+    ) -> None:
+        files.write(".gitignore", "*.log\n.env*\n!keep.log\n!.env.example\n!build/\n!build/b.txt\n")
+        for name in ("a.py", "lost.log", "keep.log", ".env", ".env.example", "build/b.txt", "build/b.py"):
+            files.write(name, "needle\n")
+        count = await files.matching("needle", output_mode="count", **arguments)
+
+        assert await files.matching("needle", **arguments) == expected
+        assert await files.content("needle", **arguments) == [f"{name}:1:needle" for name in expected]
+        assert count[:-1] == [f"{name}:1" for name in expected]
+
+    async def test_a_named_file_is_searched_whatever_the_glob_says(self, files: Folder) -> None:
+        path = files.write("a.log", "needle\n")
+
+        assert await files.content("needle", path=str(path), glob="*.py") == ["a.log:1:needle"]
 
     @pytest.mark.parametrize(
         ("glob", "expected"),
