@@ -40,6 +40,8 @@ def serve(
     )
     from goat_mcp.server.run import run_http, run_stdio
 
+    if no_token and token_file is not None:
+        raise typer.BadParameter("--no-token and --token-file contradict each other; give one")
     if http is None:
         if token_file is not None or no_token:
             raise typer.BadParameter("--token-file and --no-token belong to --http")

@@ -7,7 +7,8 @@ page needs. So the newest come first without holding what nobody asked to see.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -152,17 +153,18 @@ def _is_balanced(term: str) -> bool:
 
 def _find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
     if mode == "content" and not search.target.is_directory:
-        return _lines(search, query, _stream(search, query), page)
+        return _lines(search, query, search.lines(query), page)
     first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
     found = _rank(first_pass, query, mode, rank, page)
     found.timed_out = first_pass.clock.timed_out
     if mode == "content":
         search.adopt(first_pass)
-        lines = _lines(search, query, _stream_of(search, query, found.files), page)
+        unread = deque(file.path for file in found.files)
+        lines = _lines(search, query, _stream_of(search, query, unread, page.end), page)
         lines.num_files = found.num_files
         lines.total = max(lines.total, found.num_files)
         lines.timed_out |= found.timed_out
-        lines.is_total_exact &= not found.timed_out and found.num_files <= len(found.files)
+        lines.is_total_exact &= not found.timed_out and not unread and found.num_files <= len(found.files)
         return lines
     found.files = found.files[page.offset : page.end]
     found.total = found.num_files
@@ -195,22 +197,21 @@ def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]
         yield [(path, 0) for path in paths]
 
 
-def _stream(search: Search, query: Query, paths: Sequence[str] = ()) -> Generator[FoundLine | GroupEnd]:
-    yield from search.lines(query, paths)
-
-
-def _stream_of(search: Search, query: Query, files: Sequence[RankedFile]) -> Generator[FoundLine | GroupEnd]:
-    rest = [file.path for file in files]
-    while rest and not search.clock.is_over:
+def _stream_of(search: Search, query: Query, unread: deque[str], wanted: int | None) -> Generator[FoundLine | GroupEnd]:
+    """Lines of the first of `unread`, which are taken out, until there are as many as wanted (None: all)."""
+    given = 0
+    while unread and (wanted is None or given < wanted) and not search.clock.is_over:
+        # Each has a line at least; and one command line has an end: 128 KiB fits every system
+        most = _FILES_PER_RUN if wanted is None else min(_FILES_PER_RUN, wanted - given)
+        taken: list[str] = []
         size = 0
-        taken = 0
-        # One command line has an end: 128 KiB fits every system
-        while taken < min(len(rest), _FILES_PER_RUN) and size < _MAX_PATHS_CHARS:
-            size += len(rest[taken])
-            taken += 1
-        yield from search.lines(query, rest[:taken])
+        while unread and len(taken) < most and size < _MAX_PATHS_CHARS:
+            taken.append(unread.popleft())
+            size += len(taken[-1])
+        for item in search.lines(query, taken):
+            given += isinstance(item, FoundLine)
+            yield item
         yield GroupEnd()
-        rest = rest[taken:]
 
 
 def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd], page: Page) -> Found:

@@ -87,6 +87,7 @@ class Search:
         """Take over what a part of this search found out."""
         self.engine, self.looks_around = part.engine, part.looks_around
         self.is_partial |= part.is_partial
+        self.ignored = part.ignored
 
     def mtime_ns(self, path: str) -> int:
         """When the file was changed last; 0 if that cannot be told."""

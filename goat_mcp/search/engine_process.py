@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from goat_mcp.search.landlock import EXECUTE, READ_DIR, READ_FILE, Allowed, Land
 from goat_mcp.search.query import DATA_MARK, Command, Target
 
 _CHUNK_BYTES = 64 * 1024
+_SMALL_CHUNK_BYTES = 16 * 1024
+_GATHER_S = 0.003
+"""After a small chunk, time for more to gather: to be woken for each write would cost the engine a core."""
 _PIPE_BYTES = 1024 * 1024
 """Room for an engine to go on while we look at what it found."""
 _MAX_COMPLAINT_BYTES = 256 * 1024
@@ -38,6 +42,8 @@ class EngineRun:
         fd = self.process.stdout.fileno()
         while chunk := os.read(fd, _CHUNK_BYTES):
             yield chunk
+            if len(chunk) < _SMALL_CHUNK_BYTES:
+                time.sleep(_GATHER_S)
         self.exit_code = self.process.wait()
         self.errors.seek(0)
         complaint = self.errors.read(_MAX_COMPLAINT_BYTES + 1)

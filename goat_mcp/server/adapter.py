@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
 
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
@@ -162,16 +164,27 @@ class Adapter:
             if answer is None:
                 return types.InputRequiredResult(input_requests={_ROOTS_INPUT: types.ListRootsRequest()})
         else:
-            with anyio.move_on_after(ROOTS_TIMEOUT_S):
-                answer = await ctx.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
-        roots: tuple[types.Root, ...] = tuple(answer.roots) if isinstance(answer, types.ListRootsResult) else ()
-        gateway.adopt_client_roots([path for root in roots if (path := _root_path(str(root.uri))) is not None])
+            # A client that refuses, or answers what is no list of roots, has none.
+            with anyio.move_on_after(ROOTS_TIMEOUT_S), suppress(MCPError, ValidationError):
+                answer = await ctx.session.send_request(types.ListRootsRequest(), _AnyRoots)
+        gateway.adopt_client_roots(_root_paths(answer))
         return None
 
 
-def _root_path(uri: str) -> Path | None:
-    parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+class _AnyRoots(BaseModel):
+    """An answer to `roots/list` of which one bad root does not spoil the others."""
+
+    roots: list[dict[str, Any]] = []
+
+
+def _root_paths(answer: Any) -> list[Path]:
+    """The local directories among a client's roots."""
+    if isinstance(answer, _AnyRoots):
+        uris = [str(root.get("uri", "")) for root in answer.roots]
+    else:
+        uris = [str(root.uri) for root in answer.roots] if isinstance(answer, types.ListRootsResult) else []
+    parts = [urlsplit(uri) for uri in uris]
+    return [Path(unquote(part.path)) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
 
 
 def _client_name(ctx: Context) -> str:

@@ -195,7 +195,7 @@ def _bound_socket(address: Address) -> socket.socket:
                 raise ToolError(
                     ErrorCode.CONFIG,
                     f"{path.parent} can be entered by others, so the socket in it would not be private",
-                    f"chmod 700 {path.parent}, or name a socket in a private folder.",
+                    "Name a socket in a folder that only you can enter (mode 0700).",
                 )
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listener.bind(str(path))

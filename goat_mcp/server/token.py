@@ -67,5 +67,7 @@ def _create(path: Path) -> str:
 
 def _broken(path: Path, what: str) -> ToolError:
     return ToolError(
-        ErrorCode.CONFIG, f"token file {path} {what}", f"Make it private (chmod 600 {path}) or delete it for a new one."
+        ErrorCode.CONFIG,
+        f"token file {path} {what}",
+        "Name another file; one that does not exist is made with a new token.",
     )

@@ -17,6 +17,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.direct_calls import DirectCalls
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.frames import FrameReader, encode_frame
@@ -55,7 +56,7 @@ class StdioLink:
         else:
             how = f"the process exited with status {self.exit_status}"
         tail = self.stderr_text()
-        return f"{how}; its stderr ends: {tail[-600:]}" if tail else how
+        return f"{how}; its stderr ends: {make_visible(tail[-600:])}" if tail else how
 
     def junk(self) -> tuple[int, int]:
         return self.frames.junk_lines, self.frames.oversized_frames

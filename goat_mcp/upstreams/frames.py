@@ -160,7 +160,10 @@ def _loads(line: bytes) -> Any:
         if line[:1] != b"{":
             raise
         # The slow parser knows what the fast one refuses: lone surrogates, which JavaScript writes.
-        return json.loads(line)
+        try:
+            return json.loads(line)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
 
 
 def _is_id(value: Any) -> bool:

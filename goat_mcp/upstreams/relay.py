@@ -11,7 +11,14 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import Block, ToolResult, text_block
 from goat_mcp.upstreams.envelope import strip_result
 
-_KNOWN_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_CARRIES: dict[Any, tuple[tuple[str, type], ...]] = {
+    "text": (("text", str),),
+    "image": (("data", str), ("mimeType", str)),
+    "audio": (("data", str), ("mimeType", str)),
+    "resource": (("resource", dict),),
+    "resource_link": (("uri", str), ("name", str)),
+}
+"""Members without which a block of that type is unreadable, and would cost the client the whole result."""
 _NAMED_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta"})
 
 
@@ -21,6 +28,12 @@ class Relayed:
 
     result: ToolResult
     unknown_blocks: int
+
+
+def _is_known(block: Block) -> bool:
+    """Whether clients can read the block: of a known type, with the text or data that its type is about."""
+    carried = _CARRIES.get(block.get("type", ""))
+    return carried is not None and all(isinstance(block.get(name), kind) for name, kind in carried)
 
 
 def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
@@ -39,10 +52,9 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     if "content" not in result and "structuredContent" not in result:
         raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered without content")
     blocks = cast("list[Block]", content)
-    unknown = 0
-    if any(block.get("type") not in _KNOWN_BLOCKS for block in blocks):
-        unknown = sum(block.get("type") not in _KNOWN_BLOCKS for block in blocks)
-        blocks = [block if block.get("type") in _KNOWN_BLOCKS else text_block(json.dumps(block)) for block in blocks]
+    unknown = sum(not _is_known(block) for block in blocks)
+    if unknown:
+        blocks = [block if _is_known(block) else text_block(json.dumps(block)) for block in blocks]
     other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
     if result.get("structuredContent", "") is None:
         # A value of its own, which `structured` cannot tell from none at all.

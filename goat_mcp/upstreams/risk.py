@@ -90,7 +90,10 @@ def _published(annotations: Mapping[str, Any] | None, effective: Risk) -> Mappin
     """The hints as given, but for those that promise less than the effective risk. Missing ones stay missing."""
     if annotations is None:
         return None
-    published = dict(annotations)
+    # A hint that is no truth value says nothing; a client's lenient reader would take "no" for true.
+    published = {
+        name: value for name, value in annotations.items() if not name.endswith("Hint") or isinstance(value, bool)
+    }
     if effective > Risk.LOW and published.get("readOnlyHint") is True:
         published["readOnlyHint"] = False
     if effective is Risk.CRITICAL and published.get("destructiveHint") is False:
