@@ -30,7 +30,8 @@ class StopSignals:
     within `unblocked_for_children()`, or they do not hear SIGTERM.
 
     A sender that descends from us is ignored. One that is gone before we could look (`pkill` lives for a
-    millisecond) is ignored once while a command runs, and counts when a second signal comes within 10 s.
+    millisecond), or that is not told because a child is just being started, is ignored once and counts when a second
+    signal comes within 10 s.
     """
 
     def __init__(self, on_stop: Callable[[], None], guard: ProcessGuard) -> None:
@@ -49,8 +50,8 @@ class StopSignals:
 
     def start(self) -> None:
         """Wait in a daemon thread from now on. `on_stop` is called in that thread, at most once."""
-        # Without a handler the default action could end us while a child is being started, see below.
-        signal.signal(signal.SIGTERM, _WhileUnblocked(self._stop))
+        # A SIGTERM that comes while a child is being started names no sender, and may be that child's first act.
+        signal.signal(signal.SIGTERM, _WhileUnblocked(self._in_doubt))
         threading.Thread(target=self._wait, name="stop-signals", daemon=True).start()
 
     def close(self) -> None:
@@ -74,8 +75,14 @@ class StopSignals:
         descends = self._descends(sender)
         if descends is not None:
             return not descends
-        if not self._guard.commands_run:
-            return True
+        return not self._guard.commands_run or self._is_second()
+
+    def _in_doubt(self) -> None:
+        if self._is_second():
+            self._stop()
+
+    def _is_second(self) -> bool:
+        """Whether another signal in doubt came a short time ago: who means it sends it again."""
         now_s = time.monotonic()
         again = now_s - self._last_doubtful_s < _AGAIN_WITHIN_S
         self._last_doubtful_s = now_s

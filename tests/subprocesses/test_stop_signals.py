@@ -56,8 +56,8 @@ def server(script: str) -> Generator[subprocess.Popen[str]]:
         "(sleep 0.1; exec kill $PPID) & wait; sleep 0.3; echo alive",
         "/bin/kill $PPID; sleep 0.3; echo alive",
         "pkill -f 'goat_mcp.subprocesses.stop_signal[s] import'; sleep 0.3; echo alive",
-        'us=$PPID; (setsid bash -c "kill $us; sleep 0.2; kill $us; sleep 0.2" &); sleep 0.6; echo alive',
-        'us=$PPID; env -i /bin/bash -c "kill $us; sleep 0.2; kill $us; sleep 0.2"; echo alive',
+        'us=$PPID; (setsid bash -c "kill $us; sleep 1; kill $us; sleep 1" &); sleep 2.2; echo alive',
+        'us=$PPID; env -i /bin/bash -c "kill $us; sleep 1; kill $us; sleep 1"; echo alive',
     ],
 )
 def test_a_signal_from_a_command_is_ignored_and_one_from_outside_stops(script: str) -> None:
