@@ -173,6 +173,7 @@ async def test_a_corrupt_record_is_set_aside_and_the_task_unknown(state: StateDi
 async def test_ended_tasks_are_known_for_an_hour(state: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     manager, work = TaskManager(state), Work()
     task = await manager.adopt(work, principal="a")
+    await recorded(state, task, "running")
     work.end(Outcome(TaskStatus.COMPLETED, 0))
     await recorded(state, task, "completed")
     now_s = time.time()
