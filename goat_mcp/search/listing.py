@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from goat_mcp.search.engine import Search
+from goat_mcp.search.first_n import FirstN
 from goat_mcp.search.glob_pattern import GlobPattern
-from goat_mcp.search.newest import Newest
 from goat_mcp.search.path_rules import rules_of_directory
 from goat_mcp.search.query import Query
 
 MAX_ENTRIES = 1_000_000
 _SECOND_LOOK_S = 5.0
-_ANYTHING = GlobPattern.parse("**/*").expression
 
 
 @dataclass
@@ -55,17 +55,31 @@ def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ign
 
 
 def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
-    matches = None if expression == _ANYTHING else re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
+    matches = re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
+    fd = search.target.fd
+    first: FirstN[tuple[int, str]] = FirstN(limit)
     found = Listing([])
-    seen = 0
-    with closing(search.files(query)) as batches, Newest(search.target.fd, limit) as newest:
+    oldest_ns = 0  # once enough are kept, what is older is only counted
+    seen = total = 0
+    lstat = os.lstat
+    with closing(search.files(query)) as batches:
         for paths in batches:
             seen += len(paths)
-            newest.add(paths if matches is None else list(filter(matches, paths)))
+            for path in filter(matches, paths):
+                try:
+                    mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
+                except OSError:
+                    continue  # gone since it was listed
+                total += 1
+                if mtime_ns >= oldest_ns:
+                    first.add((-mtime_ns, path))
+                    if first.last is not None:
+                        oldest_ns = -first.last[0]
             if seen > MAX_ENTRIES:
                 found.too_many = True
                 break
-    found.paths, found.total = newest.paths, newest.total
+    found.total = total
+    found.paths = [path for _, path in first.entries()]
     found.timed_out = search.clock.timed_out
     found.is_complete = not found.too_many and not found.timed_out and not search.is_partial
     return found

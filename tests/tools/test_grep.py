@@ -163,6 +163,23 @@ class TestPaging:
             "[2 of 5; continue with offset=3]",
         ]
 
+    async def test_a_full_page_ends_the_reading_and_the_rest_is_a_lower_bound(self, files: Folder) -> None:
+        for number in range(5):
+            files.write(f"{number}.txt", "x\nx\nx\n")
+
+        page = await files.content("x", head_limit=4)
+        all_of_it = await files.content("x", head_limit=15)
+        last = await files.content("x", head_limit=4, offset=12)
+
+        assert page == [*all_of_it[:4], "[4 of 12+; continue with offset=4]"]
+        assert (len(all_of_it), last) == (15, all_of_it[12:])
+
+    async def test_no_match_in_content_tells_of_ignored_files_too(self, files: Folder) -> None:
+        files.write(".gitignore", "*.log\n")
+        files.write("a.log", "x\n")
+
+        assert await files.content("x") == ["No matches found", "[1 ignored files match; set include_ignored]"]
+
     async def test_far_more_lines_than_the_page_are_a_lower_bound(self, files: Folder) -> None:
         files.write("a.txt", "x\n" * 50_000)
 
