@@ -47,6 +47,11 @@ class AuditLog:
         elapsed_ms = round((time.monotonic() - ctx.started_at_s) * 1000, 3)
         self._append(ctx, event="outcome", tool=tool, error_code=error_code, duration_ms=elapsed_ms)
 
+    def check(self) -> None:
+        """Raises `OSError` where nothing could be recorded."""
+        if self._path is not None:
+            self._open()
+
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)

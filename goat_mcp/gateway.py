@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog, CatalogFilter
@@ -64,7 +67,7 @@ class Gateway:
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
         self.sessions = Sessions()
-        self.spill = SpillFiles(self.state)
+        self.spill = SpillFiles(self.state, _scope(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.workspace = Workspace(*_named_roots(settings.workspace), readable=(self.spill.folder,))
         if not settings.workspace and not ask_client_for_roots:
@@ -82,13 +85,22 @@ class Gateway:
         )
         self.pipeline = Pipeline(
             catalog=self.catalog,
-            permission=Permission(_rules(settings), settings.mode, settings.approval or approval),
+            permission=Permission(
+                _rules(settings), settings.mode, settings.approval or approval, lambda: self.workspace.roots
+            ),
             scheduler=Scheduler(),
             audit=AuditLog(settings.audit.path or self.state.path / "audit.jsonl"),
             spill=self.spill,
             telemetry=self.telemetry,
             max_chars=settings.output.max_chars,
         )
+        try:
+            self.pipeline.audit.check()
+        except OSError as problem:
+            raise BrokenSettings(
+                f"the record of calls cannot be written: {problem.strerror}: {problem.filename}",
+                "Name another file with audit.path, or another state directory with GOAT_MCP_STATE_DIR.",
+            ) from None
         for tool in self._builtins():
             self.registry.register(tool)
         files = load_upstream_files(settings.upstreams)
@@ -101,23 +113,27 @@ class Gateway:
             problems=files.problems,
         )
         self.upstreams.load_warm_catalogs()
-        for problem in files.problems:
-            self.telemetry.warning(
-                "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message
-            )
 
     def _builtins(self) -> Sequence[AnyTool]:
         """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""
-        options = self.settings.files
+        options, max_chars = self.settings.files, self.settings.output.max_chars
         engine = SearchEngine(guard=self.guard)
         return (
-            Bash(self.workspace, self.sessions, self.tasks, self.spill, self.guard, options=self.settings.bash),
+            Bash(
+                self.workspace,
+                self.sessions,
+                self.tasks,
+                self.spill,
+                self.guard,
+                options=self.settings.bash,
+                max_chars=max_chars,
+            ),
             Read(self.workspace, self.sessions, options),
             Write(self.workspace, self.sessions, options),
             Edit(self.workspace, self.sessions, options, self.settings.edit),
             Glob(self.workspace, engine),
             Grep(self.workspace, engine),
-            TaskOutput(self.tasks),
+            TaskOutput(self.tasks, max_chars),
             TaskStop(self.tasks),
         )
 
@@ -147,6 +163,13 @@ class Gateway:
                 )
         return None
 
+    def log_problems(self) -> None:
+        """One log line for each upstream entry that is wrong in part or whole."""
+        for problem in self.upstreams.problems:
+            self.telemetry.warning(
+                "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message
+            )
+
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with upstreams, and which tools a name collision withholds."""
         wrong = [
@@ -165,6 +188,7 @@ class Gateway:
         """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
+            group.start_soon(partial(anyio.to_thread.run_sync, self.spill.prune, abandon_on_cancel=True))
             try:
                 yield
             finally:
@@ -172,6 +196,11 @@ class Gateway:
                     await self.tasks.stop_all()
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
+
+
+def _scope(directories: Sequence[Path]) -> str:
+    """A short name for a set of workspace directories."""
+    return hashlib.sha256("\0".join(str(directory.absolute()) for directory in directories).encode()).hexdigest()[:16]
 
 
 def _named_roots(directories: Sequence[Path]) -> list[Path]:

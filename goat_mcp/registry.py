@@ -30,7 +30,12 @@ class Collision:
 
     @property
     def remedy(self) -> str:
-        return f"give {self.source} another `naming` (qualified, or an alias) so that its {self.name} is visible"
+        if self.source == self.kept_source:
+            return f"{self.source} lists {self.name} twice; the first one is used"
+        return (
+            f"{self.kept_source} has the name {self.name}; "
+            f"give {self.source} another `naming` (qualified, or an alias) so that its tool is visible too"
+        )
 
 
 @dataclass(frozen=True)

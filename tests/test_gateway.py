@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import BrokenSettings, Settings
@@ -108,6 +108,31 @@ def test_a_broken_upstream_file_stops_the_start_and_a_broken_entry_only_itself(t
     problems = gateway(tmp_path, workspace=[tmp_path], upstreams=[file]).problems()
 
     assert [(found["name"], found["reason_code"]) for found in problems] == [("bad", "config_error")]
+
+
+def test_a_record_of_calls_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BrokenSettings, match="record of calls cannot be written"):
+        gateway(tmp_path, workspace=[tmp_path], audit={"path": tmp_path / "file" / "audit.jsonl"})
+
+
+async def test_reading_without_a_workspace_names_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    result = await gateway(tmp_path).pipeline.call("Read", {"file_path": "/etc/passwd"}, ToolContext(call_id="c"))
+    assert result.error_code == "E_NO_WORKSPACE"
+
+
+def test_spill_files_of_another_workspace_are_out_of_reach(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    spilled = gateway(tmp_path, workspace=[one]).spill.write("bash", "secret of one")
+
+    with pytest.raises(ToolError) as caught:
+        gateway(tmp_path, workspace=[two]).workspace.resolve(str(spilled))
+
+    assert caught.value.code is ErrorCode.PATH_OUTSIDE
+    assert str(gateway(tmp_path, workspace=[one]).workspace.resolve(str(spilled))) == str(spilled)
 
 
 def test_denied_tools_are_out_of_the_catalog(tmp_path: Path) -> None:

@@ -16,6 +16,13 @@ _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _HASH_CHARS = 8
 
+BUILTIN_NAMES = (
+    *("Bash", "Read", "Write", "Edit", "Glob", "Grep", "TaskOutput", "TaskStop"),
+    *("TodoWrite", "Config", "ExitPlanMode", "AskUserQuestion", "WebFetch", "WebSearch", "Agent"),
+    *("ListMcpResources", "ReadMcpResource", "NotebookEdit", "TeamCreate", "SendMessage", "TeamDelete"),
+)
+"""The 21 static tools in their order (source: Goat). Rules may name those that are not installed."""
+
 CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
 GOA_ALIASES = {
     "read": "Read",

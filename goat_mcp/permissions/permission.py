@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -23,15 +24,21 @@ class Permission:
     rules: RuleSet = field(default_factory=RuleSet)
     mode: Mode = Mode.DEFAULT
     approval: Approval = Approval.HOST
+    roots: Callable[[], Sequence[Path]] = tuple
+    """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
 
     def decide(self, spec: ToolSpec, writes: Sequence[str] = ()) -> Decision:
         """What rules and mode say about a call that writes the absolute real paths `writes`."""
         decision = decide(spec, self.rules, self.mode)
         if decision.effect is not Effect.DENY:
             for path in writes:
-                if (reason := protected_reason(path)) is not None:
+                if (reason := protected_reason(self._below_root(path))) is not None:
                     return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
         return decision
+
+    def _below_root(self, path: str) -> str:
+        below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
+        return str(min(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
 
     async def settle(self, decision: Decision, spec: ToolSpec, ctx: ToolContext) -> Decision:
         """The decision with who allowed it. Raises `ToolError`: PERMISSION, or PLAN_MODE."""

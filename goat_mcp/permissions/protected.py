@@ -31,7 +31,7 @@ _IN_GIT = frozenset({"hooks", "config", "config.worktree", "modules", "info"})
 
 
 def protected_reason(path: str) -> str | None:
-    """Why a change of this absolute path always needs a person's word; None where it does not.
+    """Why a change of this path always needs a person's word; None where it does not.
 
     Names are compared without case: on some file systems `.GIT/Hooks` is the same folder.
     """

@@ -6,11 +6,20 @@ A rule it does not understand stops the start (R-PERM-7): a rule that is silentl
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from goat_mcp.core.names import CLAUDE_CODE_ALIASES, GOA_ALIASES, SEPARATOR, UPSTREAM_PREFIX, InvalidName, split_name
+from goat_mcp.core.names import (
+    BUILTIN_NAMES,
+    CLAUDE_CODE_ALIASES,
+    GOA_ALIASES,
+    SEPARATOR,
+    UPSTREAM_PREFIX,
+    InvalidName,
+    split_name,
+)
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _RULE_ALIASES = {
@@ -47,7 +56,12 @@ def parse_rule(text: str) -> Rule:
     if not rule.startswith(UPSTREAM_PREFIX):
         if not _PLAIN_NAME.match(rule):
             raise BrokenRule(f"rule {text!r} is not a tool name; write e.g. Bash, mcp__github or mcp__github__search")
-        return Rule(rule, tool=_RULE_ALIASES.get(rule, rule))
+        tool = _RULE_ALIASES.get(rule, rule)
+        if SEPARATOR not in tool and tool not in BUILTIN_NAMES:
+            near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"
+            raise BrokenRule(f"rule {text!r} names no tool; {hint}")
+        return Rule(rule, tool=tool)
     server_only = rule.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")
     if server_only and SEPARATOR not in server_only and "*" not in server_only:
         return Rule(rule, server=server_only)

@@ -24,7 +24,9 @@ from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.gateway import Gateway
+from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.deliverable import deliverable
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -118,7 +120,10 @@ class Adapter:
             raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
         if result.error_code == ErrorCode.TOOL_NOT_FOUND:
             raise MCPError(code=types.INVALID_PARAMS, message=result.text)
-        return result.wire(structured_always=self.gateway.settings.output.structured == "always")
+        answer = result.wire(structured_always=self.gateway.settings.output.structured == "always")
+        if self.gateway.registry.snapshot.source_of.get(params.name) in (BUILTIN_SOURCE, None):
+            return answer
+        return deliverable(answer, ctx.protocol_version)
 
     def _tool_context(self, ctx: Context) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

@@ -8,6 +8,7 @@ import ipaddress
 import os
 import socket
 import stat
+import struct
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,8 @@ class _DeadlineProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._arm()
+        if not _is_own_user(transport.get_extra_info("socket")):
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._deadline is None and not self._answering:
@@ -97,6 +100,17 @@ class _DeadlineProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _is_own_user(connection: Any) -> bool:
+    """Whether a Unix socket's other end is this user or root (R-HTTP-1); other sockets have no user."""
+    import socket
+
+    if connection.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
+        return True
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", credentials)
+    return user in (0, os.getuid())
 
 
 class _UvicornServer(uvicorn.Server):

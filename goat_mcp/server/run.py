@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
 def run_stdio(settings: Settings, *, parent: int) -> None:
     """Serve this process's stdin and stdout until the client leaves or the process `parent` is gone."""
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
+    gateway.log_problems()
     anyio.run(_serve_stdio, gateway, parent)
 
 
@@ -36,6 +37,7 @@ def run_http(
 
     address = parse_address(http)
     gateway = Gateway(settings, approval=Approval.ELICIT)
+    gateway.log_problems()
     token: str | None = None
     if no_token:
         if not address.is_loopback:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +21,14 @@ MAX_AGE_S = 7 * 24 * 3600
 
 @dataclass(frozen=True)
 class SpillFiles:
-    """Makes and prunes spill files."""
+    """Makes and prunes spill files. Those of one `scope` (a workspace) are not readable from another."""
 
     state: StateDirectory
+    scope: str = "local"
 
     @property
     def folder(self) -> Path:
-        return self.state.folder("spill")
+        return self.state.folder("spill", self.scope)
 
     def create(self, stem: str, suffix: str = ".txt") -> tuple[Path, int]:
         """A new empty file, 0600, open for writing. Returns its path and descriptor; the caller closes it."""
@@ -42,15 +44,18 @@ class SpillFiles:
         return path
 
     def prune(self) -> int:
-        """Delete files older than 7 days, then the oldest past 1 GiB. Returns how many went."""
-        entries = sorted(
-            ((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(self.folder)),
-            reverse=True,
-        )
+        """Delete files of all scopes older than 7 days, then the oldest past 1 GiB. Returns how many went."""
+        files = [path for scope in self.state.folder("spill").iterdir() if scope.is_dir() for path in scope.iterdir()]
+        by_age: list[tuple[float, int, Path]] = []
+        for path in files:
+            with suppress(OSError):  # another process prunes too
+                found = path.stat()
+                by_age.append((found.st_mtime, found.st_size, path))
         gone = total = 0
-        for modified_s, size, path in entries:
+        for modified_s, size, path in sorted(by_age, reverse=True):
             total += size
             if total > MAX_TOTAL_BYTES or time.time() - modified_s > MAX_AGE_S:
-                Path(path).unlink(missing_ok=True)
-                gone += 1
+                with suppress(OSError):
+                    path.unlink()
+                    gone += 1
         return gone

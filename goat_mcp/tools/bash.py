@@ -134,6 +134,7 @@ class Bash(
     guard: ProcessGuard
     environment: CommandEnvironment = field(default_factory=CommandEnvironment)
     options: BashOptions = field(default_factory=BashOptions)
+    max_chars: int = MAX_CHARS
 
     def access(self, input: BashInput) -> Access:
         return Access(category="shell")
@@ -232,7 +233,7 @@ class Bash(
         lines = [f"Task started: {task.id}"]
         part = OutputPart("", 0)
         if not call.input.run_in_background:
-            part = task.new_output(call.ctx.session_key, MAX_CHARS - 1000)
+            part = task.new_output(call.ctx.session_key, self.max_chars - 1000)
             lines.append(part.text or "(no output yet)")
             waited_s = time.monotonic() - command.started_s
             call.notices.append(f"still running after {waited_s:.0f} s, until {call.limits.run_s:g} s at most")
@@ -257,7 +258,9 @@ class Bash(
             call.notices.append("exit code 1")
         task_id = await self._adopt_what_is_left(call)
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
-        part = command.capture.shown((MAX_FAILED_CHARS if failed else MAX_CHARS) - notices_chars)
+        part = command.capture.shown(
+            (min(MAX_FAILED_CHARS, self.max_chars) if failed else self.max_chars) - notices_chars
+        )
         path = command.capture.path
         facts = self._facts(
             call,

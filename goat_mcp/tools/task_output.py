@@ -39,6 +39,7 @@ class TaskOutput(
     """Show a background task's status and output: while it runs what is new since your last call, then all of it."""
 
     tasks: TaskManager
+    max_chars: int = MAX_CHARS
 
     async def execute(self, input: TaskOutputInput, ctx: ToolContext) -> ToolResult:
         task = await self.tasks.find(input.task_id, ctx.principal)
@@ -46,10 +47,10 @@ class TaskOutput(
             await _wait(task, min(input.timeout / 1000, ctx.wait_left_s()), ctx)
         outcome = task.work.outcome
         if outcome is None:
-            part = task.new_output(ctx.session_key, MAX_CHARS - _HEADER_CHARS)
+            part = task.new_output(ctx.session_key, self.max_chars - _HEADER_CHARS)
             nothing = "(no new output)"
         else:
-            part = task.work.output(MAX_CHARS - _HEADER_CHARS, 0)
+            part = task.work.output(self.max_chars - _HEADER_CHARS, 0)
             nothing = "(no output)"
         status = str(task.status)
         header = [f"Task {task.id}: {status}"]

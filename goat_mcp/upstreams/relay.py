@@ -32,7 +32,8 @@ class Relayed:
 
 def _is_known(block: Block) -> bool:
     """Whether clients can read the block: of a known type, with the text or data that its type is about."""
-    carried = _CARRIES.get(block.get("type", ""))
+    kind = block.get("type")
+    carried = _CARRIES.get(kind) if isinstance(kind, str) else None
     return carried is not None and all(isinstance(block.get(name), kind) for name, kind in carried)
 
 
@@ -55,6 +56,7 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     unknown = sum(not _is_known(block) for block in blocks)
     if unknown:
         blocks = [block if _is_known(block) else text_block(json.dumps(block)) for block in blocks]
+    failed = result.get("isError") not in (None, False)  # "yes" is meant as a failure
     other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
     if result.get("structuredContent", "") is None:
         # A value of its own, which `structured` cannot tell from none at all.
@@ -62,11 +64,11 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     return Relayed(
         ToolResult(
             content=tuple(blocks),
-            is_error=result.get("isError") is True,
+            is_error=failed,
             structured=result.get("structuredContent"),
             meta=result.get("_meta", {}),
             other=other,
-            error_code=str(ErrorCode.UPSTREAM) if result.get("isError") is True else None,
+            error_code=str(ErrorCode.UPSTREAM) if failed else None,
         ),
         unknown,
     )

@@ -107,7 +107,7 @@ class Workspace:
         names = split_names(spelled)
         entered = self._roots.enter(names) or self._roots.enter(collapse(names))
         if entered is None:
-            raise self._outside(asked)
+            raise self._outside(asked) if self._roots.writable else refusals.no_workspace()
         root, below = entered
         plain = collapse((*root.names, *below))
         if is_kernel_path(plain) or self._roots.enter(plain) is None:

@@ -96,7 +96,9 @@ def test_an_allow_rule_grants_no_change_while_planning() -> None:
     assert decide(WRITE, RuleSet.parse(allow=["Write"]), Mode.PLAN).effect is DENY
 
 
-@pytest.mark.parametrize("text", ["Bash(npm run *)", "", "mcp__", "mcp__*", "mcp__a__b*", "two words", "mcp__a__"])
+@pytest.mark.parametrize(
+    "text", ["Bash(npm run *)", "", "mcp__", "mcp__*", "mcp__a__b*", "two words", "mcp__a__", "Bsh"]
+)
 def test_a_rule_that_is_not_understood_is_an_error_that_quotes_it(text: str) -> None:
     with pytest.raises(BrokenRule, match="rule"):
         parse_rule(text)

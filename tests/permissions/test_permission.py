@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from goat_mcp.core.context import ToolContext
@@ -105,3 +107,10 @@ def test_protected_paths(path: str) -> None:
 )
 def test_ordinary_paths(path: str) -> None:
     assert protected_reason(path) is None
+
+
+async def test_what_is_protected_is_judged_below_the_workspace() -> None:
+    permission = Permission(roots=lambda: (Path("/home/me/.claude/worktrees/x"),))
+
+    assert await outcome(permission, NOBODY, ("/home/me/.claude/worktrees/x/src/a.py",)) is Effect.ALLOW
+    assert await outcome(permission, NOBODY, ("/home/me/.claude/worktrees/x/.mcp.json",)) is ErrorCode.PERMISSION

@@ -1,0 +1,49 @@
+"""Odd members of an upstream's result cost themselves, never the rest of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from goat_mcp.server.deliverable import deliverable
+
+both_eras = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+GOOD = {"type": "text", "text": "good"}
+
+
+def answer(*blocks: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"content": list(blocks), "isError": False, "resultType": "complete", **members}
+
+
+@both_eras
+def test_a_result_in_order_is_the_same_object(version: str) -> None:
+    whole = answer(GOOD, structuredContent={"a": None}, _meta={"vendor/key": 1})
+    assert deliverable(whole, version) is whole
+
+
+@both_eras
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "text", "text": "x", "annotations": {"priority": 7}},
+        {"type": "image", "data": 5, "mimeType": "image/png"},
+        {"type": "resource", "resource": {"uri": 5}},
+        {"type": "resource_link", "uri": "x://y", "name": 5},
+    ],
+    ids=lambda block: block["type"],
+)
+def test_an_unreadable_block_becomes_its_json_beside_the_good_ones(version: str, odd: dict[str, Any]) -> None:
+    mended = deliverable(answer(odd, GOOD, structuredContent={"a": 1}), version)
+
+    assert json.loads(mended["content"][0]["text"]) == odd
+    assert mended["content"][1] == GOOD
+    assert mended["structuredContent"] == {"a": 1}
+
+
+def test_structured_content_that_a_handshake_client_cannot_read_is_left_out_for_it() -> None:
+    whole = answer(GOOD, structuredContent=[1])
+
+    assert "structuredContent" not in deliverable(whole, "2025-11-25")
+    assert deliverable(whole, "2025-11-25")["content"] == [GOOD]
