@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import resource
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from goat_mcp.tools import glob, grep
 from tests.search.search_tools import ENGINES, Folder, folder
 
 pytestmark = pytest.mark.anyio
+_IN_ACCESS = 0x01
 
 
 @pytest.fixture(params=ENGINES)
@@ -157,7 +161,7 @@ class TestTime:
         rg = fake_rg(tmp_path_factory.mktemp("bin"), script)
         files = folder(tmp_path, "ripgrep", program=rg, landlock=Landlock(absent=True))
         files.write("a.txt", "x\n")
-        within_a_second(monkeypatch)
+        limit_time(monkeypatch, 3.0)
 
         found = await files.grep("x")
         listed = await files.glob("*.txt")
@@ -168,15 +172,19 @@ class TestTime:
         assert listed.facts == {"total": 1, "count_is_complete": False, "timed_out": True, "truncated": False}
         assert children() == set()
 
-    async def test_fs_34_a_stuck_pattern_of_our_engine_ends_and_leaves_nothing(self, tmp_path: Path) -> None:
+    async def test_fs_34_a_stuck_pattern_of_our_engine_ends_by_itself_and_leaves_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limit_time(monkeypatch, 120.0)
+        expired: list[object] = []
+        monkeypatch.setattr(SearchClock, "_expire", lambda _, process: expired.append(process.kill()))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
         files = folder(tmp_path, "python")
         files.write("a.txt", "a" * 64 * 1024 + "b\n")
         files.write("fine.txt", "aaa\n")
-        started_s = time.monotonic()
 
         result = await files.grep("^(a+)+$")
 
-        assert time.monotonic() - started_s < 8
+        assert expired == []
         assert result.text.split("\n")[-1] == "[timed out, results incomplete; narrow path, glob or type]"
         assert children() == set()
 
@@ -186,17 +194,16 @@ class TestTime:
         assert await files.matching("(a+)+$") == ["a.txt"]
 
     async def test_cancelling_ends_the_engine_at_once(
-        self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+        self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        rg = fake_rg(tmp_path_factory.mktemp("bin"), "exec sleep 60")
+        limit_time(monkeypatch, 600.0)
+        rg = fake_rg(tmp_path_factory.mktemp("bin"), "exec sleep 600")
         files = folder(tmp_path, "ripgrep", program=rg, landlock=Landlock(absent=True))
-        started_s = time.monotonic()
 
         with anyio.move_on_after(0.3):
             await files.grep("x")
 
-        assert time.monotonic() - started_s < 10
-        await true_within(10, lambda: not children())
+        await true_within(60, lambda: not children())
 
     async def test_searches_leave_no_descriptors_threads_or_children(self, files: Folder) -> None:
         for number in range(20):
@@ -212,7 +219,7 @@ class TestTime:
                 await files.grep("(")
 
         # a stopped timer's thread takes a moment to end
-        await true_within(10, lambda: threading.active_count() <= before[1])
+        await true_within(60, lambda: threading.active_count() <= before[1])
         assert (open_descriptors(), children()) == (before[0], set())
 
     async def test_a_guard_knows_of_what_runs_and_forgets_it(
@@ -230,14 +237,14 @@ class TestTime:
         assert (first, second, group) == ("watch", "forget", same)
 
 
-def within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def limit_time(monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
     from goat_mcp.search import cancellable
 
-    async def hurried(work: Any) -> Any:
-        return await cancellable.in_thread(work, 1.0)
+    async def limited(work: Any) -> Any:
+        return await cancellable.in_thread(work, limit_s)
 
-    monkeypatch.setattr(grep, "in_thread", hurried)
-    monkeypatch.setattr(glob, "in_thread", hurried)
+    monkeypatch.setattr(grep, "in_thread", limited)
+    monkeypatch.setattr(glob, "in_thread", limited)
 
 
 class TestConfinement:
@@ -271,8 +278,12 @@ class TestConfinement:
         exchanger = threading.Thread(target=exchange, args=(files.root / "d", files.root / "link", stop))
         exchanger.start()
         rounds = 60 if files.engine.engine == "ripgrep" else 10  # ours takes longer to start, and walks longer
+        enough_s = time.monotonic() + 8
+        answers: list[str] = []
         try:
-            answers = [line for _ in range(rounds) for line in await files.content("needle")]
+            while rounds and (time.monotonic() < enough_s or not answers):
+                answers += await files.content("needle")
+                rounds -= 1
         finally:
             stop.set()
             exchanger.join()
@@ -319,32 +330,55 @@ class TestSize:
         assert result.text == f"{tmp_path}/long.txt:1:{'y' * 500} [... long line cut]"
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 50 * 1024
 
-    async def test_a_sparse_file_of_20_gib_is_answered_in_time(self, files: Folder) -> None:
+    async def test_a_sparse_file_of_20_gib_is_answered_and_not_timed_out(self, files: Folder) -> None:
         with (files.root / "sparse.bin").open("wb") as file:
             file.truncate(20 * 1024**3)
         files.write("a.txt", "needle\n")
-        started_s = time.monotonic()
 
         assert await files.matching("needle") == ["a.txt"]
-        assert time.monotonic() - started_s < 10
 
-    async def test_glob_003_50000_ignored_files_cost_nothing(self, tmp_path: Path) -> None:
-        files = folder(tmp_path)
-        for number in range(500):
-            directory = tmp_path / "node_modules" / f"m{number}"
-            directory.mkdir(parents=True)
-            for name in range(100):
-                os.close(os.open(directory / f"{name}.ts", os.O_CREAT | os.O_WRONLY))
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches directories with inotify")
+    async def test_glob_003_any_number_of_ignored_files_costs_nothing_since_nobody_reads_their_directory(
+        self, files: Folder
+    ) -> None:
+        for number in range(30):
+            files.write(f"node_modules/m{number % 3}/{number}.ts")
         files.write(".gitignore", "node_modules\n")
         files.write("src/a.ts")
-        started_s = time.monotonic()
 
-        names = await files.names("**/*.ts")
-        took_s = time.monotonic() - started_s
-        with_ignored = await files.glob("**/*.ts", include_ignored=True)
+        with read_directories(files.root / "node_modules", files.root / "src") as read:
+            names = await files.names("**/*.ts")
+            read_first = read()
+            with_ignored = await files.glob("**/*.ts", include_ignored=True)
+            read_then = read()
 
-        assert (names, took_s < 2) == (["src/a.ts"], True)
-        assert with_ignored.facts is not None and with_ignored.facts["total"] == 50_001
+        assert (names, read_first) == (["src/a.ts"], {"src"})
+        assert with_ignored.facts is not None and with_ignored.facts["total"] == 31
+        assert read_then == {"node_modules", "src"}
+
+
+@contextmanager
+def read_directories(*directories: Path) -> Generator[Callable[[], set[str]]]:
+    """Gives a function that tells which of these directories were read since it was asked last."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    watched = {libc.inotify_add_watch(fd, os.fsencode(path), _IN_ACCESS): path.name for path in directories}
+
+    def read() -> set[str]:
+        names: set[str] = set()
+        events = b""
+        with suppress(BlockingIOError):
+            events = os.read(fd, 1024 * 1024)
+        while events:
+            watch, _, _, name_bytes = struct.unpack_from("iIII", events)
+            names.add(watched[watch])
+            events = events[16 + name_bytes :]
+        return names
+
+    try:
+        yield read
+    finally:
+        os.close(fd)
 
 
 def test_the_engine_loads_nothing_heavy() -> None:
