@@ -240,6 +240,21 @@ class TestPatterns:
 
         assert await files.content("") == ["a.txt:1:one", "a.txt:2:"]
 
+    @pytest.mark.parametrize("pattern", [r"[^\n]foo", r"[^a\n]foo", r"[x\n]foo", r"[[:alpha:]\n]foo", r"[^\\n]foo"])
+    async def test_a_class_may_name_a_line_feed_beside_others(self, files: Folder, pattern: str) -> None:
+        files.write("a.txt", "xfoo\nfoo\n")
+
+        assert await files.content(pattern) == ["a.txt:1:xfoo"]
+
+    @pytest.mark.parametrize("pattern", [r"a\nb", r"[\n]", r"a\\\nb"])
+    async def test_a_line_feed_by_itself_wants_multiline(self, files: Folder, pattern: str) -> None:
+        files.write("a.txt", "a\nb\n")
+
+        with pytest.raises(ToolError) as refused:
+            await files.grep(pattern)
+
+        assert refused.value.suggestion == "Set multiline to true to match across lines."
+
     async def test_look_around_and_backreferences_work(self, files: Folder) -> None:
         files.write("a.txt", "foobar\nfoobaz\nabab\n")
 

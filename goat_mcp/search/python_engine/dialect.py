@@ -17,6 +17,7 @@ _HEX = re.compile(r"[xuU]\{([0-9a-fA-F]{1,8})\}")
 _HEX_FIXED = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
 _PROPERTY = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|(\w))")
 _GROUP_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])")
+_ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]", re.DOTALL)
 _QUANTIFIER = re.compile(r"[*+?]|\{\d+(?:,\d*)?\}|\{,\d+\}")
 
 
@@ -37,7 +38,8 @@ def compile_pattern(patterns: tuple[str, ...], *, literal: bool, ignore_case: bo
 
 
 def _names_line_feed(pattern: str) -> bool:
-    return re.search(r"(?<!\\)(?:\\\\)*\\n", pattern) is not None
+    """A class may name it beside other characters, or to leave it out: it still matches within a line."""
+    return any(found[0] in (r"\n", r"[\n]") for found in _ESCAPE_OR_CLASS.finditer(pattern))
 
 
 class _Translation:
