@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.pipeline import Pipeline
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
-from goat_mcp.search.engine import SearchEngine
+from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
@@ -64,12 +65,15 @@ class Gateway:
     ) -> None:
         self.settings = settings
         self.state = state or StateDirectory.default()
+        _check_state(self.state)
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
         self.sessions = Sessions()
         self.spill = SpillFiles(self.state, _scope(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
-        self.workspace = Workspace(*_named_roots(settings.workspace), readable=(self.spill.folder,))
+        self.workspace = Workspace(
+            *_named_roots(settings.workspace), readable=(self.spill.folder,), private=(self.state.path,)
+        )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(_default_roots())
         self.tasks = TaskManager(self.state, str(self.workspace.roots[0]) if self.workspace.roots else "")
@@ -117,7 +121,7 @@ class Gateway:
     def _builtins(self) -> Sequence[AnyTool]:
         """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""
         options, max_chars = self.settings.files, self.settings.output.max_chars
-        engine = SearchEngine(guard=self.guard)
+        engine = SearchEngine(guard=self.guard, shows=self._shown_in_searches())
         return (
             Bash(
                 self.workspace,
@@ -143,8 +147,15 @@ class Gateway:
             self.catalog.resolve(name)
         except ToolError as unknown:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
-                await self.upstreams.first_list()
+                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2)
         return await self.pipeline.call(name, arguments, ctx)
+
+    def _shown_in_searches(self) -> Callable[[str], bool]:
+        """What a search may name: all but the server's own state, where that lies below a root."""
+        state, spill = self.state.path.resolve(), str(self.spill.folder.resolve())
+        if not self.wants_client_roots and not any(state.is_relative_to(root) for root in self.workspace.roots):
+            return show_all
+        return lambda path: not path.startswith(f"{state}/") or path.startswith(spill)
 
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
@@ -196,6 +207,23 @@ class Gateway:
                     await self.tasks.stop_all()
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
+
+
+def _check_state(state: StateDirectory) -> None:
+    """Raises `BrokenSettings` for a state directory that cannot be used, or that others may write."""
+    try:
+        folder = state.folder()
+        mode = folder.stat().st_mode
+    except OSError as problem:
+        raise BrokenSettings(
+            f"state directory {state.path} cannot be used: {problem.strerror}",
+            "Name another one with GOAT_MCP_STATE_DIR.",
+        ) from None
+    if os.name == "posix" and mode & 0o022:
+        raise BrokenSettings(
+            f"state directory {state.path} can be written by others (mode {mode & 0o777:04o})",
+            "Name one that only you can write with GOAT_MCP_STATE_DIR.",
+        )
 
 
 def _scope(directories: Sequence[Path]) -> str:

@@ -24,7 +24,11 @@ _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL"})
 
 
 def _one_or_many(value: Any) -> Any:
-    return [value] if isinstance(value, str | Path) else value
+    values: Any = [value] if isinstance(value, str | Path) else value
+    if isinstance(values, list | tuple) and "" in values:
+        # An unset shell variable, most likely. As a path it would mean the current directory.
+        raise ValueError("empty text names nothing")
+    return cast("Any", values)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]

@@ -11,6 +11,7 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import BrokenSettings, Settings
@@ -133,6 +134,38 @@ def test_spill_files_of_another_workspace_are_out_of_reach(tmp_path: Path) -> No
 
     assert caught.value.code is ErrorCode.PATH_OUTSIDE
     assert str(gateway(tmp_path, workspace=[one]).workspace.resolve(str(spilled))) == str(spilled)
+
+
+async def test_the_servers_own_state_is_out_of_reach_even_below_the_workspace(tmp_path: Path) -> None:
+    served = gateway(tmp_path, workspace=[tmp_path], files={"read_before_write": "off"})
+    token = served.state.folder("http") / "token"
+    token.write_text("canary\n")
+    (tmp_path / "link").symlink_to(token)
+    (tmp_path / "mine.txt").write_text("canary\n")
+
+    async def call(name: str, **arguments: Any) -> ToolResult:
+        return await served.pipeline.call(name, arguments, ToolContext(call_id="c"))
+
+    for path in (str(token), str(tmp_path / "link")):
+        assert (await call("Read", file_path=path)).error_code == "E_PATH_OUTSIDE"
+        assert (await call("Write", file_path=path, content="forged")).error_code == "E_PATH_OUTSIDE"
+    assert (await call("Write", file_path=str(token) + ".new", content="x")).error_code == "E_PATH_OUTSIDE"
+    assert (await call("Grep", pattern="canary")).text == str(tmp_path / "mine.txt")
+    assert str(token) not in (await call("Glob", pattern="**/*", include_ignored=True)).text
+    assert token.read_text() == "canary\n"
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o777, "can be written by others"), (None, "cannot be used")])
+def test_a_state_directory_that_is_not_safe_stops_the_start(tmp_path: Path, mode: int | None, said: str) -> None:
+    state = tmp_path / "state"
+    if mode is None:
+        state.write_text("a file")
+    else:
+        state.mkdir()
+        state.chmod(mode)
+
+    with pytest.raises(BrokenSettings, match=said):
+        gateway(tmp_path, workspace=[tmp_path])
 
 
 def test_denied_tools_are_out_of_the_catalog(tmp_path: Path) -> None:

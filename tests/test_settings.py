@@ -127,3 +127,8 @@ def test_a_variable_may_hold_one_value_a_list_or_an_object(monkeypatch: pytest.M
 
 def test_a_key_below_a_value_is_refused() -> None:
     assert "--set output.max_chars: output is set to 5 already" in problem("output=5", "output.max_chars=3")
+
+
+def test_an_empty_text_names_no_directory() -> None:
+    with pytest.raises(BrokenSettings, match="empty text names nothing"):
+        load_settings({"workspace": [""]})

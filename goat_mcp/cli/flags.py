@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # the settings tree is only needed once a command runs
     from goat_mcp.settings import Settings
 
 Workspace = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option("--workspace", "-w", metavar="DIR", help="A directory that file tools may touch. May be repeated."),
 ]
 Config = Annotated[
@@ -41,7 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 def settings_from(
     *,
-    workspace: list[Path] | None,
+    workspace: list[str] | None,
     config: Path | None,
     upstreams: list[Path] | None,
     mode: str | None,
@@ -54,7 +54,7 @@ def settings_from(
     from goat_mcp.settings import load_settings
 
     flags: dict[str, Any] = dict(defaults or {})
-    flags["workspace"] = [str(directory) for directory in workspace or ()]
+    flags["workspace"] = list(workspace or ())
     flags["upstreams"] = [str(file) for file in upstreams or ()]
     flags["mode"] = mode
     if toolset:

@@ -21,6 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
 from goat_mcp.state.sessions import Session, Sessions
@@ -126,6 +127,11 @@ class Bash(
     empty. What runs longer than 45 s becomes a background task: see TaskOutput. Prefer Read, Edit, Glob and Grep to
     cat, sed, find and grep.
     """
+
+    examples = (
+        ToolExample("Run the tests", {"command": "make test", "timeout": 300000}),
+        ToolExample("Start a server in the background", {"command": "npm start", "run_in_background": True}),
+    )
 
     workspace: Workspace
     sessions: Sessions

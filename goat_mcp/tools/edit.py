@@ -16,6 +16,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.documents.text_encoding import TextFormat
 from goat_mcp.editing.current_file import open_current
@@ -115,6 +116,13 @@ class Edit(
     old_string must occur exactly once: copy it without Read's line numbers, with lines around it if need be, or set
     replace_all. An empty old_string creates a file.
     """
+
+    examples = (
+        ToolExample("One place", {"file_path": "@a.py", "old_string": "x = 1", "new_string": "x = 2"}),
+        ToolExample(
+            "Everywhere", {"file_path": "@a.py", "old_string": "foo", "new_string": "bar", "replace_all": True}
+        ),
+    )
 
     workspace: Workspace
     sessions: Sessions

@@ -19,6 +19,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.documents.excerpt import excerpt_of_text
 from goat_mcp.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
@@ -132,6 +133,11 @@ class Read(
     Text comes as `N<TAB>line`; number and tab are not in the file. A `[PARTIAL: ...]` notice gives the offset to
     continue with. In notebooks offset and limit count cells.
     """
+
+    examples = (
+        ToolExample("A whole file", {"file_path": "/home/me/project/main.py"}),
+        ToolExample("Ten lines from line 200", {"file_path": "@src/main.py", "offset": 200, "limit": 10}),
+    )
 
     workspace: Workspace
     sessions: Sessions

@@ -12,6 +12,7 @@ from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.tasks import Task, TaskManager
 
@@ -37,6 +38,10 @@ class TaskOutput(
     max_result_chars=MAX_CHARS,
 ):
     """Show a background task's status and output: while it runs what is new since your last call, then all of it."""
+
+    examples = (
+        ToolExample("What is new, without waiting", {"task_id": "rdom6cxnuu2zfwckdnxlaa7teodtiine", "block": False}),
+    )
 
     tasks: TaskManager
     max_chars: int = MAX_CHARS

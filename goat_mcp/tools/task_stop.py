@@ -10,6 +10,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.tasks import TaskManager, TaskStatus
 
@@ -35,6 +36,8 @@ class TaskStop(
     BuiltinTool[TaskStopInput], side_effect=SideEffect.BLOCKING, toolset="tasks", title="Stop a background task"
 ):
     """Stop a background task and all it started; returns the output you had not read yet."""
+
+    examples = (ToolExample("End a task", {"task_id": "rdom6cxnuu2zfwckdnxlaa7teodtiine"}),)
 
     tasks: TaskManager
 

@@ -16,6 +16,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
+from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.documents.line_ends import Eol, split_lines
 from goat_mcp.documents.text_encoding import TextFormat, check_insertion, looks_binary
@@ -80,6 +81,8 @@ class Write(
 
     Read an existing file first; to change parts of it use Edit. Text for a CRLF file may come with LF.
     """
+
+    examples = (ToolExample("A new file", {"file_path": "@docs/notes.md", "content": "# Notes\n"}),)
 
     workspace: Workspace
     sessions: Sessions

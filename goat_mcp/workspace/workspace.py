@@ -44,6 +44,8 @@ class Workspace:
     Args:
         roots: directories tools may read and write below; the first is the primary one, `@`.
         readable: more directories that may be read, and never written; they need not exist yet.
+        private: directories that nobody reads or writes although a root may hold them, but for what is `readable`:
+            the server's own state.
         lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
             take turns need the same one. None: one folder per user.
         kernel: which system calls to use; tests hand in an older one.
@@ -53,10 +55,13 @@ class Workspace:
         self,
         *roots: Path,
         readable: tuple[Path, ...] = (),
+        private: tuple[Path, ...] = (),
         lock_folder: Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
         self._readable = readable
+        self._private = tuple(path.resolve() for path in private)
+        self._open_in_private = tuple(path.resolve() for path in readable)
         folder = private_folder() if lock_folder is None else lock_folder
         self._temps = TempFiles(folder)
         self._locks = FileLocks(folder)
@@ -123,6 +128,9 @@ class Workspace:
             fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS)
         except OSError as problem:
             raise self._refusal(problem, path) from None
+        if self.is_private(real):
+            os.close(fd)
+            raise self._outside(path)
         found = os.fstat(fd)
         if stat.S_ISREG(found.st_mode):
             return OpenedFile(fd, found, real)
@@ -142,6 +150,9 @@ class Workspace:
             raise self._refusal(problem, path) from None
         except OSError as problem:
             raise self._refusal(problem, path) from None
+        if self.is_private(real):
+            os.close(fd)
+            raise self._outside(path)
         return OpenedDirectory(fd, os.fstat(fd), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
@@ -161,7 +172,13 @@ class Workspace:
     def contains(self, path: Path) -> bool:
         """Whether an absolute real path lies in a root that may be written."""
         root = self._roots.holding(path)
-        return root is not None and root.writable
+        return root is not None and root.writable and not self.is_private(path)
+
+    def is_private(self, path: Path) -> bool:
+        """Whether an absolute real path belongs to the server itself, although it may lie below a root."""
+        if not any(path.is_relative_to(private) for private in self._private):
+            return False
+        return not any(path.is_relative_to(readable) for readable in self._open_in_private)
 
     def write_file(self, path: WorkspacePath, data: bytes, *, expect: Expected) -> WrittenFile:
         """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.

@@ -114,6 +114,8 @@ def test_all_definitions_fit_the_budget() -> None:
 @each_tool
 def test_the_examples_of_a_tool_are_valid_calls(spec: ToolSpec) -> None:
     tool = next(tool for tool in TOOLS if tool.spec is spec)
+
+    assert spec.examples
     for example in spec.examples:
         tool.validate(example.input)
 
