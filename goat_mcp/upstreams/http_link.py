@@ -97,6 +97,9 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             return response
         if response.status_code >= 400:
             return await self._refusal(request, response)
+        if (wrong := _no_answer(response)) is not None:
+            await response.aclose()
+            return self._fault(request, 502, *wrong)
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         response.stream = _BoundedBody(_async_body(response), None if is_stream else MAX_BODY_BYTES)
         return response
@@ -135,6 +138,21 @@ def _async_body(response: httpx2.Response) -> httpx2.AsyncByteStream:
     body = response.stream
     assert isinstance(body, httpx2.AsyncByteStream)
     return body
+
+
+def _no_answer(response: httpx2.Response) -> tuple[FaultKind, str] | None:
+    """Why a response below 400 cannot hold an MCP message; None where it can."""
+    status = response.status_code
+    if 300 <= status < 400:
+        return FaultKind.HTTP_STATUS, f"HTTP {status}: it redirects, which is not followed"
+    if status != 200:
+        return None  # 202: a notification was taken
+    kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in ("application/json", "text/event-stream"):
+        return FaultKind.MALFORMED, f"it answered with {kind or 'no content type'} instead of JSON"
+    if response.headers.get("content-length") == "0":
+        return FaultKind.MALFORMED, "it answered with nothing"
+    return None
 
 
 def _json_rpc_error(body: bytes) -> dict[str, Any] | None:

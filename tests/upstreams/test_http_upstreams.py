@@ -345,3 +345,31 @@ async def test_a_server_error_during_a_call_leaves_its_outcome_open_and_a_rate_l
 
     assert bad_gateway.code is ErrorCode.OUTCOME_UNKNOWN
     assert limited.code is ErrorCode.RATE
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (response("302 Found", location="http://127.0.0.1:1/elsewhere"), "HTTP 302: it redirects"),
+        (response("200 OK", b"<html>log in</html>", content_type="text/html"), "text/html instead of JSON"),
+        (response("200 OK", b"", content_type="application/json"), "it answered with nothing"),
+    ],
+    ids=["redirect", "html", "empty"],
+)
+async def test_an_answer_that_is_none_is_an_error_of_ours_that_names_the_upstream(
+    tmp_path: Path, wrong: bytes, said: str
+) -> None:
+    def answer(request: bytes) -> bytes:
+        if b"tools/call" in request:
+            return wrong
+        return answered(request, {"supportedVersions": ["2026-07-28"], "capabilities": {}, "tools": []})
+
+    async with canned_server(answer) as (port, _):
+        entries = {"web": entry(port)}
+        warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
+        async with fleet(tmp_path, entries) as running:
+            error = await running.failing("mcp__web__echo")
+
+    assert "web" in error.message
+    assert said in error.message
+    assert "pydantic" not in error.message
