@@ -189,7 +189,7 @@ class Gateway:
             if status.reason_code
         ]
         collided = [
-            {"name": collision.name, "reason_code": "name_collision", "detail": collision.remedy}
+            {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
             for collision in self.registry.snapshot.collisions
         ]
         return wrong + collided

@@ -28,14 +28,11 @@ class Collision:
     source: str
     kept_source: str
 
-    @property
-    def remedy(self) -> str:
+    def __str__(self) -> str:
         if self.source == self.kept_source:
             return f"{self.source} lists {self.name} twice; the first one is used"
-        return (
-            f"{self.kept_source} has the name {self.name}; "
-            f"give {self.source} another `naming` (qualified, or an alias) so that its tool is visible too"
-        )
+        remedy = f"give {self.source} another `naming` (qualified, or an alias) so that its {self.name} is visible"
+        return f"{self.name} is kept by {self.kept_source}; {remedy}"
 
 
 @dataclass(frozen=True)

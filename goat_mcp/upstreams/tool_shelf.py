@@ -85,7 +85,7 @@ class ToolShelf:
     def collisions(self) -> tuple[str, ...]:
         """Names of ours that another source keeps, each with the remedy."""
         return tuple(
-            f"{collision.name} is kept by {collision.kept_source}; {collision.remedy}"
+            str(collision)
             for collision in self._registry.snapshot.collisions
             if collision.source == self._config.source
         )

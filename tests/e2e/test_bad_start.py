@@ -135,7 +135,9 @@ def test_a_token_file_that_others_can_read(launch: Launch) -> None:
     token.write_text("x" * 40)
     token.chmod(0o644)
 
-    assert_says(failed_start(launch, "--http", "127.0.0.1:0", "--token-file", str(token)), str(token), "chmod 600")
+    assert_says(
+        failed_start(launch, "--http", "127.0.0.1:0", "--token-file", str(token)), str(token), "Name another file"
+    )
 
 
 def test_a_bad_upstream_entry_withholds_that_upstream_only(launch: Launch) -> None:
