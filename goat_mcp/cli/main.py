@@ -48,11 +48,10 @@ def _run(arguments: list[str]) -> int:
 
 def _fail(message: str, suggestion: str, arguments: list[str], status: int, *, code: str = "E_USAGE") -> int:
     """Say what is wrong on stderr: in words, or with `--json` as one JSON line."""
+    text = "\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part)
     if "--json" in arguments:
         import json
 
-        error = {"code": code, "message": message, "suggestion": suggestion}
-        print(json.dumps({"error": error}), file=sys.stderr)  # noqa: T201  # the manners of a command line
-    else:
-        print("\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part), file=sys.stderr)  # noqa: T201
+        text = json.dumps({"error": {"code": code, "message": message, "suggestion": suggestion}})
+    print(text, file=sys.stderr)  # noqa: T201  # the manners of a command line
     return status
