@@ -6,9 +6,9 @@ import json
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
+import click
 
 from goat_mcp.cli import flags
 
@@ -20,37 +20,24 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 TOOL_ERROR, UNREACHABLE = 5, 4
 
 
-def call(
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name, e.g. Grep or mcp__github__search.")],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Its arguments, e.g. pattern=TODO -i=true.")
-    ] = None,
-    input_json: Annotated[
-        str | None, typer.Option("--input-json", metavar="JSON", help="All arguments as one JSON object.")
-    ] = None,
-    workspace: flags.Workspace = None,
-    config: flags.Config = None,
-    upstreams: flags.UpstreamFiles = None,
-    mode: flags.Mode = None,
-    toolset: flags.Toolset = None,
-    set_: flags.Set = None,
-    as_json: flags.Json = False,
-) -> int:
-    """Call one tool and print its result. A background task it starts is waited for.
+# Arguments of a tool may look like flags: `goat-mcp call Grep pattern=TODO -i=true`.
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("tool")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[KEY=VALUE]...")
+@click.option("--input-json", metavar="JSON", help="All arguments as one JSON object.")
+@flags.selection
+@flags.as_json
+def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: bool, **selection: Any) -> int:
+    """Call one tool and print its result.
+
+    TOOL is its name, e.g. Grep or mcp__github__search; arguments are KEY=VALUE, e.g. pattern=TODO -i=true. A background
+    task the call starts is waited for.
 
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
-    settings = flags.settings_from(
-        workspace=workspace,
-        config=config,
-        upstreams=upstreams,
-        mode=mode,
-        toolset=toolset,
-        overrides=set_,
-        defaults={"files": {"read_before_write": "relaxed"}},
-    )
+    settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
     given = _json_object(input_json) if input_json is not None else {}
-    texts = _pairs(arguments or [])
+    texts = _pairs(arguments)
     import anyio
 
     from goat_mcp.gateway import Gateway
@@ -59,7 +46,7 @@ def call(
     gateway = Gateway(settings, approval=Approval.ELICIT)
     result = anyio.run(_call, gateway, tool, given, texts)
     if as_json:
-        typer.echo(json.dumps(result.wire()))
+        click.echo(json.dumps(result.wire()))
     else:
         _print(result)
     if result.is_error:
@@ -72,16 +59,16 @@ def _json_object(text: str) -> dict[str, Any]:
     try:
         parsed: Any = json.loads(text)
     except ValueError as problem:
-        raise typer.BadParameter(f"--input-json is not JSON: {problem}") from None
+        raise click.UsageError(f"--input-json is not JSON: {problem}") from None
     if not isinstance(parsed, dict):
-        raise typer.BadParameter('--input-json wants an object, e.g. {"pattern": "TODO"}')
+        raise click.UsageError('--input-json wants an object, e.g. {"pattern": "TODO"}')
     return cast("dict[str, Any]", parsed)
 
 
 def _pairs(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise typer.BadParameter(f"{pair!r} is neither a flag nor KEY=VALUE")
+            raise click.UsageError(f"{pair!r} is neither a flag nor KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
@@ -144,7 +131,7 @@ def _now_s() -> float:
 async def _show_progress(done: float, total: float | None = None, message: str | None = None) -> None:
     if sys.stderr.isatty():
         shown = f"{done:g}" + (f"/{total:g}" if total else "")
-        typer.echo(f"\r\x1b[K{shown} {message or ''}", err=True, nl=False)
+        click.echo(f"\r\x1b[K{shown} {message or ''}", err=True, nl=False)
 
 
 async def _ask_on_terminal(question: str, options: tuple[str, ...]) -> str | None:
@@ -164,8 +151,8 @@ def _print(result: ToolResult) -> None:
 
     for block in result.content:
         if block.get("type") == "text":
-            typer.echo(escaped(block["text"]))
+            click.echo(escaped(block["text"]))
         else:
-            typer.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
+            click.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
     if not result.content and result.structured is not None:
-        typer.echo(json.dumps(result.structured, indent=2))
+        click.echo(json.dumps(result.structured, indent=2))

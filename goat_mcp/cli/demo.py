@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from goat_mcp.cli import flags
 
@@ -42,7 +42,9 @@ class Step:
     refused: bool = False
 
 
-def demo(as_json: flags.Json = False) -> int:
+@click.command
+@flags.as_json
+def demo(as_json: bool) -> int:
     """Show the main job in a throw-away workspace: one catalog, real calls, an upstream call, a refused path."""
     examples = _examples_folder()
     import anyio
@@ -53,7 +55,7 @@ def demo(as_json: flags.Json = False) -> int:
     with tempfile.TemporaryDirectory(prefix="goat-mcp-demo-") as folder, _notes_server(examples) as notes_url:
         report = anyio.run(_run, Path(folder), examples, notes_url, out)
     if as_json:
-        typer.echo(json.dumps(report))
+        click.echo(json.dumps(report))
     return 0 if all(step["as_expected"] for step in report["steps"]) else 5
 
 
@@ -63,7 +65,7 @@ def _examples_folder() -> Path:
     for folder in (package / "examples", package.parent / "examples"):
         if (folder / "weather_stdio.py").is_file():
             return folder
-    raise typer.BadParameter("the example servers are not installed; reinstall goat-mcp")
+    raise click.ClickException("the example servers are not installed; reinstall goat-mcp")
 
 
 async def _run(folder: Path, examples: Path, notes_url: str, out: Console) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from goat_mcp.cli import flags
 
@@ -13,20 +13,13 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway import Gateway
 
 
-def list_tools(
-    workspace: flags.Workspace = None,
-    config: flags.Config = None,
-    upstreams: flags.UpstreamFiles = None,
-    mode: flags.Mode = None,
-    toolset: flags.Toolset = None,
-    set_: flags.Set = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Show what each definition costs, in tokens.")] = False,
-    as_json: flags.Json = False,
-) -> None:
+@click.command("list")
+@flags.selection
+@click.option("--tokens", is_flag=True, help="Show what each definition costs, in tokens.")
+@flags.as_json
+def list_tools(tokens: bool, as_json: bool, **selection: Any) -> None:
     """List all tools, built-in and upstream, with their side effect; upstream problems follow."""
-    settings = flags.settings_from(
-        workspace=workspace, config=config, upstreams=upstreams, mode=mode, toolset=toolset, overrides=set_
-    )
+    settings = flags.settings_from(**selection)
     import anyio
 
     from goat_mcp.gateway import Gateway
@@ -36,13 +29,13 @@ def list_tools(
     anyio.run(_complete, gateway)
     problems = gateway.problems()
     if as_json:
-        typer.echo(
+        click.echo(
             json.dumps({"tools": [_entry(wire, tokens) for wire in gateway.catalog.listing()], "problems": problems})
         )
         return
     _print_table(gateway, tokens)
     for problem in problems:
-        typer.echo(f"{problem['name']}: {problem['reason_code']}: {problem['detail']}", err=True)
+        click.echo(f"{problem['name']}: {problem['reason_code']}: {problem['detail']}", err=True)
 
 
 async def _complete(gateway: Gateway) -> None:
@@ -75,6 +68,6 @@ def _print_table(gateway: Gateway, tokens: bool) -> None:
     if out.is_terminal:
         out.print(catalog_table(out, headers, rows))
     else:
-        typer.echo("\n".join("\t".join(escaped(cell) for cell in row) for row in rows))
+        click.echo("\n".join("\t".join(escaped(cell) for cell in row) for row in rows))
     if tokens:
-        typer.echo(f"{len(rows)} tools, {total:,} tokens")
+        click.echo(f"{len(rows)} tools, {total:,} tokens")

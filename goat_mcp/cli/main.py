@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any, cast
+from typing import Any
 
 USAGE_ERROR = 1
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -19,34 +20,26 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     if not arguments and not sys.stdin.isatty():
         arguments = ["serve"]
-    import typer
+    import click
 
-    from goat_mcp.cli.app import build_app
+    from goat_mcp.cli.app import app
     from goat_mcp.core.errors import ToolError
 
-    # Typer may carry a Click of its own; its errors are found through a class that it does export.
-    click_error = cast(
-        "type[Exception]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-    )
-    command = typer.main.get_command(build_app(arguments))
     try:
-        code: Any = command.main(args=arguments, prog_name="goat-mcp", standalone_mode=False)
+        code: Any = app.main(args=arguments, prog_name="goat-mcp", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click_error as wrong:
-        message: str = getattr(wrong, "format_message", lambda: "wrong usage")()
+    except click.ClickException as wrong:
         if not arguments:
-            print(message, file=sys.stderr)  # noqa: T201  # the help: a person at a terminal asked for nothing yet
+            print(wrong.format_message(), file=sys.stderr)  # noqa: T201  # the help: somebody asked for nothing yet
             return USAGE_ERROR
-        return _fail(message, "See goat-mcp --help.", arguments, USAGE_ERROR)
-    except typer.Abort:
-        return 130
+        return _fail(wrong.format_message(), "See goat-mcp --help.", arguments)
     except ToolError as error:
-        return _fail(error.message, error.suggestion, arguments, USAGE_ERROR, code=str(error.code))
-    except (KeyboardInterrupt, BrokenPipeError):
-        return 130
+        return _fail(error.message, error.suggestion, arguments, code=str(error.code))
+    except (click.Abort, KeyboardInterrupt, BrokenPipeError):
+        return INTERRUPTED
 
 
-def _fail(message: str, suggestion: str, arguments: list[str], status: int, *, code: str = "E_USAGE") -> int:
+def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E_USAGE") -> int:
     """Say what is wrong on stderr: in words, or with `--json` as one JSON line."""
     text = "\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part)
     if "--json" in arguments:
@@ -54,4 +47,4 @@ def _fail(message: str, suggestion: str, arguments: list[str], status: int, *, c
 
         text = json.dumps({"error": {"code": code, "message": message, "suggestion": suggestion}})
     print(text, file=sys.stderr)  # noqa: T201  # the manners of a command line
-    return status
+    return USAGE_ERROR

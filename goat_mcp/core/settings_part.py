@@ -8,4 +8,4 @@ from pydantic import BaseModel, ConfigDict
 class SettingsPart(BaseModel):
     """Frozen; an unknown key is an error. Keys carry their unit, defaults are the safe ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

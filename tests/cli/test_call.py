@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-import typer
 
 from goat_mcp.cli.call import _json_object, _pairs, _typed  # pyright: ignore[reportPrivateUsage]  # the parsing under test
 from goat_mcp.cli.terminal import escaped
@@ -43,11 +43,11 @@ def test_a_value_may_hold_an_equals_sign() -> None:
 
 
 def test_what_is_no_pair_or_no_object_is_wrong_usage() -> None:
-    with pytest.raises(typer.BadParameter, match="'text' is neither a flag nor KEY=VALUE"):
+    with pytest.raises(click.UsageError, match="'text' is neither a flag nor KEY=VALUE"):
         _pairs(["text"])
-    with pytest.raises(typer.BadParameter, match="not JSON"):
+    with pytest.raises(click.UsageError, match="not JSON"):
         _json_object("{")
-    with pytest.raises(typer.BadParameter, match="wants an object"):
+    with pytest.raises(click.UsageError, match="wants an object"):
         _json_object("[]")
 
 
