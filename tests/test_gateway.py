@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.core.context import ToolContext
@@ -185,6 +186,18 @@ async def test_a_call_finds_a_tool_of_an_upstream_nobody_has_listed_yet(tmp_path
 
     assert not result.is_error
     assert result.structured["town"] == "Dunmere"
+
+
+async def test_a_name_that_no_upstream_can_have_waits_for_none(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"hangs": {"command": "sleep", "args": ["60"]}}}))
+    served = gateway(tmp_path, workspace=[tmp_path], upstreams=[file])
+
+    async with served.running():
+        with anyio.fail_after(10):  # the upstream is given 30 s to start
+            result = await served.call("Raed", {}, ToolContext(call_id="c"))
+
+    assert result.error_code == "E_TOOL_NOT_FOUND"
 
 
 async def test_a_call_of_an_upstream_that_cannot_start_says_so(tmp_path: Path) -> None:

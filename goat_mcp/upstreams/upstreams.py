@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import anyio
 import anyio.abc
 
-from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -77,10 +76,7 @@ class Upstreams:
 
     async def first_outcome(self, name: str, max_wait_s: float) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""
-        unseen = [supervisor for supervisor in self._supervisors if not supervisor.is_known]
-        if name.startswith(UPSTREAM_PREFIX):
-            named = [one for one in unseen if name.startswith(f"{UPSTREAM_PREFIX}{one.config.server}{SEPARATOR}")]
-            unseen = named or unseen  # a flat name may begin like that, too
+        unseen = [one for one in self._supervisors if not one.is_known and name.startswith(one.config.prefix)]
         with anyio.move_on_after(max_wait_s):
             async with anyio.create_task_group() as group:
                 for supervisor in unseen:
