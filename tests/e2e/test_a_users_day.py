@@ -1,4 +1,4 @@
-"""Everything a user does with the built-in tools, in one sitting, over each transport and in each era."""
+"""Everything a user does with the built-in tools, one after the other, over each transport and in each era."""
 
 from __future__ import annotations
 
