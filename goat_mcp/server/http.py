@@ -157,6 +157,13 @@ class HttpServer:
         )
         return HttpGuard(inner, hosts, RateLimit(self.limits.calls_per_s))
 
+    def close(self) -> None:
+        """Give the address back."""
+        if self._socket is not None:
+            self._socket.close()
+            if self.address.socket_path is not None:
+                self.address.socket_path.unlink(missing_ok=True)
+
     async def serve(self, on_listening: Callable[[str], None]) -> None:
         """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
         assert self._socket is not None, "bind() comes first"
@@ -183,9 +190,7 @@ class HttpServer:
             on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
             await self._server.serve(sockets=[self._socket])
         finally:
-            self._socket.close()
-            if self.address.socket_path is not None:
-                self.address.socket_path.unlink(missing_ok=True)
+            self.close()
 
     def stop(self) -> None:
         """Begin a graceful end: open streams get a clean close, then the listener goes."""

@@ -250,6 +250,11 @@ async def test_bash_009_secrets_of_the_server_are_not_in_the_environment(
     assert [line for line in lines if line.startswith("PATH=")]
 
 
+async def test_bash_is_found_whatever_path_the_command_is_to_see(bench: ShellBench) -> None:
+    result = await bench.run("echo $PATH", env={"PATH": "/nowhere"})
+    assert result.text == "/nowhere"
+
+
 async def test_r_shell_7_start_files_are_not_read_and_stdin_is_empty(
     bench: ShellBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
