@@ -13,10 +13,6 @@ class Telemetry:
     def __init__(self, level: str = "warning") -> None:
         self._level = level
 
-    def info(self, event: str, **fields: Any) -> None:
-        if self._level in ("debug", "info"):
-            self._log.info(event, **fields)
-
     def debug(self, event: str, **fields: Any) -> None:
         if self._level == "debug":
             self._log.debug(event, **fields)

@@ -39,7 +39,6 @@ class ToolContext:
     call_id: str
     session_key: str = "local"
     principal: str = "local"
-    client_name: str = ""
     progress: Progress = no_progress
     wants_progress: bool = False
     ask: Ask | None = None

@@ -15,7 +15,6 @@ from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec, risk_and_hints
 
 InputT = TypeVar("InputT")
-InputT_contra = TypeVar("InputT_contra", contravariant=True)
 ModelT = TypeVar("ModelT", bound=ToolInput)
 
 

@@ -128,12 +128,11 @@ class Adapter:
     def _tool_context(self, ctx: Context) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
-        principal, client = self._principal(), _client_name(ctx)
+        principal = self._principal()
         return ToolContext(
             call_id=secrets.token_hex(8),
-            session_key=self._session_key(ctx, principal, client),
+            session_key=self._session_key(ctx, principal),
             principal=principal,
-            client_name=client,
             meta=meta,
             progress=_rising_progress(ctx) if wants_progress else no_progress,
             wants_progress=wants_progress,
@@ -147,12 +146,12 @@ class Adapter:
         token = get_access_token()
         return token.subject or token.client_id if token is not None else "anonymous"
 
-    def _session_key(self, ctx: Context, principal: str, client: str) -> str:
+    def _session_key(self, ctx: Context, principal: str) -> str:
         """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""
         if self.transport == "stdio":
             return "stdio"
         session_id = ctx.request.headers.get("mcp-session-id") if ctx.request is not None else None
-        return f"session:{session_id}" if session_id else f"principal:{principal}:{client}"
+        return f"session:{session_id}" if session_id else f"principal:{principal}:{_client_name(ctx)}"
 
     async def _roots_question(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""

@@ -38,9 +38,6 @@ class ReadLedger:
         if len(self._seen) > MAX_READS:
             self._seen.popitem(last=False)
 
-    def forget(self, real_path: str) -> None:
-        self._seen.pop(real_path, None)
-
     def paths(self) -> tuple[str, ...]:
         return tuple(self._seen)
 
@@ -65,6 +62,3 @@ class Sessions:
         if len(self._by_key) > MAX_SESSIONS:
             self._by_key.popitem(last=False)
         return session
-
-    def end(self, session_key: str) -> None:
-        self._by_key.pop(session_key, None)

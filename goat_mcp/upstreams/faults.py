@@ -15,7 +15,7 @@ _MARK = "goat-mcp/fault"
 
 
 class FaultKind(StrEnum):
-    """How far the request got. Only the kinds of `NEVER_RAN` prove that the call had no effect (LIF-6)."""
+    """How far the request got. Only unreachable, session_lost and auth_required prove that it had no effect (LIF-6)."""
 
     UNREACHABLE = "unreachable"
     SESSION_LOST = "session_lost"
@@ -23,9 +23,6 @@ class FaultKind(StrEnum):
     HTTP_STATUS = "http_status"
     LOST = "lost"
     MALFORMED = "malformed"
-
-
-NEVER_RAN = frozenset({FaultKind.UNREACHABLE, FaultKind.SESSION_LOST, FaultKind.AUTH_REQUIRED})
 
 
 @dataclass(frozen=True)
