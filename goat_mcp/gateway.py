@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
@@ -22,6 +23,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
+from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import Pipeline
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
@@ -69,6 +71,8 @@ class Gateway:
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
         self.sessions = Sessions()
+        self.modes = SessionModes(settings.mode)
+        self.announcements = Announcements()
         self.spill = SpillFiles(self.state, _scope(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.workspace = Workspace(
@@ -90,7 +94,7 @@ class Gateway:
         self.pipeline = Pipeline(
             catalog=self.catalog,
             permission=Permission(
-                _rules(settings), settings.mode, settings.approval or approval, lambda: self.workspace.roots
+                _rules(settings), self.modes, settings.approval or approval, lambda: self.workspace.roots
             ),
             scheduler=Scheduler(),
             audit=AuditLog(settings.audit.path or self.state.path / "audit.jsonl"),

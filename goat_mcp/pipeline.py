@@ -74,6 +74,10 @@ class Pipeline:
         try:
             tool = self.catalog.resolve(name)
             rule_name = tool.spec.rule_name
+            if not ctx.rights.permits(rule_name):
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG, f"{rule_name} is not among this agent's tools", "Use another tool."
+                )
 
             async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
                 return await self._run(tool, arguments, ctx)
@@ -133,7 +137,7 @@ class Pipeline:
             try:
                 input = tool.validate(arguments)
                 access = tool.access(input)
-                decision = await self.permission.settle(self.permission.decide(spec, access.writes), spec, ctx)
+                decision = await self.permission.settle(self.permission.decide(spec, ctx, access.writes), spec, ctx)
                 verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
                 if verdict.deny is not None:
                     raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.")

@@ -22,6 +22,7 @@ from goat_mcp.extensions import CallNext, Extensions
 from goat_mcp.hooks import Hooks, PreToolUse
 from goat_mcp.permissions.mode import Mode
 from goat_mcp.permissions.permission import Permission
+from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.registry import Registry
 from goat_mcp.scheduler import Scheduler
@@ -113,7 +114,9 @@ async def test_an_upstreams_own_protocol_error_passes_through(tmp_path: Path) ->
 async def test_a_denied_call_has_no_effect_and_is_recorded(tmp_path: Path) -> None:
     tool = fake("Write", SideEffect.MUTATING)
 
-    result = await pipeline_over(tmp_path, tool, permission=Permission(mode=Mode.PLAN)).call("Write", {}, CTX)
+    result = await pipeline_over(tmp_path, tool, permission=Permission(modes=SessionModes(Mode.PLAN))).call(
+        "Write", {}, CTX
+    )
 
     assert (result.error_code, tool.calls) == ("E_PLAN_MODE", [])
     assert [(line["event"], line.get("decision")) for line in audit_lines(tmp_path)] == [

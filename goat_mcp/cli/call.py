@@ -89,11 +89,12 @@ def _as_json(text: str) -> Any:
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
+    from goat_mcp.cli.terminal_form import ask_on_terminal
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
     from goat_mcp.core.result import error_result
 
-    ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=_ask_on_terminal)
+    ctx = ToolContext(call_id=secrets.token_hex(8), progress=_show_progress, wants_progress=True, ask=ask_on_terminal)
     async with gateway.running():
         try:
             schema = gateway.catalog.resolve(name).spec.input_schema
@@ -132,18 +133,6 @@ async def _show_progress(done: float, total: float | None = None, message: str |
     if sys.stderr.isatty():
         shown = f"{done:g}" + (f"/{total:g}" if total else "")
         click.echo(f"\r\x1b[K{shown} {message or ''}", err=True, nl=False)
-
-
-async def _ask_on_terminal(question: str, options: tuple[str, ...]) -> str | None:
-    if not sys.stdin.isatty():
-        return None
-    import anyio
-
-    def ask() -> str:
-        return input(f"{question} [{'/'.join(options)}] ").strip()
-
-    answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
-    return answer if answer in options else None
 
 
 def _print(result: ToolResult) -> None:

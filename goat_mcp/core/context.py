@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from goat_mcp.core.model import ChatModel
+from goat_mcp.core.questions import Ask, nobody_to_ask
+from goat_mcp.core.rights import NO_LIMITS, Rights
+
 WAIT_LIMIT_S = 45.0
 """No call waits longer than this: hosts give up at 60 s (contract: tools.md, "Time")."""
 
@@ -15,12 +19,6 @@ class Progress(Protocol):
     """Tell the caller how far the call is. Values rise; the call goes on if nobody listens."""
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
-
-
-class Ask(Protocol):
-    """Put a question to the person behind the client. Returns the chosen option, None when nobody answered."""
-
-    async def __call__(self, question: str, options: tuple[str, ...]) -> str | None: ...
 
 
 async def no_progress(done: float, total: float | None = None, message: str | None = None) -> None:
@@ -32,8 +30,10 @@ class ToolContext:
     """Facts of one call and the ways back to its caller.
 
     `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
-    outlives a session (tasks); see design D6. `ask` is None where the client cannot be asked. `meta` is the
-    `_meta` of the client's request as it came; only an upstream call has a use for it.
+    outlives a session (tasks); see design D6. `ask` reaches the person behind the client, `host_model` the client's
+    own model (None where it offers none). `rights` narrow the calls of an agent. `overrides` are the settings this
+    session has changed (tool Config), by key. `meta` is the `_meta` of the client's request as it came; only an
+    upstream call has a use for it.
     """
 
     call_id: str
@@ -41,7 +41,10 @@ class ToolContext:
     principal: str = "local"
     progress: Progress = no_progress
     wants_progress: bool = False
-    ask: Ask | None = None
+    ask: Ask = nobody_to_ask
+    host_model: ChatModel | None = None
+    rights: Rights = NO_LIMITS
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     started_at_s: float = field(default_factory=time.monotonic)
 

@@ -8,13 +8,17 @@ from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Form, Option, Question
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.rules import RuleSet
+from goat_mcp.permissions.session_modes import SessionModes
 
 ALLOW_ONCE, DENY = "allow_once", "deny"
+_DECISION = "decision"
+_STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,19 @@ class Permission:
     """Rules, mode and approval of one gateway."""
 
     rules: RuleSet = field(default_factory=RuleSet)
-    mode: Mode = Mode.DEFAULT
+    modes: SessionModes = field(default_factory=SessionModes)
     approval: Approval = Approval.HOST
     roots: Callable[[], Sequence[Path]] = tuple
     """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
 
-    def decide(self, spec: ToolSpec, writes: Sequence[str] = ()) -> Decision:
+    def decide(self, spec: ToolSpec, ctx: ToolContext, writes: Sequence[str] = ()) -> Decision:
         """What rules and mode say about a call that writes the absolute real paths `writes`."""
-        decision = decide(spec, self.rules, self.mode)
+        decision = decide(spec, self.rules, self.modes.of(ctx.session_key))
+        if ctx.rights.mode:
+            # An agent's own mode may only narrow what its starter's session allows.
+            decision = max(
+                decision, decide(spec, self.rules, Mode(ctx.rights.mode)), key=lambda choice: _STRICTER[choice.effect]
+            )
         if decision.effect is not Effect.DENY:
             for path in writes:
                 if (reason := protected_reason(self._below_root(path))) is not None:
@@ -45,11 +54,12 @@ class Permission:
         if decision.effect is Effect.ALLOW:
             return decision
         if decision.effect is Effect.ASK:
-            if self.approval is Approval.HOST and not decision.by_rule:
-                # The program that launched us shows its own dialog for whatever is not marked read-only (D8).
+            if self.approval is Approval.HOST and not decision.by_rule and ctx.rights.depth == 0:
+                # The program that launched us shows its own dialog for whatever is not marked read-only (D8);
+                # it never sees the calls of an agent that runs in here.
                 return Decision(Effect.ALLOW, f"{decision.reason}, left to the host")
             if self.approval is not Approval.DENY or decision.by_rule:
-                answer = await ctx.ask(f"Allow {spec.rule_name}?", (ALLOW_ONCE, DENY)) if ctx.ask else None
+                answer = (await ctx.ask(_approval_form(spec))).text(_DECISION)
                 if answer == ALLOW_ONCE:
                     return Decision(Effect.ALLOW, f"{decision.reason}, allowed once by the user")
                 if answer == DENY:
@@ -61,7 +71,7 @@ class Permission:
                 if decision.by_rule
                 else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
             )
-        if self.mode is Mode.PLAN and not decision.by_rule:
+        if decision.reason == f"mode {Mode.PLAN.value}":
             raise ToolError(
                 ErrorCode.PLAN_MODE,
                 f"{spec.rule_name} may change something, and this session only plans",
@@ -74,6 +84,11 @@ class Permission:
             if decision.by_rule
             else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
         )
+
+
+def _approval_form(spec: ToolSpec) -> Form:
+    choices = (Option(ALLOW_ONCE, "Allow once"), Option(DENY, "Deny"))
+    return Form(f"Allow {spec.rule_name}?", (Question(_DECISION, "Decision", options=choices, required=True),))
 
 
 def _denied(spec: ToolSpec, message: str, suggestion: str) -> ToolError:

@@ -8,11 +8,13 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.rules import RuleSet
+from goat_mcp.permissions.session_modes import SessionModes
 from tests.tool_doubles import spec
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +23,10 @@ WRITE = spec("Write", SideEffect.MUTATING)
 
 
 def answering(answer: str | None) -> ToolContext:
-    async def ask(question: str, options: tuple[str, ...]) -> str | None:
-        assert "Write" in question
-        return answer
+    async def ask(form: Form) -> Answer:
+        assert "Write" in form.message
+        (question,) = form.questions
+        return Answer(Reply.UNANSWERED) if answer is None else Answer(Reply.ACCEPTED, {question.name: answer})
 
     return ToolContext(call_id="c", ask=ask)
 
@@ -33,7 +36,7 @@ NOBODY = ToolContext(call_id="c")
 
 async def outcome(permission: Permission, ctx: ToolContext, writes: tuple[str, ...] = ()) -> ErrorCode | Effect:
     try:
-        return (await permission.settle(permission.decide(WRITE, writes), WRITE, ctx)).effect
+        return (await permission.settle(permission.decide(WRITE, ctx, writes), WRITE, ctx)).effect
     except ToolError as refusal:
         return refusal.code
 
@@ -62,21 +65,21 @@ async def test_the_host_does_not_stand_in_for_an_ask_rule() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.BYPASS, Mode.DEFAULT])
 async def test_a_protected_path_is_asked_about_in_every_mode(mode: Mode) -> None:
-    permission = Permission(mode=mode, approval=Approval.HOST)
+    permission = Permission(modes=SessionModes(mode), approval=Approval.HOST)
 
     assert await outcome(permission, NOBODY, ("/ws/.git/hooks/pre-commit",)) is ErrorCode.PERMISSION
     assert await outcome(permission, NOBODY, ("/ws/src/a.py",)) is Effect.ALLOW
 
 
 async def test_plan_mode_has_its_own_error() -> None:
-    assert await outcome(Permission(mode=Mode.PLAN), NOBODY) is ErrorCode.PLAN_MODE
+    assert await outcome(Permission(modes=SessionModes(Mode.PLAN)), NOBODY) is ErrorCode.PLAN_MODE
 
 
 async def test_a_refusal_names_the_rule_that_would_allow() -> None:
-    permission = Permission(mode=Mode.DONT_ASK)
+    permission = Permission(modes=SessionModes(Mode.DONT_ASK))
 
     with pytest.raises(ToolError) as caught:
-        await permission.settle(permission.decide(WRITE), WRITE, NOBODY)
+        await permission.settle(permission.decide(WRITE, NOBODY), WRITE, NOBODY)
 
     assert "permissions.allow: [Write]" in caught.value.suggestion
 

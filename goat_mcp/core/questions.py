@@ -1,0 +1,75 @@
+"""Questions to the person behind a client: a flat form and its answer. How it is shown is the adapter's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice: `value` is what comes back, `title` what the person reads (the value where it is empty)."""
+
+    value: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One field of a form: free text without `options`, else one of them, or several where `multiple`."""
+
+    name: str
+    title: str
+    description: str = ""
+    options: tuple[Option, ...] = ()
+    multiple: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is asked in one go."""
+
+    message: str
+    questions: tuple[Question, ...]
+
+
+class Reply(StrEnum):
+    """What became of a form."""
+
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    UNANSWERED = "unanswered"
+    """It was shown, as far as we know, and nobody answered in time."""
+    UNAVAILABLE = "unavailable"
+    """This client cannot be asked."""
+
+
+Value = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`values` by question name; only an accepted form has any. A question left empty is absent."""
+
+    reply: Reply
+    values: Mapping[str, Value] = field(default_factory=dict[str, Value])
+
+    def text(self, name: str) -> str:
+        """The answer to a question that takes one value; empty where it was left empty."""
+        value = self.values.get(name, "")
+        return value if isinstance(value, str) else ", ".join(value)
+
+
+class Ask(Protocol):
+    """Put a form to the person behind the client. Never raises for lack of an answer: that is a `Reply`."""
+
+    async def __call__(self, form: Form) -> Answer: ...
+
+
+async def nobody_to_ask(form: Form) -> Answer:
+    """The `Ask` of a call that no person stands behind."""
+    return Answer(Reply.UNAVAILABLE)
