@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -47,7 +47,10 @@ class ToolContext:
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     started_at_s: float = field(default_factory=time.monotonic)
+    client_waits_since_s: Callable[[], float] | None = None
+    """Where one call is several requests of a client, when the present one came."""
 
     def wait_left_s(self, limit_s: float = WAIT_LIMIT_S) -> float:
         """Seconds this call may still wait before it has to answer; never negative."""
-        return max(0.0, limit_s - (time.monotonic() - self.started_at_s))
+        since_s = self.started_at_s if self.client_waits_since_s is None else self.client_waits_since_s()
+        return max(0.0, limit_s - (time.monotonic() - since_s))

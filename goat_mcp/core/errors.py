@@ -59,6 +59,7 @@ class ErrorCode(StrEnum):
 
     NETWORK = "E_NETWORK"
     RATE = "E_RATE"
+    MODEL = "E_MODEL"
     NOT_CONFIGURED = "E_NOT_CONFIGURED"
     CONFIG = "E_CONFIG"
 

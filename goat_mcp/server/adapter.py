@@ -11,11 +11,12 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import anyio
+import anyio.abc
 import mcp_types as types
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
@@ -23,10 +24,15 @@ from pydantic import BaseModel, ValidationError
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
+from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
 from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.deliverable import deliverable
+from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
+from goat_mcp.server.elicitation import asker
+from goat_mcp.server.host_model import HostModel
+from goat_mcp.server.parked_calls import ParkedCall, ParkedCalls
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -37,7 +43,6 @@ LIST_TTL_MS = 60_000
 ROOTS_TIMEOUT_S = 5.0
 _ROOTS_INPUT = "goat_roots"
 
-Context = ServerRequestContext[Any, Any]
 Transport = Literal["stdio", "http"]
 
 
@@ -70,6 +75,7 @@ class Adapter:
     gateway: Gateway
     transport: Transport
     changes: ChangeHub = field(default_factory=ChangeHub)
+    parked: ParkedCalls = field(default_factory=ParkedCalls)
 
     def __post_init__(self) -> None:
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
@@ -88,7 +94,15 @@ class Adapter:
             },
             get_tool_input_schema=self._input_schema,
         )
-        self.server.middleware += [self.changes.track, self._cached_list]
+        seal = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="goat-mcp")
+        self.server.middleware += [self.changes.track, self._cached_list, seal]
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """What lives beside the requests, until cancelled: notices of changes, and calls that wait for an answer."""
+        async with anyio.create_task_group() as group:
+            await group.start(self.parked.run)
+            group.start_soon(self.changes.run)
+            task_status.started()
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         # Not paginated: clients list again before every call of a tool that was not on the first page.
@@ -113,29 +127,53 @@ class Adapter:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
-        call = self._tool_context(ctx)
         try:
-            result = await self.gateway.call(params.name, params.arguments or {}, call)
+            outcome = await self._run_call(ctx, params)
         except UpstreamError as refused:
             raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
-        if result.error_code == ErrorCode.TOOL_NOT_FOUND:
-            raise MCPError(code=types.INVALID_PARAMS, message=result.text)
-        answer = result.wire(structured_always=self.gateway.settings.output.structured == "always")
+        if isinstance(outcome, types.InputRequiredResult):
+            return outcome
+        if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
+            raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
+        answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if self.gateway.registry.snapshot.source_of.get(params.name) in (BUILTIN_SOURCE, None):
             return answer
         return deliverable(answer, ctx.protocol_version)
 
-    def _tool_context(self, ctx: Context) -> ToolContext:
+    async def _run_call(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> ToolResult | types.InputRequiredResult:
+        """In the era without a way back the call may be left while its client answers a question (design D2)."""
+
+        async def body(dialogue: Dialogue) -> ToolResult:
+            return await self.gateway.call(params.name, params.arguments or {}, self._tool_context(ctx, dialogue))
+
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return await body(DirectDialogue(ctx))
+        owner = self._session_key(ctx, self._principal())
+        if params.request_state is not None:
+            return await self.parked.resume(ctx, owner, params.request_state, params.input_responses or {})
+        capabilities = ctx.session.client_capabilities
+        if capabilities is None or not (capabilities.sampling or capabilities.elicitation):
+            return await body(DirectDialogue(ctx))
+        return await self.parked.start(ctx, owner, body)
+
+    def _tool_context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
+        progress = _rising(dialogue.report_progress) if wants_progress else no_progress
         principal = self._principal()
+        sampling = dialogue.capabilities.sampling if dialogue.capabilities is not None else None
         return ToolContext(
             call_id=secrets.token_hex(8),
             session_key=self._session_key(ctx, principal),
             principal=principal,
             meta=meta,
-            progress=_rising_progress(ctx) if wants_progress else no_progress,
+            progress=progress,
             wants_progress=wants_progress,
+            ask=asker(dialogue, progress if wants_progress else None),
+            host_model=HostModel(dialogue, sampling) if sampling is not None else None,
+            client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
 
     def _principal(self) -> str:
@@ -196,14 +234,14 @@ def _client_name(ctx: Context) -> str:
     return params.client_info.name if params is not None else ""
 
 
-def _rising_progress(ctx: Context) -> Progress:
+def _rising(report: Progress) -> Progress:
     """Report to the client, never going back: the specification wants each value above the one before."""
     highest = -1.0
 
-    async def report(done: float, total: float | None = None, message: str | None = None) -> None:
+    async def rising(done: float, total: float | None = None, message: str | None = None) -> None:
         nonlocal highest
         if done > highest:
             highest = done
-            await ctx.session.report_progress(done, total, message)
+            await report(done, total, message)
 
-    return report
+    return rising

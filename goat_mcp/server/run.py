@@ -58,7 +58,7 @@ async def _serve_stdio(gateway: Gateway, parent: int) -> None:
         stop = group.cancel_scope.cancel
         with stopping_on_signals(stop, gateway.guard):
             group.start_soon(stop_when_orphaned, parent, stop)
-            group.start_soon(adapter.changes.run)
+            await group.start(adapter.run)
             _collect_garbage_from_now_on()
             streams = stdio_streams(max_frame_bytes=gateway.settings.limits.frame_bytes, telemetry=gateway.telemetry)
             async with streams as (read, write):
@@ -69,7 +69,7 @@ async def _serve_stdio(gateway: Gateway, parent: int) -> None:
 async def _serve_http(gateway: Gateway, server: HttpServer, say: Callable[[str], None]) -> None:
     async with gateway.running(), anyio.create_task_group() as group:
         with stopping_on_signals(server.stop, gateway.guard):
-            group.start_soon(server.adapter.changes.run)
+            await group.start(server.adapter.run)
             _collect_garbage_from_now_on()
             await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
         group.cancel_scope.cancel()

@@ -41,7 +41,7 @@ def gateway(folder: Path, *, ask_client_for_roots: bool = False, **settings: Any
 async def connected(served: Gateway, mode: str, **options: Any) -> AsyncGenerator[Client]:
     adapter = Adapter(served, "stdio")
     async with served.running(), anyio.create_task_group() as group:
-        group.start_soon(adapter.changes.run)
+        await group.start(adapter.run)
         async with Client(adapter.server, mode=mode, **options) as client:
             yield client
         group.cancel_scope.cancel()

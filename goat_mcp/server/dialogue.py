@@ -1,0 +1,75 @@
+"""One call's way back to its client: a request in the handshake era, a parked call in 2026-07-28. Tools see neither."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import BaseModel, ValidationError
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+Question = types.ElicitRequest | types.CreateMessageRequest
+Context = ServerRequestContext[Any, Any]
+
+
+class Dialogue(Protocol):
+    """Put requests to the client behind one call."""
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None: ...
+
+    @property
+    def protocol_version(self) -> str: ...
+
+    @property
+    def holds_the_request_open(self) -> bool:
+        """Whether the client's call waits, and may time out, while it is asked."""
+        ...
+
+    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+        """Raises `MCPError` where the client refuses, or answers something else."""
+        ...
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+class DirectDialogue:
+    """Handshake era: a request of ours on the call's own stream."""
+
+    holds_the_request_open = True
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None:
+        return self._ctx.session.client_capabilities
+
+    @property
+    def protocol_version(self) -> str:
+        return self._ctx.protocol_version
+
+    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+        metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        try:
+            return await self._ctx.session.send_request(request, answer, metadata=metadata)
+        except ValidationError:
+            raise _unreadable(request) from None
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+
+def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:
+    """An answer that came along with a repeated request. Raises `MCPError` for one of another kind."""
+    try:
+        return answer.model_validate(given.model_dump(by_alias=True, exclude_none=True))
+    except (ValidationError, AttributeError):
+        raise _unreadable(request) from None
+
+
+def _unreadable(request: Question) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"the client's answer to {request.method} cannot be read")

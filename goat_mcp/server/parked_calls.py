@@ -1,0 +1,176 @@
+"""Calls that wait for a 2026-07-28 client: it gets a question as the result, and calls again with the answer.
+
+The call's own coroutine goes on where it asked. Sealing of the state that travels is the SDK's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from goat_mcp.core.result import ToolResult
+from goat_mcp.server.dialogue import AnswerT, Context, Question, parsed
+
+KEPT_S = 600.0
+"""As long as the SDK's seal on a state is valid."""
+MAX_PARKED = 100
+MAX_ROUNDS = 9
+"""Clients stop after ten rounds of questions in one call; one of them may have asked for their roots."""
+
+Body = Callable[["ParkedCall"], Awaitable[ToolResult]]
+
+
+class ParkedCall:
+    """One running call that can be left and come back to. A `Dialogue` for what runs in it."""
+
+    holds_the_request_open = False
+
+    def __init__(self, ctx: Context, owner: str) -> None:
+        self.owner = owner
+        self.round_started_s = 0.0
+        self.timer: asyncio.TimerHandle | None = None
+        self._ctx = ctx
+        self._scope = anyio.CancelScope()
+        self._questions: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
+        self._wake = anyio.Event()
+        self._asked = 0
+        self._rounds = 0
+        self._result: ToolResult | None = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._start_round(ctx)
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None:
+        return self._ctx.session.client_capabilities
+
+    @property
+    def protocol_version(self) -> str:
+        return self._ctx.protocol_version
+
+    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+        if self._rounds >= MAX_ROUNDS:
+            raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
+        self._asked += 1
+        key = f"q{self._asked}"
+        answered = asyncio.get_running_loop().create_future()
+        self._questions[key] = (request, answered)
+        self._wake.set()
+        try:
+            given = await answered
+        finally:
+            self._questions.pop(key, None)
+        return parsed(request, given, answer)
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+    async def run(self, body: Body) -> None:
+        """The call itself, in a task of its own."""
+        with self._scope:
+            try:
+                self._result = await body(self)
+            except Exception as error:
+                self._error = error
+        self._ended = True
+        self._wake.set()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+    def resume(self, ctx: Context, answers: Mapping[str, Any]) -> None:
+        """The client is back with answers; one it left out is asked for again."""
+        self._start_round(ctx)
+        for key, given in answers.items():
+            if key in self._questions and not self._questions[key][1].done():
+                self._questions[key][1].set_result(given)
+
+    async def next_stop(self) -> ToolResult | dict[str, Question]:
+        """Wait until the call has ended or asks something. Raises what the call raised."""
+        while not self._ended and not self._open_questions():
+            self._wake = anyio.Event()
+            await self._wake.wait()
+        if not self._ended:
+            self._rounds += 1
+            return self._open_questions()
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            raise MCPError(types.INVALID_REQUEST, "the call was cancelled")
+        return self._result
+
+    def _open_questions(self) -> dict[str, Question]:
+        return {key: request for key, (request, answered) in self._questions.items() if not answered.done()}
+
+    def _start_round(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.round_started_s = time.monotonic()
+
+
+class ParkedCalls:
+    """All calls of one server that have asked and not been answered. The oldest go past `MAX_PARKED`."""
+
+    def __init__(self, kept_s: float = KEPT_S) -> None:
+        self._kept_s = kept_s
+        self._parked: dict[str, ParkedCall] = {}
+        self._group: anyio.abc.TaskGroup | None = None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Be the home of all calls until cancelled."""
+        async with anyio.create_task_group() as self._group:
+            task_status.started()
+            await anyio.sleep_forever()
+
+    async def start(self, ctx: Context, owner: str, body: Body) -> ToolResult | types.InputRequiredResult:
+        """Run a call until it ends or asks."""
+        if self._group is None:
+            raise RuntimeError("calls can be parked only while the server runs")
+        call = ParkedCall(ctx, owner)
+        self._group.start_soon(call.run, body)
+        return await self._until_stop(call)
+
+    async def resume(
+        self, ctx: Context, owner: str, token: str, answers: Mapping[str, Any]
+    ) -> ToolResult | types.InputRequiredResult:
+        """Go on with a call that asked. Raises `MCPError` for one that is unknown, ended or another session's."""
+        call = self._parked.pop(token, None)
+        if call is None or call.owner != owner:
+            if call is not None:
+                self._parked[token] = call
+            raise MCPError(
+                types.INVALID_PARAMS, "this question was answered before, or has expired; call the tool again"
+            )
+        if call.timer is not None:
+            call.timer.cancel()
+        call.resume(ctx, answers)
+        return await self._until_stop(call)
+
+    async def _until_stop(self, call: ParkedCall) -> ToolResult | types.InputRequiredResult:
+        try:
+            stop = await call.next_stop()
+        except anyio.get_cancelled_exc_class():
+            call.cancel()
+            raise
+        if isinstance(stop, ToolResult):
+            return stop
+        token = secrets.token_urlsafe(16)
+        self._parked[token] = call
+        call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
+        if len(self._parked) > MAX_PARKED:
+            self._drop(next(iter(self._parked)))
+        return types.InputRequiredResult(input_requests=dict(stop), request_state=token)
+
+    def _drop(self, token: str) -> None:
+        call = self._parked.pop(token, None)
+        if call is not None:
+            if call.timer is not None:
+                call.timer.cancel()
+            call.cancel()
