@@ -4,35 +4,63 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """`allowed` None means every tool of the catalog. `mode` is a permission mode that may only narrow, or empty.
+    """Names are rule names, or `mcp__SERVER` for all tools of a server; `allowed` None means the whole catalog.
 
-    `depth` counts agents: 0 is a client's own call.
+    `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
+    `client_session` is the session whose permission mode holds, where it is not the call's own. `writes_below` is the
+    absolute path that every file written lies below, or empty.
     """
 
     allowed: frozenset[str] | None = None
     denied: frozenset[str] = frozenset()
-    mode: str = ""
+    modes: tuple[str, ...] = ()
     depth: int = 0
+    client_session: str = ""
+    writes_below: str = ""
 
     def permits(self, rule_name: str) -> bool:
-        return rule_name not in self.denied and (self.allowed is None or rule_name in self.allowed)
+        return not _names(self.denied, rule_name) and (self.allowed is None or _names(self.allowed, rule_name))
 
     def narrowed(
-        self, *, allowed: frozenset[str] | None, denied: frozenset[str] = frozenset(), mode: str = ""
+        self,
+        *,
+        allowed: frozenset[str] | None,
+        denied: frozenset[str] = frozenset(),
+        mode: str = "",
+        client_session: str = "",
+        writes_below: str = "",
     ) -> Rights:
-        """The rights of an agent that a call with these rights starts."""
-        if allowed is not None and self.allowed is not None:
-            allowed = allowed & self.allowed
+        """The rights of an agent that a call with these rights starts. Where a limit is there already it stays."""
         return Rights(
-            allowed=self.allowed if allowed is None else allowed,
+            allowed=_both(self.allowed, allowed),
             denied=self.denied | denied,
-            mode=mode or self.mode,
+            modes=(*self.modes, mode) if mode and mode not in self.modes else self.modes,
             depth=self.depth + 1,
+            client_session=self.client_session or client_session,
+            writes_below=self.writes_below or writes_below,
         )
 
 
 NO_LIMITS = Rights()
 """Those of a client's own call."""
+
+
+def _names(names: frozenset[str], rule_name: str) -> bool:
+    return rule_name in names or (rule_name.startswith(UPSTREAM_PREFIX) and _server_of(rule_name) in names)
+
+
+def _server_of(rule_name: str) -> str:
+    """`mcp__server__tool` -> `mcp__server`."""
+    return UPSTREAM_PREFIX + rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
+
+
+def _both(one: frozenset[str] | None, two: frozenset[str] | None) -> frozenset[str] | None:
+    """The names that both allow: a tool where the other has its server is among them."""
+    if one is None or two is None:
+        return one if two is None else two
+    return frozenset({name for name in one if _names(two, name)} | {name for name in two if _names(one, name)})

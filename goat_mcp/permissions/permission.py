@@ -33,14 +33,15 @@ class Permission:
 
     def decide(self, spec: ToolSpec, ctx: ToolContext, writes: Sequence[str] = ()) -> Decision:
         """What rules and mode say about a call that writes the absolute real paths `writes`."""
-        decision = decide(spec, self.rules, self.modes.of(ctx.session_key))
-        if ctx.rights.mode:
-            # An agent's own mode may only narrow what its starter's session allows.
-            decision = max(
-                decision, decide(spec, self.rules, Mode(ctx.rights.mode)), key=lambda choice: _STRICTER[choice.effect]
-            )
+        session_mode = self.modes.of(ctx.rights.client_session or ctx.session_key)
+        # An agent's own mode may only narrow what its starter's session allows.
+        modes = (session_mode, *map(Mode, ctx.rights.modes))
+        decision = max((decide(spec, self.rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
         if decision.effect is not Effect.DENY:
+            below = ctx.rights.writes_below
             for path in writes:
+                if below and not PurePath(path).is_relative_to(below):
+                    return Decision(Effect.DENY, f"this agent's limits: it writes below {below} only", by_rule=True)
                 if (reason := protected_reason(self._below_root(path))) is not None:
                     return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
         return decision

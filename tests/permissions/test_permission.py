@@ -9,6 +9,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
@@ -117,3 +118,38 @@ async def test_what_is_protected_is_judged_below_the_workspace() -> None:
 
     assert await outcome(permission, NOBODY, ("/home/me/.claude/worktrees/x/src/a.py",)) is Effect.ALLOW
     assert await outcome(permission, NOBODY, ("/home/me/.claude/worktrees/x/.mcp.json",)) is ErrorCode.PERMISSION
+
+
+def decided(modes: SessionModes, rights: Rights, writes: tuple[str, ...] = ()) -> Effect:
+    ctx = ToolContext(call_id="c", session_key="agent:1", rights=rights)
+    return Permission(modes=modes).decide(WRITE, ctx, writes).effect
+
+
+def test_an_agents_mode_only_narrows_and_a_nested_one_does_not_widen_it_again() -> None:
+    asking = NO_LIMITS.narrowed(allowed=None, mode="default")
+    planning = NO_LIMITS.narrowed(allowed=None, mode="plan")
+    free = SessionModes(Mode.BYPASS)
+
+    assert decided(free, NO_LIMITS) is Effect.ALLOW
+    assert decided(free, asking) is Effect.ASK
+    assert decided(SessionModes(Mode.DEFAULT), NO_LIMITS.narrowed(allowed=None, mode="bypassPermissions")) is Effect.ASK
+    assert decided(free, planning.narrowed(allowed=None, mode="bypassPermissions")) is Effect.DENY
+
+
+def test_an_agent_is_in_the_mode_of_the_session_it_works_for() -> None:
+    modes = SessionModes(Mode.BYPASS)
+    modes.put("stdio", Mode.PLAN)
+
+    agents = NO_LIMITS.narrowed(allowed=None, client_session="stdio")
+
+    assert decided(modes, agents) is Effect.DENY
+    assert decided(modes, NO_LIMITS) is Effect.ALLOW
+
+
+def test_an_agent_bound_to_a_directory_writes_nowhere_else() -> None:
+    bound = NO_LIMITS.narrowed(allowed=None, writes_below="/ws/.worktrees/a")
+    free = SessionModes(Mode.BYPASS)
+
+    assert decided(free, bound, ("/ws/.worktrees/a/x.py",)) is Effect.ALLOW
+    assert decided(free, bound, ("/ws/x.py",)) is Effect.DENY
+    assert decided(free, bound, ("/ws/.worktrees/ab/x.py",)) is Effect.DENY
