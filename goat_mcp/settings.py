@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -17,10 +18,13 @@ from goat_mcp.core.spec import Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.tools.bash import BashOptions
+from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
 _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL"})
 """Where state lies, and the mark that commands of a goat-mcp carry: another one may be among them."""
+_SECRET_NAMES = frozenset({"key", "token", "password"})
+_URL_WITH_USER = re.compile(r"://[^/]*@")
 
 
 def _one_or_many(value: Any) -> Any:
@@ -79,6 +83,7 @@ class Settings(SettingsPart):
     files: FileOptions = FileOptions()
     edit: EditOptions = EditOptions()
     bash: BashOptions = BashOptions()
+    web: WebOptions = WebOptions()
     catalog: CatalogSettings = CatalogSettings()
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
@@ -120,7 +125,7 @@ def load_settings(
 def _key_of_variable(variable: str) -> str:
     """`GOAT_MCP_OUTPUT__MAX_CHARS` -> `output.max_chars`. Raises `BrokenSettings` for one that is no setting's."""
     key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
-    if key not in setting_keys() and key not in Settings.model_fields:
+    if key not in setting_keys() and not any(known.startswith(f"{key}.") for known in setting_keys()):
         raise BrokenSettings(f"environment variable {variable}: no such setting{_nearest(key)}", f"Unset {variable}.")
     return key
 
@@ -185,8 +190,15 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
         if error["type"] == "extra_forbidden":
             lines.append(f"{key}: no such setting{_nearest(key)}")
         else:
-            lines.append(f"{key}: {error['msg']}; got {error['input']!r:.80}")
+            lines.append(f"{key}: {error['msg']}; got {_shown(key, error['input'])}")
     return BrokenSettings(f"settings from {origin}:\n" + "\n".join(lines), "Mend these settings and start again.")
+
+
+def _shown(key: str, value: Any) -> str:
+    """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password)."""
+    if key.rpartition(".")[2] in _SECRET_NAMES or _URL_WITH_USER.search(str(value)):
+        return f"a {type(value).__name__} that is not shown"
+    return f"{value!r:.80}"
 
 
 def _nearest(key: str) -> str:
@@ -198,11 +210,15 @@ def _nearest(key: str) -> str:
 
 def setting_keys() -> list[str]:
     """Every setting's key, dots as levels."""
+    return _keys_below(Settings, "")
+
+
+def _keys_below(part: type[SettingsPart], prefix: str) -> list[str]:
     keys: list[str] = []
-    for name, field in Settings.model_fields.items():
-        part = field.annotation
-        if isinstance(part, type) and issubclass(part, SettingsPart):
-            keys.extend(f"{name}.{inner}" for inner in part.model_fields)
+    for name, field in part.model_fields.items():
+        below = field.annotation
+        if isinstance(below, type) and issubclass(below, SettingsPart):
+            keys.extend(_keys_below(below, f"{prefix}{name}."))
         else:
-            keys.append(name)
+            keys.append(prefix + name)
     return keys

@@ -132,3 +132,47 @@ def test_a_key_below_a_value_is_refused() -> None:
 def test_an_empty_text_names_no_directory() -> None:
     with pytest.raises(BrokenSettings, match="empty text names nothing"):
         load_settings({"workspace": [""]})
+
+
+def test_a_key_may_have_more_than_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOAT_MCP_WEB__SEARCH__MAX_RESULTS", "5")
+    monkeypatch.setenv("GOAT_MCP_WEB", '{"search": {"provider": "brave"}}')
+
+    settings = load_settings({}, overrides=["web.search.base_url=http://127.0.0.1:8080/"])
+
+    assert "web.search.max_results" in setting_keys()
+    assert (settings.web.search.provider, settings.web.search.max_results) == ("brave", 5)
+    assert settings.web.search.base_url == "http://127.0.0.1:8080"
+    assert "web.search.max_resluts: no such setting; did you mean web.search.max_results?" in problem(
+        "web.search.max_resluts=5"
+    )
+
+
+@pytest.mark.parametrize("key", ["sekrit-1", "1234567"])
+def test_a_secret_is_kept_as_text_and_shown_nowhere(key: str) -> None:
+    settings = load_settings({}, overrides=[f"web.search.key={key}"])
+
+    assert settings.web.search.key.get_secret_value() == key
+    assert key not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("web.search.key", '["sekrit-1"]'),
+        ("web.search.key", '{"a": "sekrit-1"}'),
+        ("web.search.base_url", "https://me:sekrit-1@search.example"),
+    ],
+)
+def test_a_wrong_secret_is_not_shown(key: str, value: str) -> None:
+    said = problem(f"{key}={value}")
+
+    assert key in said
+    assert "sekrit-1" not in said
+
+
+@pytest.mark.parametrize(
+    "url", ["search.example", "ftp://search.example", "https://", "https://[::1", "https://a:99999", "https://a?x=1"]
+)
+def test_a_base_url_is_a_whole_http_address(url: str) -> None:
+    assert "wants http(s)://HOST[:PORT][/PATH]" in problem(f"web.search.base_url={url}")

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import InvalidName, clean_server_name
+from goat_mcp.core.substitution import Unresolved, substitute
 from goat_mcp.upstreams.entry import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_S,
@@ -22,7 +23,6 @@ from goat_mcp.upstreams.entry import (
     UpstreamConfig,
 )
 from goat_mcp.upstreams.self_launch import launches_us
-from goat_mcp.upstreams.substitution import Unresolved, substitute
 
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers"})

@@ -1,4 +1,7 @@
-"""Variables in an entry: `${env:NAME}`, and `${NAME}` as other hosts write it; `:-default` may follow the name."""
+"""Variables in a setting or an upstream entry: `${env:NAME}`, and `${NAME}` as other hosts write it.
+
+`:-default` may follow the name.
+"""
 
 from __future__ import annotations
 
