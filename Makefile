@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NODE_TESTS := tests/e2e/node
+LITELLM := tests/e2e/litellm
 
-.PHONY: setup demo test unit lint generated bench node clean
+.PHONY: setup demo test unit lint generated bench node litellm clean
 
 setup: $(VENV)/.ready
 
@@ -21,8 +22,8 @@ demo: setup
 
 test: setup lint unit
 
-unit: setup node
-	@$(BIN)/python -m pytest -n 2
+unit: setup node litellm
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
@@ -34,6 +35,18 @@ node:
 $(NODE_STAMP): $(NODE_TESTS)/package.json
 	@echo "installing into $(NODE_TESTS)/node_modules ..."
 	@npm install --prefix $(NODE_TESTS) --silent --no-progress
+	@touch $@
+
+# A LiteLLM proxy to run agents through. It lives apart: its dependencies are not ours.
+LITELLM_STAMP := $(LITELLM)/.venv/.ready
+
+litellm: $(LITELLM_STAMP)
+
+$(LITELLM_STAMP): $(LITELLM)/requirements.txt $(LITELLM)/constraints.txt
+	@test -x $(LITELLM)/.venv/bin/python || $(PYTHON) -m venv $(LITELLM)/.venv
+	@echo "installing into $(LITELLM)/.venv ..."
+	@$(LITELLM)/.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(LITELLM)/constraints.txt --requirement $(LITELLM)/requirements.txt
 	@touch $@
 
 lint: setup

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.goat import HttpGoat, Launch, http_goat
+from tests.e2e.litellm_proxy import litellm, litellm_running
 from tests.e2e.node_side import Node, find_node
 from tests.e2e.wire import Wire
+
+__all__ = ["litellm", "litellm_running"]
 
 SERVERS = Path(__file__).parent / "servers"
 # What a person would let run over HTTP without being asked; on stdio the host asks.
