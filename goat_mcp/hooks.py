@@ -16,9 +16,13 @@ from goat_mcp.core.spec import ToolSpec
 
 @dataclass(frozen=True)
 class PreToolUse:
-    """A hook's verdict on a call. `deny` is the reason; None lets it pass. `arguments` replaces the input."""
+    """A hook's verdict on a call. `deny` is the reason; None lets it pass. `arguments` replaces the input.
+
+    A denial that is marked `interrupt` also stops the calls that came together with this one.
+    """
 
     deny: str | None = None
+    interrupt: bool = False
     arguments: Mapping[str, Any] | None = None
     context: str = ""
 

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+from anyio.abc import TaskStatus
 
 from goat_mcp.audit import AuditLog
+from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -69,6 +72,56 @@ class Pipeline:
 
         Raised are only cancellation and `UpstreamError`, a protocol error that is relayed as it came.
         """
+        return await self._call(name, arguments, ctx, Turn(Batch()))
+
+    async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
+        """Run what one model turn asked for: admitted in request order, run in parallel where calls do not conflict.
+
+        An interrupting denial (`ToolError.interrupts`) begins nothing new; what runs is let finish. Setting
+        `cancelled` ends all of it. Either way each request has its result: an error for what was not run.
+        """
+        batch = Batch()
+        results: dict[int, ToolResult] = {}
+
+        async def run(index: int, request: CallRequest, *, task_status: TaskStatus[None]) -> None:
+            scope = anyio.CancelScope()
+            turn = Turn(batch, on_admitted=task_status.started, stop=scope.cancel)
+            batch.turns.append(turn)
+            with scope:
+                # Its time begins with its turn: one before it may have waited for a person.
+                fresh = replace(request.ctx, started_at_s=time.monotonic())
+                results[index] = await self._call_in_batch(replace(request, ctx=fresh), turn)
+            if index not in results:
+                results[index] = error_result(batch.ended(turn))
+            turn.admitted()
+
+        async def heed_cancelled(cancelled: anyio.Event) -> None:
+            await cancelled.wait()
+            batch.cancel()
+
+        async with anyio.create_task_group() as watch:
+            if cancelled is not None:
+                watch.start_soon(heed_cancelled, cancelled)
+            async with anyio.create_task_group() as group:
+                for index, request in enumerate(requests):
+                    if cancelled is not None and cancelled.is_set():
+                        batch.cancel()
+                    if batch.stopped_by is not None:
+                        break
+                    await group.start(run, index, request)
+            watch.cancel_scope.cancel()
+        return BatchOutcome(
+            [results.get(index) or error_result(batch.not_run()) for index in range(len(requests))], batch.stopped_by
+        )
+
+    async def _call_in_batch(self, request: CallRequest, turn: Turn) -> ToolResult:
+        """An upstream's own protocol error is one call's failure, and none of the others'."""
+        try:
+            return await self._call(request.name, request.arguments, request.ctx, turn)
+        except UpstreamError as refused:
+            return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
+
+    async def _call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
         try:
@@ -80,7 +133,7 @@ class Pipeline:
                 )
 
             async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
-                return await self._run(tool, arguments, ctx)
+                return await self._run(tool, arguments, ctx, turn)
 
             result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
             result = self._bounded(tool.spec, result)
@@ -105,21 +158,16 @@ class Pipeline:
             self._record_outcome(rule_name, ctx, error_code)
         return result
 
-    async def call_all(self, requests: Sequence[CallRequest]) -> list[ToolResult]:
-        """Run a batch: in parallel where calls do not conflict, results in request order."""
-        results: dict[int, ToolResult] = {}
-
-        async def run(index: int, request: CallRequest) -> None:
-            results[index] = await self.call(request.name, request.arguments, request.ctx)
-
-        async with anyio.create_task_group() as group:
-            for index, request in enumerate(requests):
-                group.start_soon(run, index, request)
-        return [results[index] for index in range(len(requests))]
-
-    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        admitted = await self._admit(tool, arguments, ctx)
+    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
+        try:
+            admitted = await self._admit(tool, arguments, ctx)
+        except ToolError as refusal:
+            if refusal.interrupts:
+                turn.batch.interrupt(turn, refusal)
+            raise
+        turn.admitted()
         async with self.scheduler.slot(admitted.access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
+            turn.begin()
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
@@ -140,7 +188,9 @@ class Pipeline:
                 decision = await self.permission.settle(self.permission.decide(spec, ctx, access.writes), spec, ctx)
                 verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
                 if verdict.deny is not None:
-                    raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.")
+                    raise ToolError(
+                        ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt
+                    )
             except ToolError as refusal:
                 self.audit.decision(
                     spec.rule_name, arguments, ctx, decision="deny", rule=f"{refusal.code}: {refusal.message[:200]}"

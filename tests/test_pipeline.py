@@ -235,9 +235,10 @@ async def test_a_batch_runs_in_parallel_and_answers_in_request_order(tmp_path: P
 
     pipeline = pipeline_over(tmp_path, slow, Releasing(fake("Fast").spec))
     with anyio.fail_after(5):
-        results = await pipeline.call_all([CallRequest("Slow", {}, CTX), CallRequest("Fast", {}, CTX)])
+        outcome = await pipeline.call_all([CallRequest("Slow", {}, CTX), CallRequest("Fast", {}, CTX)])
 
-    assert [result.text for result in results] == ["slow", "fast"]
+    assert [result.text for result in outcome.results] == ["slow", "fast"]
+    assert outcome.stopped_by is None
 
 
 async def test_conflicting_calls_take_turns(tmp_path: Path) -> None:

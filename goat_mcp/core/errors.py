@@ -83,6 +83,8 @@ class ToolError(Exception):
         facts: machine-readable facts, beside code, message and suggestion.
         output: what the caller should still see, e.g. the output of a command that failed. It is
             not part of the message and not cut with it.
+        interrupts: a person (or a policy that speaks for one) refused and wants nothing else begun: the calls
+            that came together with this one are not run. Source: Goat, "deny -> error + maybe interrupt".
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ToolError(Exception):
         *,
         facts: Mapping[str, Any] | None = None,
         output: str = "",
+        interrupts: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -100,6 +103,7 @@ class ToolError(Exception):
         self.suggestion = suggestion
         self.facts = facts
         self.output = output
+        self.interrupts = interrupts
 
 
 class UpstreamError(Exception):

@@ -98,6 +98,8 @@ def error_result(error: ToolError) -> ToolResult:
         "helpUrl": error.code.help_url,
     }
     facts: dict[str, Any] = {"status": "error", "error": described}
+    if error.interrupts:
+        facts["interrupt"] = True
     if error.facts:
         facts.update(error.facts)
     return ToolResult(

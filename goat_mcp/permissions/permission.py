@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Form, Option, Question
+from goat_mcp.core.questions import Form, Option, Question, Reply
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
@@ -18,6 +18,8 @@ from goat_mcp.permissions.session_modes import SessionModes
 
 ALLOW_ONCE, DENY = "allow_once", "deny"
 _DECISION = "decision"
+_REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
+"""A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
 
@@ -60,11 +62,17 @@ class Permission:
                 # it never sees the calls of an agent that runs in here.
                 return Decision(Effect.ALLOW, f"{decision.reason}, left to the host")
             if self.approval is not Approval.DENY or decision.by_rule:
-                answer = (await ctx.ask(_approval_form(spec))).text(_DECISION)
-                if answer == ALLOW_ONCE:
+                answer = await ctx.ask(_approval_form(spec))
+                if answer.text(_DECISION) == ALLOW_ONCE:
                     return Decision(Effect.ALLOW, f"{decision.reason}, allowed once by the user")
-                if answer == DENY:
-                    raise _denied(spec, f"the user refused {spec.rule_name}", "Ask the user how to go on.")
+                if answer.text(_DECISION) == DENY or answer.reply in _REFUSALS:
+                    raise ToolError(
+                        ErrorCode.PERMISSION,
+                        f"the user refused {spec.rule_name}",
+                        "Ask the user how to go on.",
+                        facts={"tool": spec.rule_name},
+                        interrupts=True,
+                    )
             raise _denied(
                 spec,
                 f"{spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",

@@ -1,0 +1,109 @@
+"""A batch of calls that one model turn asked for: whose turn it is, and what stops the rest.
+
+Running the calls is the pipeline's business. Source: Goat, "Tool Execution Flow", steps 1 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult
+
+INTERRUPTED, CANCELLED = "interrupted", "cancelled"
+
+
+class BatchOutcome(NamedTuple):
+    """One result for each request, in request order. `stopped_by` is `interrupted` or `cancelled`, else None."""
+
+    results: list[ToolResult]
+    stopped_by: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a denial stopped the batch: the caller should hand over to the person. Source: Goat, step 3."""
+        return self.stopped_by == INTERRUPTED
+
+
+class Turn:
+    """One call's place in a batch. `stop` ends the call where it waits; None for a call that stands alone."""
+
+    __slots__ = ("_on_admitted", "batch", "is_running", "stop")
+
+    def __init__(
+        self,
+        batch: Batch,
+        *,
+        on_admitted: Callable[[], None] | None = None,
+        stop: Callable[[], None] | None = None,
+    ) -> None:
+        self.batch = batch
+        self.is_running = False
+        self.stop = stop
+        self._on_admitted = on_admitted
+
+    def admitted(self) -> None:
+        """The call may run: the next one may be looked at. Said again, it changes nothing."""
+        on_admitted, self._on_admitted = self._on_admitted, None
+        if on_admitted is not None:
+            on_admitted()
+
+    def begin(self) -> None:
+        """The tool starts now. Raises `ToolError(CANCELLED)` in a batch that was stopped meanwhile."""
+        if self.batch.stopped_by is not None:
+            raise self.batch.not_run()
+        self.is_running = True
+
+
+class Batch:
+    """Calls are admitted one after the other, in request order, and run side by side.
+
+    So a person is asked one thing at a time, and nothing that follows a refused call has begun when it is refused.
+    """
+
+    __slots__ = ("_reason", "stopped_by", "turns")
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.stopped_by: str | None = None
+        self._reason = ""
+
+    def interrupt(self, denied: Turn, denial: ToolError) -> None:
+        """Begin nothing new, because of this denial. What runs already is let finish: its effect exists."""
+        self._stop(INTERRUPTED, denial.message)
+        for turn in self.turns:
+            if turn is not denied and not turn.is_running and turn.stop is not None:
+                turn.stop()
+
+    def cancel(self) -> None:
+        """End everything, what runs too."""
+        self._stop(CANCELLED, "")
+        for turn in self.turns:
+            if turn.stop is not None:
+                turn.stop()
+
+    def not_run(self) -> ToolError:
+        """What the answer to a call says that was never begun."""
+        if self.stopped_by == INTERRUPTED:
+            return ToolError(
+                ErrorCode.CANCELLED,
+                f"not run: the batch was interrupted ({self._reason})",
+                "Ask the user how to go on.",
+            )
+        return ToolError(ErrorCode.CANCELLED, "operation cancelled", "Nothing of this call was done.")
+
+    def ended(self, turn: Turn) -> ToolError:
+        """What the answer to a call says that `stop` ended."""
+        if not turn.is_running:
+            return self.not_run()
+        return ToolError(
+            ErrorCode.CANCELLED,
+            "operation cancelled while it ran",
+            "What it had done by then stays; look before you repeat it.",
+        )
+
+    def _stop(self, by: str, reason: str) -> None:
+        # A cancelled batch stays cancelled; an interrupted one may still be cancelled.
+        if self.stopped_by != CANCELLED:
+            self.stopped_by, self._reason = by, reason
