@@ -35,6 +35,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
+from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.glob import Glob
@@ -143,6 +144,7 @@ class Gateway:
             Grep(self.workspace, engine),
             TaskOutput(self.tasks, max_chars),
             TaskStop(self.tasks),
+            AskUserQuestion(),
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:

@@ -237,7 +237,10 @@ def _compact(node: Any, definitions: Mapping[str, Any]) -> Any:
     given = cast("dict[str, Any]", node)
     if "$ref" in given:
         rest = {key: value for key, value in given.items() if key != "$ref"}
-        return _compact({**definitions[given["$ref"].rsplit("/", 1)[1]], **rest}, definitions)
+        target = definitions[given["$ref"].rsplit("/", 1)[1]]
+        # A class's docstring is for readers of the code; that inner objects are closed, an error says when it matters.
+        inner = {key: value for key, value in target.items() if key not in ("description", "additionalProperties")}
+        return _compact({**inner, **rest}, definitions)
     kept: dict[str, Any] = {}
     for key, value in given.items():
         if key == "properties":
@@ -250,6 +253,8 @@ def _compact(node: Any, definitions: Mapping[str, Any]) -> Any:
                 kept["type"] = [arm["type"] for arm in arms]
             else:
                 kept[key] = _compact(arms, definitions)
+        elif key == "additionalProperties" and value is True:
+            continue  # any object is what `object` says already
         elif key not in ("title", "$defs") and not (key == "default" and value is None):
             kept[key] = _compact(value, definitions)
     return kept
