@@ -7,6 +7,9 @@ from typing import Any, Literal, Protocol
 
 from goat_mcp.core.result import Block
 
+MALFORMED_META_KEY = "goat-mcp/malformed-arguments"
+"""`_meta` key of a tool use whose arguments cannot be used (its `input` is empty); the value says why."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
@@ -59,6 +62,11 @@ class ModelReply:
     @property
     def tool_uses(self) -> tuple[Block, ...]:
         return tuple(block for block in self.content if block.get("type") == "tool_use")
+
+
+def malformed_arguments(tool_use: Block) -> str:
+    """Why the arguments a model wrote for this tool use cannot be used; empty where they can."""
+    return str(tool_use.get("_meta", {}).get(MALFORMED_META_KEY, ""))
 
 
 class ChatModel(Protocol):

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from typing import Literal
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
+from goat_mcp.core.base_url import BaseUrl
 from goat_mcp.core.settings_part import Secret, SettingsPart
 
 ProviderName = Literal["searxng", "brave", "tavily", "exa", "duckduckgo"]
-
-
-def _check_base_url(url: str) -> str:
-    if url and not _is_base_url(url):
-        raise ValueError("wants http(s)://HOST[:PORT][/PATH], without user, password, ? or #")
-    return url.rstrip("/")
-
-
-def _is_base_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        has_address = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and has_address and "@" not in parts.netloc and not set("?#") & set(url)
 
 
 class SearchOptions(SettingsPart):
@@ -35,6 +20,6 @@ class SearchOptions(SettingsPart):
     """
 
     provider: ProviderName | None = None
-    base_url: Annotated[str, AfterValidator(_check_base_url)] = ""
+    base_url: BaseUrl = ""
     key: Secret = SecretStr("")
     max_results: int = Field(default=10, ge=1, le=20)
