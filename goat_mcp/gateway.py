@@ -29,9 +29,11 @@ from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
+from goat_mcp.state.todos import DatabaseTodoStore, Todos
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
@@ -43,6 +45,7 @@ from goat_mcp.tools.grep import Grep
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
+from goat_mcp.tools.todo_write import TodoWrite
 from goat_mcp.tools.write import Write
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -81,7 +84,9 @@ class Gateway:
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(_default_roots())
-        self.tasks = TaskManager(self.state, str(self.workspace.roots[0]) if self.workspace.roots else "")
+        self.tasks = TaskManager(self.state, self._workspace_name())
+        self.database = Database(self.state, self.telemetry.warning)
+        self.todos = Todos(DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
         self.registry = Registry()
         self.catalog = Catalog(
             self.registry,
@@ -144,6 +149,7 @@ class Gateway:
             Grep(self.workspace, engine),
             TaskOutput(self.tasks, max_chars),
             TaskStop(self.tasks),
+            TodoWrite(self.todos),
             AskUserQuestion(),
         )
 
@@ -155,6 +161,10 @@ class Gateway:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2)
         return await self.pipeline.call(name, arguments, ctx)
+
+    def _workspace_name(self) -> str:
+        """What lasting state is about: the first directory of the workspace, empty where there is none."""
+        return str(self.workspace.roots[0]) if self.workspace.roots else ""
 
     def _shown_in_searches(self) -> Callable[[str], bool]:
         """What a search may name: all but the server's own state, where that lies below a root."""
@@ -213,6 +223,7 @@ class Gateway:
                     await self.tasks.stop_all()
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
+        self.database.close()
 
 
 def _check_state(state: StateDirectory) -> None:

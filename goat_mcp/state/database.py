@@ -1,0 +1,201 @@
+"""The one door to SQLite: a small database in the state directory, opened at first use, never on the event loop.
+
+What is kept in it belongs to whoever keeps it; only the tables are listed here, in one place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import anyio.to_thread
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.directory import StateDirectory
+
+if TYPE_CHECKING:  # loaded with the first use: most processes never open the database
+    from sqlite3 import Connection
+
+T = TypeVar("T")
+
+FILE_NAME = "state.db"
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_S = 5.0
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS todos (owner TEXT PRIMARY KEY, items TEXT NOT NULL, changed_at_s REAL NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS session_settings (
+        session TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, changed_at_s REAL NOT NULL,
+        PRIMARY KEY (session, key))""",
+)
+_DAMAGED = frozenset({11, 26})
+"""SQLITE_CORRUPT and SQLITE_NOTADB."""
+_BUSY = frozenset({5, 6})
+"""SQLITE_BUSY and SQLITE_LOCKED."""
+
+
+class Warn(Protocol):
+    """Writes a line to the process's log."""
+
+    def __call__(self, event: str, **fields: Any) -> None: ...
+
+
+class Database:
+    """`state.db` of a state directory, shared with the user's other goat-mcp processes.
+
+    A damaged file is set aside under another name, with a line in the log, and a new one takes its place.
+    """
+
+    def __init__(self, state: StateDirectory, warn: Warn) -> None:
+        self._state = state
+        self._warn = warn
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._opened: tuple[int, int] | None = None
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a worker thread, over one consistent view. Raises `ToolError(IO)` where that fails."""
+        return await self._in_thread("BEGIN", work)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a worker thread as one change, all or nothing. Raises `ToolError(IO)` where that fails."""
+        return await self._in_thread("BEGIN IMMEDIATE", work)
+
+    def close(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        with self._lock:
+            self._close()
+
+    async def _in_thread(self, begin: str, work: Callable[[Connection], T]) -> T:
+        # Left alone when cancelled: the lock keeps whoever comes next from the connection until it is done.
+        return await anyio.to_thread.run_sync(self._run, begin, work, abandon_on_cancel=True)
+
+    def _run(self, begin: str, work: Callable[[Connection], T]) -> T:
+        import sqlite3
+
+        with self._lock:
+            try:
+                try:
+                    return self._transact(begin, work)
+                except sqlite3.DatabaseError as problem:
+                    if _code(problem) not in _DAMAGED:
+                        raise
+                    self._set_aside(str(problem))
+                    return self._transact(begin, work)
+            except (sqlite3.Error, OSError) as problem:
+                raise ToolError(
+                    ErrorCode.IO,
+                    f"the state database {self._path} could not be used: {problem}",
+                    "Try again; if it stays so, the user has to look at that file and its folder.",
+                ) from problem
+
+    @property
+    def _path(self) -> Path:
+        return self._state.path / FILE_NAME
+
+    def _transact(self, begin: str, work: Callable[[Connection], T]) -> T:
+        if self._connection is not None and self._identity() != self._opened:
+            self._close()  # somebody has set the file aside or deleted it
+        connection = self._connection or self._open()
+        connection.execute(begin)
+        try:
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(Exception):
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _open(self) -> Connection:
+        import sqlite3
+
+        self._state.folder()
+        _make_private(self._path)
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=16
+        )
+        try:
+            _patiently(lambda: _prepare(connection, self._path))
+        except BaseException:
+            connection.close()
+            raise
+        self._opened = self._identity()
+        self._connection = connection
+        return connection
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _set_aside(self, problem: str) -> None:
+        damaged = self._opened if self._connection is not None else self._identity()
+        self._close()
+        if self._identity() != damaged:
+            return  # another process was faster
+        aside = self._path.with_name(f"{FILE_NAME}.corrupt-{int(time.time())}-{secrets.token_hex(3)}")
+        # The log first: beside a new database, SQLite would take it for the new one's.
+        for suffix in ("-wal", "-shm", ""):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{self._path}{suffix}").replace(f"{aside}{suffix}")
+        self._warn("damaged state database set aside", path=str(aside), problem=problem)
+
+
+def _prepare(connection: Connection, path: Path) -> None:
+    if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise ToolError(
+            ErrorCode.IO,
+            f"the state database {path} was written by a newer goat-mcp (schema {version}, this one: {SCHEMA_VERSION})",
+            "Tell the user: start that newer goat-mcp, or name another state directory with GOAT_MCP_STATE_DIR.",
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _patiently(prepare: Callable[[], None]) -> None:
+    """Turning the log on does not wait for other processes that do the same at this moment, so we do."""
+    import sqlite3
+
+    ends_at_s = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return prepare()
+        except sqlite3.OperationalError as problem:
+            if _code(problem) not in _BUSY or time.monotonic() > ends_at_s:
+                raise
+        time.sleep(0.02)
+
+
+def _make_private(path: Path) -> None:
+    # Never opened and closed by us where it exists: closing a file drops the locks SQLite has on it in this process.
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if path.is_symlink():
+            raise OSError(f"{path} is a symbolic link") from None
+        path.chmod(0o600)
+
+
+def _code(problem: Exception) -> int:
+    """SQLite's primary error code."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
