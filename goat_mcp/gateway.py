@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.audit import AuditLog
+from goat_mcp.batch import BatchOutcome
 from goat_mcp.catalog import Catalog, CatalogFilter
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
@@ -24,7 +25,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.pipeline import Pipeline
+from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.search.engine import SearchEngine, show_all
@@ -155,12 +156,22 @@ class Gateway:
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
+        await self._wait_for_tool(name, ctx)
+        return await self.pipeline.call(name, arguments, ctx)
+
+    async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
+        """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
+        async with anyio.create_task_group() as group:
+            for request in requests:
+                group.start_soon(self._wait_for_tool, request.name, request.ctx)
+        return await self.pipeline.call_all(requests, cancelled=cancelled)
+
+    async def _wait_for_tool(self, name: str, ctx: ToolContext) -> None:
         try:
             self.catalog.resolve(name)
         except ToolError as unknown:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2)
-        return await self.pipeline.call(name, arguments, ctx)
 
     def _workspace_name(self) -> str:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""

@@ -116,10 +116,18 @@ def load_settings(
         if not separator or not key:
             raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
         _place(tree, key, text, f"--set {key}")
+    return settings_of(tree, " or ".join(origins))
+
+
+def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
+    """The settings that `tree` holds, and nothing from elsewhere. `origin` names it in errors.
+
+    Raises `BrokenSettings`.
+    """
     try:
         return Settings.model_validate(tree)
     except ValidationError as invalid:
-        raise _broken(invalid, " or ".join(origins)) from None
+        raise _broken(invalid, origin) from None
 
 
 def _key_of_variable(variable: str) -> str:

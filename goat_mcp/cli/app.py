@@ -6,7 +6,14 @@ import importlib
 
 import click
 
-_COMMANDS = {"serve": "serve", "list": "list_tools", "call": "call", "demo": "demo", "version": "version"}
+_COMMANDS = {
+    "serve": "serve",
+    "list": "list_tools",
+    "call": "call",
+    "export": "export",
+    "demo": "demo",
+    "version": "version",
+}
 """Each command, and the module and the function in it that it is."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.catalog_view import complete_catalog, print_problems
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway import Gateway
@@ -15,36 +16,25 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 
 @click.command("list")
 @flags.selection
-@click.option("--tokens", is_flag=True, help="Show what each definition costs, in tokens.")
+@click.option("--tokens", is_flag=True, help="Show what each definition costs a model, and all of them, in tokens.")
 @flags.as_json
 def list_tools(tokens: bool, as_json: bool, **selection: Any) -> None:
     """List all tools, built-in and upstream, with their side effect; upstream problems follow."""
     settings = flags.settings_from(**selection)
-    import anyio
-
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
-
-    gateway = Gateway(settings, approval=Approval.DENY)
-    anyio.run(_complete, gateway)
-    problems = gateway.problems()
+    gateway = complete_catalog(settings)
     if as_json:
-        click.echo(
-            json.dumps({"tools": [_entry(wire, tokens) for wire in gateway.catalog.listing()], "problems": problems})
-        )
+        click.echo(json.dumps(_document(gateway, tokens)))
         return
     _print_table(gateway, tokens)
-    for problem in problems:
-        click.echo(f"{problem['name']}: {problem['reason_code']}: {problem['detail']}", err=True)
+    print_problems(gateway)
 
 
-async def _complete(gateway: Gateway) -> None:
-    async with gateway.running():
-        await gateway.upstreams.first_list()
-
-
-def _entry(wire: dict[str, Any], tokens: bool) -> dict[str, Any]:
-    return {**wire, "tokens": token_cost(wire)} if tokens else wire
+def _document(gateway: Gateway, tokens: bool) -> dict[str, Any]:
+    listing = gateway.catalog.listing()
+    if not tokens:
+        return {"tools": listing, "problems": gateway.problems()}
+    tools = [{**wire, "tokens": token_cost(wire)} for wire in listing]
+    return {"tools": tools, "tokens": sum(tool["tokens"] for tool in tools), "problems": gateway.problems()}
 
 
 def token_cost(wire: dict[str, Any]) -> int:

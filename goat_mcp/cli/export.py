@@ -1,0 +1,33 @@
+"""`goat-mcp export`: the catalog in the formats of other systems."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+
+
+@click.group
+def export() -> None:
+    """Print the catalog in the format of another system."""
+
+
+@export.command
+@flags.selection
+@flags.as_json
+def openai(as_json: bool, **selection: Any) -> None:
+    """Print tool definitions for the `tools` parameter of an OpenAI chat completion (LiteLLM and others take it too).
+
+    The output is JSON with and without --json; with it, so is what goes wrong.
+    """
+    settings = flags.settings_from(**selection)
+    from goat_mcp.openai_format import definitions
+
+    gateway = complete_catalog(settings)
+    made = definitions(tool.spec for tool in gateway.catalog.tools())
+    click.echo(json.dumps(made, indent=None if as_json else 2))
+    print_problems(gateway)

@@ -1,0 +1,119 @@
+"""goat-mcp inside your own program: tool definitions for a model, and its tool calls run. No MCP is spoken here.
+
+What OpenAI's format looks like is `goat_mcp.openai_format`'s business.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from goat_mcp.batch import INTERRUPTED
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.model import ChatModel
+from goat_mcp.core.questions import Ask, nobody_to_ask
+from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.gateway import Gateway
+from goat_mcp.openai_format import definitions, read_tool_calls, tool_message
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.pipeline import CallRequest
+from goat_mcp.settings import Settings, settings_of
+from goat_mcp.state.directory import StateDirectory
+
+
+@dataclass(frozen=True)
+class ToolMessages:
+    """The answers to one reply's `tool_calls`, one message for each, in the order of the calls.
+
+    `stopped_by`: `interrupted` where a person refused a call (hand over to them instead of going on), `cancelled`
+    where you did, else None.
+    """
+
+    messages: list[dict[str, Any]]
+    stopped_by: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped_by == INTERRUPTED
+
+
+@dataclass(frozen=True)
+class EmbeddedTools:
+    """The tools of one running gateway for one conversation; `open_tools` makes it.
+
+    Calls share what a client's session shares: what was read, the shell's directory, approvals.
+    """
+
+    gateway: Gateway
+    ask: Ask = nobody_to_ask
+    host_model: ChatModel | None = None
+    session_key: str = field(default_factory=lambda: f"embedded:{secrets.token_hex(8)}")
+
+    async def definitions(self) -> list[dict[str, Any]]:
+        """The catalog for the `tools` parameter of a chat completion.
+
+        Upstreams that were never seen are waited for, 3 s at most.
+        """
+        await self.gateway.upstreams.first_list()
+        return definitions(tool.spec for tool in self.gateway.catalog.tools())
+
+    async def run(self, tool_calls: Sequence[Any] | None, *, cancelled: anyio.Event | None = None) -> ToolMessages:
+        """Run the `tool_calls` of a model's message: in parallel where they do not conflict.
+
+        A failed call is a message whose text begins with `Error: `. Where a person refuses one, those that have not
+        begun are not run and say so; setting `cancelled` ends all that is left. Every call gets its message.
+        Raises `ToolError(INPUT)` before anything runs where a call could not be answered, having no id.
+        """
+        calls = read_tool_calls(tool_calls)
+        requests = [CallRequest(call.name, call.arguments, self._context()) for call in calls if call.problem is None]
+        outcome = await self.gateway.call_all(requests, cancelled=cancelled)
+        results = iter(outcome.results)
+        return ToolMessages(
+            [
+                tool_message(call.id, next(results) if call.problem is None else error_result(call.problem))
+                for call in calls
+            ],
+            outcome.stopped_by,
+        )
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run one call. A failure is a result with `is_error`, whatever its cause."""
+        try:
+            return await self.gateway.call(name, arguments, self._context())
+        except UpstreamError as refused:
+            return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
+
+    def _context(self) -> ToolContext:
+        return ToolContext(
+            call_id=secrets.token_hex(8), session_key=self.session_key, ask=self.ask, host_model=self.host_model
+        )
+
+
+@asynccontextmanager
+async def open_tools(
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    ask: Ask = nobody_to_ask,
+    host_model: ChatModel | None = None,
+    state_directory: Path | None = None,
+) -> AsyncGenerator[EmbeddedTools]:
+    """Start a gateway, and end all it started when the block ends.
+
+    `settings` is the tree of a settings file, e.g. `{"workspace": ["."], "catalog": {"allow": ["preset:core"]}}`;
+    neither the user's own file nor the environment is read. `ask` puts a form to your user; without it whatever needs
+    an approval is refused and the answer names the rule that would allow it. `host_model` is a model that tools may
+    use (WebFetch's prompt, Agent). Raises `BrokenSettings`.
+    """
+    if not isinstance(settings, Settings):
+        settings = settings_of(settings or {}, "the program")
+    state = StateDirectory(state_directory) if state_directory is not None else None
+    gateway = Gateway(settings, approval=Approval.ELICIT, state=state)
+    async with gateway.running():
+        yield EmbeddedTools(gateway, ask, host_model)
