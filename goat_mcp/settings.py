@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from goat_mcp.agents.options import AgentOptions
 from goat_mcp.catalog import DEFAULT_TOOLSETS
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
@@ -84,6 +85,7 @@ class Settings(SettingsPart):
     edit: EditOptions = EditOptions()
     bash: BashOptions = BashOptions()
     web: WebOptions = WebOptions()
+    agent: AgentOptions = AgentOptions()
     catalog: CatalogSettings = CatalogSettings()
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import ModelMessage, ModelTool
@@ -101,5 +101,10 @@ class Engine(Protocol):
 
     @property
     def outlives_calls(self) -> bool: ...
+
+    @property
+    def resumes_from(self) -> Literal["messages", "token"]:
+        """What of an `AgentState` it goes on from."""
+        ...
 
     async def run(self, job: AgentJob, on_event: OnEvent) -> AgentOutcome: ...

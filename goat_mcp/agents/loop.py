@@ -1,0 +1,179 @@
+"""The engine that asks a chat model, runs the tools it wants, and asks again until it has said its last word.
+
+Rights, names and what is kept of an agent are the spawner's business; the calls go through the gateway's pipeline.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from goat_mcp.agents.conversation import Conversation
+from goat_mcp.agents.engine import AgentJob, AgentOutcome, Doing, OnEvent
+from goat_mcp.agents.tool_uses import ToolUse, read_tool_uses, refused, tool_result
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.model import ChatModel, ModelReply, ModelRequest
+from goat_mcp.core.result import Block, ToolResult
+
+MAX_CALLS_A_TURN = 32
+_MAX_EMPTY_REPLIES = 2
+_LAST_TURN = (
+    "This is your last turn: no more tools can be run. Write your final answer now, with what you have and what is "
+    "still missing."
+)
+_GO_ON = "Your reply was cut off at the limit of its length. Go on exactly where it stops, without repeating anything."
+_SAY_SOMETHING = "Your reply was empty. If you are done, write your final answer; otherwise go on."
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call an agent makes. `ctx` has the agent's rights and a call id of its own."""
+
+    name: str
+    arguments: dict[str, object]
+    ctx: ToolContext
+
+
+class CallTools(Protocol):
+    """Runs the calls of one turn through the pipeline: in parallel where they do not conflict."""
+
+    async def __call__(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+        """A result for each call, in their order; failures are results too."""
+        ...
+
+
+@dataclass(frozen=True)
+class AgentLoop:
+    """`Engine` over a chat model. `is_last_turn` says before a turn whether the model can be asked again after it."""
+
+    model: ChatModel
+    call: CallTools
+    name: str
+    outlives_calls: bool = True
+    max_tokens: int = 8192
+    is_last_turn: Callable[[], bool] = lambda: False
+    resumes_from: Literal["messages", "token"] = "messages"
+
+    async def run(self, job: AgentJob, on_event: OnEvent) -> AgentOutcome:
+        run = _Run(self, job, on_event)
+        return await run.to_its_end()
+
+
+class _Run:
+    """One job on its way."""
+
+    def __init__(self, loop: AgentLoop, job: AgentJob, on_event: OnEvent) -> None:
+        self._loop = loop
+        self._job = job
+        self._tell = on_event
+        self._talk = Conversation(job.earlier)
+        self._tool_use_ids = self._talk.tool_use_ids()
+        self._turns_left = job.max_turns
+        self._empty_replies = 0
+
+    async def to_its_end(self) -> AgentOutcome:
+        self._talk.say(self._job.prompt)
+        while True:
+            if self._job.mail is not None:
+                self._hear(await self._job.mail.between_turns())
+            notice = await self._turn()
+            self._tell(self._talk.state())
+            if notice is None:
+                continue
+            if self._job.mail is None or notice:
+                return AgentOutcome(self._talk.state(), (notice,) if notice else ())
+            more = await self._job.mail.at_rest(self._talk.text)
+            if not more:
+                return AgentOutcome(self._talk.state())
+            self._hear(more)
+            self._turns_left = self._job.max_turns
+
+    def _hear(self, mail: Sequence[str]) -> None:
+        for text in mail:
+            self._talk.say(text)
+
+    async def _turn(self) -> str | None:
+        """Ask once and do what is asked for. Returns None to go on, `""` at the end, else why it ends early."""
+        self._turns_left -= 1
+        is_last = self._turns_left <= 0 or self._loop.is_last_turn()
+        self._tell(Doing(self._talk.turns + 1, "thinking"))
+        reply = await self._loop.model.reply(self._request(is_last=is_last))
+        uses = read_tool_uses(reply, self._tool_use_ids)
+        was_cut = reply.stop_reason == "maxTokens"
+        has_text = self._talk.hear(reply, [use.block for use in uses])
+        if uses:
+            self._empty_replies = 0
+            return await self._after_tools(uses, reply, is_last=is_last)
+        if was_cut and has_text:
+            if is_last:
+                return "its answer was cut off at the limit of its length, and no turn was left to finish it"
+            self._talk.say(_GO_ON)
+            return None
+        if has_text:
+            return ""
+        return self._after_nothing(is_last=is_last)
+
+    async def _after_tools(self, uses: Sequence[ToolUse], reply: ModelReply, *, is_last: bool) -> str | None:
+        if reply.stop_reason == "maxTokens":
+            # What was cut may look whole: half a file's content is valid too.
+            why = f"not run: the reply was cut off at {self._loop.max_tokens} tokens; make smaller calls"
+            self._talk.answer([refused(use, why) for use in uses])
+            return "its last reply was cut off, and no turn was left" if is_last else None
+        if is_last:
+            self._talk.answer([refused(use, "not run: the agent had no turn left") for use in uses])
+            used = self._talk.turns
+            return (
+                f"it was stopped after {used} turn{'' if used == 1 else 's'} with work left to do; resume lets it go on"
+            )
+        self._talk.answer(await self._results(uses))
+        return None
+
+    def _after_nothing(self, *, is_last: bool) -> str | None:
+        self._empty_replies += 1
+        if self._empty_replies < _MAX_EMPTY_REPLIES and not is_last:
+            self._talk.say(_SAY_SOMETHING)
+            return None
+        if self._talk.text:
+            return "it ended without a final message; this is the last thing it said"
+        raise ToolError(
+            ErrorCode.MODEL,
+            f"{self._loop.name} answered with nothing",
+            "Try another model (agent.model, or the field model), or ask for less in one go.",
+        )
+
+    def _request(self, *, is_last: bool) -> ModelRequest:
+        job = self._job
+        return ModelRequest(
+            messages=self._talk.messages,
+            system=f"{job.system}\n\n{_LAST_TURN}" if is_last else job.system,
+            tools=job.tools,
+            max_tokens=self._loop.max_tokens,
+            model=job.model,
+            effort=job.effort,
+        )
+
+    async def _results(self, uses: Sequence[ToolUse]) -> list[Block]:
+        """A result for each use, in their order. Those that are no calls are answered here."""
+        answers: dict[int, Block] = {}
+        calls: dict[int, ToolCall] = {}
+        for index, use in enumerate(uses):
+            if use.problem:
+                answers[index] = refused(use, use.problem)
+            elif len(calls) >= MAX_CALLS_A_TURN:
+                answers[index] = refused(use, f"not run: at most {MAX_CALLS_A_TURN} calls are run in one turn")
+            else:
+                calls[index] = ToolCall(use.name, use.arguments, self._context())
+        if calls:
+            shown = [uses[index].summary for index in calls]
+            self._tell(Doing(self._talk.turns, "; ".join(shown)))
+            results = await self._loop.call(list(calls.values()))
+            for index, result in zip(calls, results, strict=True):
+                answers[index] = tool_result(uses[index], result)
+        return [answers[index] for index in range(len(uses))]
+
+    def _context(self) -> ToolContext:
+        return replace(self._job.ctx, call_id=secrets.token_hex(8), started_at_s=time.monotonic())

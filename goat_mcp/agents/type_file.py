@@ -1,0 +1,148 @@
+"""One agent file: YAML front matter and a system prompt, as Claude Code has them. Finding them is `type_files`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from goat_mcp.agents.agent_type import AgentType
+from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.permissions.mode import Mode
+
+MAX_DESCRIPTION_CHARS = 2_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+_TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
+_PLAIN_LINE = re.compile(r"([A-Za-z][A-Za-z_-]*):[ \t]*(.*)")
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_ISOLATIONS = ("worktree", "remote")
+
+Fields = Mapping[str, Any]
+
+
+class BrokenType(ValueError):
+    """An agent file that cannot be used; the text says why, and shows nothing of the file but names."""
+
+
+def split_file(content: bytes) -> tuple[Fields, str]:
+    """Front matter and body. Raises `BrokenType`."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BrokenType("it is not UTF-8 text") from None
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        raise BrokenType("it does not begin with front matter between two lines of ---")
+    front, body = found.groups()
+    return _front_matter(front), body.strip()
+
+
+def _front_matter(text: str) -> Fields:
+    import yaml
+
+    try:
+        loaded: Any = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        # Many descriptions in the wild hold `: ` unquoted, which is no YAML and still means what it says.
+        if (plain := _plain_lines(text)) is not None:
+            return plain
+        mark = getattr(problem, "problem_mark", None)
+        where = f", line {mark.line + 2}" if mark is not None else ""
+        raise BrokenType(f"its front matter is not YAML{where}") from None
+    if not isinstance(loaded, dict):
+        raise BrokenType("its front matter is not `key: value`")
+    return {str(key): value for key, value in cast("dict[Any, Any]", loaded).items()}
+
+
+def _plain_lines(text: str) -> Fields | None:
+    """The front matter where each line is `key: text`; None where one is something else."""
+    fields: dict[str, Any] = {}
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        found = _PLAIN_LINE.match(line)
+        if found is None or found.group(1) in fields:
+            return None
+        value = found.group(2).strip()
+        if value[:1] in ("[", "{", "|", ">", "&", "*", "!") and found.group(1) != "description":
+            return None
+        fields[found.group(1)] = value
+    return fields
+
+
+def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
+    """Raises `BrokenType`."""
+    name = _line(fields, "name", required=True)
+    if not _NAME.match(name):
+        raise BrokenType(f"its name {name[:80]!r} is not made of letters, digits, _ and -")
+    model = _line(fields, "model")
+    return AgentType(
+        name=name,
+        description=_line(fields, "description", required=True)[:MAX_DESCRIPTION_CHARS],
+        prompt=prompt,
+        tools=_tools(fields, "tools"),
+        denied=_tools(fields, "disallowedTools") or frozenset(),
+        model="" if model == "inherit" else model,
+        effort=_choice(fields, "effort", _EFFORTS),
+        mode=_choice(fields, "permissionMode", [mode.value for mode in Mode]),
+        max_turns=_positive(fields, "maxTurns"),
+        background=_flag(fields, "background"),
+        isolation=_choice(fields, "isolation", _ISOLATIONS),
+        source=source,
+    )
+
+
+def _line(fields: Fields, key: str, *, required: bool = False) -> str:
+    value = fields.get(key)
+    if value is None or value == "":
+        if required:
+            raise BrokenType(f"it has no {key}")
+        return ""
+    if not isinstance(value, str | int | float):
+        raise BrokenType(f"{key} is not text")
+    return " ".join(str(value).split())
+
+
+def _choice(fields: Fields, key: str, choices: Sequence[str]) -> str:
+    value = _line(fields, key)
+    if value and value not in choices:
+        raise BrokenType(f"{key} {value[:40]!r} is none of {', '.join(choices)}")
+    return value
+
+
+def _positive(fields: Fields, key: str) -> int | None:
+    value = _line(fields, key)
+    if not value:
+        return None
+    if not value.isascii() or not value.isdigit() or not 0 < int(value[:9]) < 100_000:
+        raise BrokenType(f"{key} {value[:40]!r} is no number above 0")
+    return int(value)
+
+
+def _flag(fields: Fields, key: str) -> bool:
+    value = _line(fields, key).lower()
+    if value not in ("", "true", "false"):
+        raise BrokenType(f"{key} {value[:40]!r} is neither true nor false")
+    return value == "true"
+
+
+def _tools(fields: Fields, key: str) -> frozenset[str] | None:
+    """The names listed, as rules know them; None where all are meant."""
+    value = fields.get(key)
+    if value is None or value == "":
+        return None
+    listed = cast("list[Any]", value) if isinstance(value, list) else str(value).split(",")
+    names = [str(name).strip() for name in listed if str(name).strip()]
+    if key == "tools" and "*" in names:
+        return None
+    return frozenset(_rule_name(name, key) for name in names)
+
+
+def _rule_name(name: str, key: str) -> str:
+    if name.startswith(UPSTREAM_PREFIX) and name.endswith("__*"):
+        name = name.removesuffix("__*")
+    if not _TOOL_NAME.match(name):
+        # To drop what stands in brackets would give the agent more than its writer meant.
+        raise BrokenType(f"{key}: {name[:60]!r} is no tool name; patterns are not supported here, name the whole tool")
+    return TOOL_ALIASES.get(name, name)
