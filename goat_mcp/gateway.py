@@ -23,6 +23,7 @@ from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
+from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
@@ -32,6 +33,7 @@ from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plans import PlanStore
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import DatabaseTodoStore, Todos
@@ -41,6 +43,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.edit import Edit
+from goat_mcp.tools.exit_plan_mode import ExitPlanMode
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
 from goat_mcp.tools.read import Read
@@ -78,6 +81,12 @@ class Gateway:
         self.sessions = Sessions()
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
+        self.plan_approval = PlanApproval(
+            PlanStore(self.state, _scope(settings.workspace or (Path.cwd(),))),
+            self.modes,
+            settings.plan,
+            self.announcements,
+        )
         self.spill = SpillFiles(self.state, _scope(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.workspace = Workspace(
@@ -151,22 +160,25 @@ class Gateway:
             TaskOutput(self.tasks, max_chars),
             TaskStop(self.tasks),
             TodoWrite(self.todos),
+            ExitPlanMode(self.plan_approval),
             AskUserQuestion(),
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
-        await self._wait_for_tool(name, ctx)
+        await self._get_ready(name, ctx)
         return await self.pipeline.call(name, arguments, ctx)
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
         async with anyio.create_task_group() as group:
             for request in requests:
-                group.start_soon(self._wait_for_tool, request.name, request.ctx)
+                group.start_soon(self._get_ready, request.name, request.ctx)
         return await self.pipeline.call_all(requests, cancelled=cancelled)
 
-    async def _wait_for_tool(self, name: str, ctx: ToolContext) -> None:
+    async def _get_ready(self, name: str, ctx: ToolContext) -> None:
+        """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""
+        self.plan_approval.look_for_decision(ctx.session_key)
         try:
             self.catalog.resolve(name)
         except ToolError as unknown:

@@ -18,6 +18,7 @@ from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.spec import Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
+from goat_mcp.permissions.plan_approval import PlanOptions
 from goat_mcp.tools.bash import BashOptions
 from goat_mcp.web.options import WebOptions
 
@@ -79,6 +80,7 @@ class Settings(SettingsPart):
     upstreams: Paths = ()
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
+    plan: PlanOptions = PlanOptions()
     permissions: PermissionSettings = PermissionSettings()
     output: OutputSettings = OutputSettings()
     files: FileOptions = FileOptions()

@@ -100,6 +100,8 @@ class ArgumentReader(Generic[ModelT]):
         for given, value in arguments.items():
             name = given if given in self._fields else self._alias_of.get(given, given)
             if name not in self._fields and name not in self._alias_of.values():
+                if self._model.model_config.get("extra") == "ignore":
+                    continue
                 problems.append((given, self._unknown(given)))
             elif name in canonical and canonical[name] != value:
                 problems.append((given, f"is another name of {name}, which came with a different value; send one"))

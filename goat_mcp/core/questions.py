@@ -26,6 +26,8 @@ class Question:
     options: tuple[Option, ...] = ()
     multiple: bool = False
     required: bool = False
+    default: str = ""
+    """What a text field shows at first, where the client can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
@@ -35,10 +35,14 @@ class Permission:
 
     def decide(self, spec: ToolSpec, ctx: ToolContext, writes: Sequence[str] = ()) -> Decision:
         """What rules and mode say about a call that writes the absolute real paths `writes`."""
-        session_mode = self.modes.of(ctx.rights.client_session or ctx.session_key)
+        session = ctx.rights.client_session or ctx.session_key
+        session_mode = self.modes.of(session)
+        rules = self.rules
+        if granted := self.modes.granted(session):
+            rules = replace(rules, allow=(*rules.allow, *granted))
         # An agent's own mode may only narrow what its starter's session allows.
         modes = (session_mode, *map(Mode, ctx.rights.modes))
-        decision = max((decide(spec, self.rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
+        decision = max((decide(spec, rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
         if decision.effect is not Effect.DENY:
             below = ctx.rights.writes_below
             for path in writes:

@@ -1,26 +1,42 @@
-"""The permission mode of each session: the settings' one, until the user ends a session's plan mode."""
+"""What one session is allowed beyond the settings: the mode after its plan was approved, and tools granted with it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from goat_mcp.permissions.mode import Mode
+from goat_mcp.permissions.rules import Rule
 
 MAX_SESSIONS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    mode: Mode
+    granted: tuple[Rule, ...]
+
+
 class SessionModes:
-    """`default` holds wherever nothing else was decided; the oldest decisions are dropped past `MAX_SESSIONS`."""
+    """`default` is the settings' mode and holds until the user decides otherwise; the oldest decisions are dropped."""
 
     def __init__(self, default: Mode = Mode.DEFAULT) -> None:
         self.default = default
-        self._decided: OrderedDict[str, Mode] = OrderedDict()
+        self._decided: OrderedDict[str, _Decided] = OrderedDict()
 
     def of(self, session_key: str) -> Mode:
-        return self._decided.get(session_key, self.default)
+        decided = self._decided.get(session_key)
+        return self.default if decided is None else decided.mode
 
-    def put(self, session_key: str, mode: Mode) -> None:
-        self._decided[session_key] = mode
+    def granted(self, session_key: str) -> tuple[Rule, ...]:
+        """Allow rules the user gave this session."""
+        decided = self._decided.get(session_key)
+        return () if decided is None else decided.granted
+
+    def leave_plan(self, session_key: str, granted: tuple[Rule, ...] = ()) -> Mode:
+        """The user approved this session's plan. Returns the mode that holds now: `default`, for none came before."""
+        self._decided[session_key] = _Decided(Mode.DEFAULT, granted)
         self._decided.move_to_end(session_key)
         if len(self._decided) > MAX_SESSIONS:
             self._decided.popitem(last=False)
+        return Mode.DEFAULT

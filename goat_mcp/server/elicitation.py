@@ -94,7 +94,9 @@ def _property(question: Question, *, takes_titles: bool) -> dict[str, Any]:
     if question.description:
         about["description"] = question.description
     if not question.options:
-        return {"type": "string", **about}
+        # Default texts came with titled choices; older revisions may refuse them.
+        default = {"default": question.default} if question.default and takes_titles else {}
+        return {"type": "string", **about, **default}
     values = [option.value for option in question.options]
     titles = [option.title or option.value for option in question.options]
     if titles == values:

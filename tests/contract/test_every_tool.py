@@ -146,6 +146,8 @@ def test_the_examples_of_a_tool_are_valid_calls(spec: ToolSpec) -> None:
 @pytest.mark.anyio
 @each_tool
 async def test_an_unknown_field_is_refused_by_name_and_shortly(tmp_path: Path, spec: ToolSpec) -> None:
+    if spec.name == "ExitPlanMode":
+        return  # its contract allows more fields: hosts add their own
     result = await gateway_in(tmp_path).pipeline.call(
         spec.name, {"no_such_field": "x" * 100_000}, ToolContext(call_id="c")
     )

@@ -1,0 +1,97 @@
+"""`goat-mcp plan`: what models have proposed in plan mode, and the user's decision where no form could ask for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when a subcommand runs
+    from goat_mcp.state.plans import Plan, PlanStore
+
+
+@click.group()
+def plan() -> None:
+    """Show the plans that wait for you, and approve or reject them."""
+
+
+@plan.command("list")
+@flags.as_json
+def list_plans(as_json: bool) -> None:
+    """List plans, newest first."""
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.plans import all_plans
+
+    plans = [found for store in all_plans(StateDirectory.default()) for found in store.newest_first()]
+    plans.sort(key=lambda found: found.created_at_s, reverse=True)
+    if as_json:
+        click.echo(json.dumps([_fields(found) for found in plans]))
+        return
+    for found in plans:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_at_s))
+        click.echo(f"{found.name}\t{found.status}\t{made}")
+    if not plans:
+        click.echo("No plans.", err=True)
+
+
+@plan.command()
+@click.argument("name")
+def show(name: str) -> None:
+    """Print one plan."""
+    from goat_mcp.cli.terminal import escaped
+
+    store, found = _find(name)
+    click.echo(escaped(store.text(found)))
+
+
+@plan.command()
+@click.argument("name")
+def approve(name: str) -> None:
+    """Approve a plan; its session leaves plan mode with its next call."""
+    _decide(name, approved=True, feedback="")
+
+
+@plan.command()
+@click.argument("name")
+@click.option("--feedback", default="", metavar="TEXT", help="What should be different.")
+def reject(name: str, feedback: str) -> None:
+    """Reject a plan; its session keeps planning."""
+    _decide(name, approved=False, feedback=feedback)
+
+
+def _decide(name: str, *, approved: bool, feedback: str) -> None:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.state.plans import PlanStatus
+    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
+
+    if os.environ.get(MARKER_VARIABLE):
+        raise ToolError(
+            ErrorCode.PERMISSION, "a command that a model runs cannot decide about plans", "Ask the user to run this."
+        )
+    store, found = _find(name)
+    if found.status is PlanStatus.USED:
+        raise ToolError(ErrorCode.INPUT, f"plan {name} was approved before, and its session has gone on")
+    store.decide(found, PlanStatus.APPROVED if approved else PlanStatus.REJECTED, feedback=feedback)
+    click.echo(f"{name} {'approved' if approved else 'rejected'}")
+
+
+def _find(name: str) -> tuple[PlanStore, Plan]:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.plans import find_plan
+
+    found = find_plan(StateDirectory.default(), name)
+    if found is None:
+        raise ToolError(ErrorCode.NOT_FOUND, f"no plan {name!r}", "See goat-mcp plan list.")
+    return found
+
+
+def _fields(plan: Plan) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(plan)

@@ -1,0 +1,142 @@
+"""Plans on disk: what a model proposed, and what the user decided. One Markdown file and one small record a plan."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from goat_mcp.state.directory import StateDirectory
+
+MAX_PLANS = 200
+_SLUG_CHARS = 40
+_NAME = re.compile(r"[a-z0-9-]{1,80}\Z")
+
+
+class PlanStatus(StrEnum):
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    USED = "used"
+    """Approved, and the session it was made in has left plan mode by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One plan. `sha256` is of the text that was decided about; `feedback` is the user's, with a rejection."""
+
+    name: str
+    file_path: str
+    sha256: str
+    status: PlanStatus
+    created_at_s: float
+    feedback: str = ""
+
+
+@dataclass(frozen=True)
+class PlanStore:
+    """The plans of one workspace. Files are 0600; the oldest go past `MAX_PLANS`."""
+
+    state: StateDirectory
+    scope: str
+
+    @property
+    def folder(self) -> Path:
+        return self.state.folder("plans", self.scope)
+
+    def save(self, text: str) -> Plan:
+        """Store a new plan that waits for the user. The same text again is the same plan, whatever its status."""
+        digest = _digest(text)
+        for plan in self.newest_first():
+            if plan.sha256 == digest and plan.status is not PlanStatus.USED:
+                return plan
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
+        path = self.folder / f"{name}.md"
+        _write(path, text)
+        plan = Plan(name, str(path), digest, PlanStatus.WAITING, time.time())
+        self._record(plan)
+        for old in self.newest_first()[MAX_PLANS:]:
+            Path(old.file_path).unlink(missing_ok=True)
+            self._record_path(old.name).unlink(missing_ok=True)
+        return plan
+
+    def newest_first(self) -> list[Plan]:
+        plans = [plan for path in self.folder.glob("*.json") if (plan := self.find(path.stem)) is not None]
+        return sorted(plans, key=lambda plan: (plan.created_at_s, plan.name), reverse=True)
+
+    def find(self, name: str) -> Plan | None:
+        """None for a plan that is not there, or whose record cannot be read."""
+        if not _NAME.match(name):
+            return None
+        try:
+            fields = json.loads(self._record_path(name).read_text(encoding="utf-8"))
+            return replace(Plan(**fields), name=name, status=PlanStatus(fields["status"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def text(self, plan: Plan) -> str:
+        """The plan as it is on disk now; empty where the file is gone."""
+        try:
+            return Path(plan.file_path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def decide(self, plan: Plan, status: PlanStatus, *, feedback: str = "", edited: str | None = None) -> Plan:
+        """Record what the user decided, about the text on disk or the one they made of it."""
+        if edited is not None:
+            _write(Path(plan.file_path), edited)
+        decided = replace(plan, status=status, feedback=feedback, sha256=_digest(self.text(plan)))
+        self._record(decided)
+        return decided
+
+    def _record_path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _record(self, plan: Plan) -> None:
+        _write(self._record_path(plan.name), json.dumps(asdict(plan)))
+
+
+def find_plan(state: StateDirectory, name: str) -> tuple[PlanStore, Plan] | None:
+    """A plan of any workspace by its name."""
+    for store in all_plans(state):
+        if (plan := store.find(name)) is not None:
+            return store, plan
+    return None
+
+
+def all_plans(state: StateDirectory) -> list[PlanStore]:
+    """The plans of every workspace."""
+    return [PlanStore(state, folder.name) for folder in sorted(state.folder("plans").iterdir()) if folder.is_dir()]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _slug(text: str) -> str:
+    """A few words of the first line that has any, for the file's name."""
+    line = next((line for line in text.splitlines() if re.search(r"[A-Za-z0-9]", line)), "plan")
+    return re.sub(r"[^a-z0-9]+", "-", line.lower()).strip("-")[:_SLUG_CHARS].strip("-") or "plan"
+
+
+def _write(path: Path, text: str) -> None:
+    temp = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temp.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temp.unlink()
+        raise

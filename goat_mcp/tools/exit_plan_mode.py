@@ -1,0 +1,154 @@
+"""ExitPlanMode: hand the plan to the user, who approves, edits or rejects it. Modes live in `goat_mcp.permissions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Answer, Form, Option, Question, Reply
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import Hints, SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.permissions.plan_approval import PlanApproval, grantable
+from goat_mcp.state.plans import Plan, PlanStatus
+
+MAX_PLAN_CHARS = 100_000
+MAX_SHOWN_CHARS = 12_000
+_DECISION, _FEEDBACK, _GRANTED, _EDITED = "decision", "feedback", "granted", "plan"
+_APPROVE, _EDIT, _REJECT = "approve", "edit", "reject"
+
+
+class AllowedPrompt(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    tool: str
+    prompt: str = Field(max_length=500)
+
+
+class ExitPlanModeInput(ToolInput):
+    model_config = ConfigDict(extra="ignore")
+
+    plan: str | None = Field(None, description="Markdown; else the newest saved plan")
+    allowedPrompts: list[AllowedPrompt] = Field(
+        default_factory=list[AllowedPrompt], description="What you will need to run"
+    )
+
+
+@dataclass(frozen=True)
+class ExitPlanMode(
+    BuiltinTool[ExitPlanModeInput],
+    side_effect=SideEffect.READ_ONLY,
+    toolset="state",
+    title="Present the plan",
+    hints=Hints(read_only=True, destructive=False, idempotent=False, open_world=False),
+):
+    """Present the finished plan to the user. Only they can approve it; until then nothing may be changed."""
+
+    examples = (
+        ToolExample(
+            "Present a plan and say what it will run",
+            {
+                "plan": "# Rename the module\n1. Move `a.py` to `b.py`\n2. Mend the imports\n3. Run the tests",
+                "allowedPrompts": [{"tool": "Bash", "prompt": "run the tests"}],
+            },
+        ),
+    )
+
+    approval: PlanApproval
+
+    async def execute(self, input: ExitPlanModeInput, ctx: ToolContext) -> ToolResult:
+        session = ctx.session_key
+        if not self.approval.is_planning(session):
+            return text_result(
+                "This session is not in plan mode; there is nothing to approve. Go on with the work.",
+                facts={"plan": input.plan or "", "file_path": None, "approved": False, "plan_was_edited": False},
+            )
+        text = input.plan or await anyio.to_thread.run_sync(self._newest)
+        if not text.strip():
+            raise ToolError(ErrorCode.INPUT, "plan: there is no plan yet", "Write the plan and send it in `plan`.")
+        if len(text) > MAX_PLAN_CHARS:
+            raise ToolError(
+                ErrorCode.INPUT, f"plan: {len(text)} characters; at most {MAX_PLAN_CHARS}", "Shorten the plan."
+            )
+        plan = await anyio.to_thread.run_sync(self.approval.submit, session, text)
+        if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":
+            return await self._approved(ctx, plan, text, by="with goat-mcp plan approve", edited=None)
+        wanted = [prompt for prompt in input.allowedPrompts if grantable([prompt.tool])]
+        answer = await ctx.ask(_form(text, wanted))
+        decision = answer.text(_DECISION)
+        if decision == _EDIT:
+            edit = await ctx.ask(Form("The plan as you want it", (Question(_EDITED, "Plan", default=text),)))
+            edited = edit.text(_EDITED)
+            if edit.reply is Reply.ACCEPTED and edited:
+                return await self._approved(ctx, plan, edited, by="by the user", edited=edited, answer=answer)
+            answer = edit
+        if answer.reply is Reply.ACCEPTED and decision == _APPROVE:
+            return await self._approved(ctx, plan, text, by="by the user", edited=None, answer=answer)
+        if answer.reply in (Reply.UNAVAILABLE, Reply.UNANSWERED):
+            return text_result(
+                f"Plan saved to {plan.file_path}\nWaiting for the user's approval. They can give it with: "
+                f"goat-mcp plan approve {plan.name}\nUntil then nothing may be changed. Tell the user, and stop.",
+                facts=_facts(plan, text, approved=False),
+            )
+        feedback = answer.text(_FEEDBACK)
+        await anyio.to_thread.run_sync(self.approval.reject, session, plan, feedback)
+        said = f" They said: {feedback}" if feedback else ""
+        return text_result(
+            f"The user did not approve the plan.{said}\nThis session still plans: improve it, and present it again.",
+            facts=_facts(plan, text, approved=False),
+        )
+
+    def _newest(self) -> str:
+        newest = next(iter(self.approval.plans.newest_first()), None)
+        return "" if newest is None or newest.status is PlanStatus.USED else self.approval.plans.text(newest)
+
+    async def _approved(
+        self, ctx: ToolContext, plan: Plan, text: str, *, by: str, edited: str | None, answer: Answer | None = None
+    ) -> ToolResult:
+        granted = answer.values.get(_GRANTED, ()) if answer is not None else ()
+        tools = (granted,) if isinstance(granted, str) else granted
+
+        def approve() -> tuple[Plan, str]:
+            decided, mode = self.approval.approve(ctx.session_key, plan, edited=edited, granted=tools)
+            return decided, mode.value
+
+        decided, mode = await anyio.to_thread.run_sync(approve)
+        lines = [f"The plan was approved {by}. Permission mode is now {mode}; carry the plan out."]
+        if tools:
+            lines.append(f"Allowed without asking in this session: {', '.join(tools)}.")
+        if edited is not None:
+            lines.append(f"The user changed the plan. It now reads:\n\n{edited}")
+        facts = _facts(decided, text, approved=True, edited=edited is not None)
+        return text_result("\n".join(lines), facts=facts, notices=[f"plan file: {decided.file_path}"])
+
+
+def _facts(plan: Plan, text: str, *, approved: bool, edited: bool = False) -> dict[str, object]:
+    return {"plan": text, "file_path": plan.file_path, "approved": approved, "plan_was_edited": edited}
+
+
+def _form(text: str, wanted: list[AllowedPrompt]) -> Form:
+    shown = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "\n[... the rest is in the plan file]"
+    choices = (
+        Option(_APPROVE, "Approve, and let the work begin"),
+        Option(_EDIT, "Edit the plan first"),
+        Option(_REJECT, "Reject, and keep planning"),
+    )
+    questions = [
+        Question(_DECISION, "Decision", options=choices, required=True),
+        Question(_FEEDBACK, "What should change?"),
+    ]
+    if wanted:
+        by_tool: dict[str, list[str]] = {}
+        for prompt in wanted:
+            by_tool.setdefault(prompt.tool, []).append(prompt.prompt)
+        options = tuple(
+            Option(tool, f"{tool}, any call (it says it wants to: {'; '.join(said)})") for tool, said in by_tool.items()
+        )
+        questions.append(Question(_GRANTED, "Allow without asking, in this session", options=options, multiple=True))
+    return Form(f"Plan for your approval:\n\n{shown}", tuple(questions))

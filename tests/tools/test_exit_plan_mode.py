@@ -1,0 +1,210 @@
+"""Plan mode end to end: a plan is saved, the user approves, edits or rejects it, and nothing changes before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from goat_mcp.cli.plan import plan as plan_command
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.questions import Answer, Ask, Form, Reply, nobody_to_ask
+from goat_mcp.core.result import ToolResult
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval, Mode
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plans import PlanStatus
+
+pytestmark = pytest.mark.anyio
+
+PLAN = "# Rename the module\n1. Move it"
+
+
+def planning(folder: Path, **settings: Any) -> Gateway:
+    (folder / "ws").mkdir(exist_ok=True)
+    tree = Settings.model_validate({"workspace": [folder / "ws"], "mode": "plan", **settings})
+    return Gateway(tree, approval=Approval.ELICIT, state=StateDirectory(folder / "state"))
+
+
+class User:
+    """Fills in the forms of plan mode, in turn."""
+
+    def __init__(self, *values: dict[str, Any]) -> None:
+        self.values = list(values)
+        self.forms: list[Form] = []
+
+    async def __call__(self, form: Form) -> Answer:
+        self.forms.append(form)
+        return Answer(Reply.ACCEPTED, self.values.pop(0))
+
+
+async def exit_plan(gateway: Gateway, ask: Ask = nobody_to_ask, **arguments: Any) -> ToolResult:
+    return await gateway.call("ExitPlanMode", arguments, ToolContext(call_id="c", ask=ask))
+
+
+async def write(gateway: Gateway, ask: Ask = nobody_to_ask) -> str | None:
+    arguments = {"file_path": "@/a.txt", "content": "x"}
+    return (await gateway.call("Write", arguments, ToolContext(call_id="w", ask=ask))).error_code
+
+
+def approved(result: ToolResult) -> tuple[bool, bool]:
+    assert result.facts is not None and not result.is_error
+    return result.facts["approved"], result.facts["plan_was_edited"]
+
+
+async def test_plan_001_after_approval_the_session_leaves_plan_mode_and_before_it_an_allow_rule_does_not_help(
+    tmp_path: Path,
+) -> None:
+    gateway = planning(tmp_path, permissions={"allow": ["Write", "Edit", "Bash", "NotebookEdit"]})
+
+    for tool in gateway.registry.snapshot.tools.values():
+        if tool.spec.name in ("Write", "Edit", "Bash", "NotebookEdit"):
+            effect = gateway.pipeline.permission.decide(tool.spec, ToolContext(call_id="c")).effect
+            assert effect == "deny", tool.spec.name
+    assert await write(gateway) == "E_PLAN_MODE"
+
+    result = await exit_plan(gateway, User({"decision": "approve"}), plan=PLAN)
+
+    assert approved(result) == (True, False)
+    assert gateway.modes.of("local") is Mode.DEFAULT
+    assert await write(gateway) is None
+    assert (tmp_path / "ws" / "a.txt").read_text() == "x"
+
+
+async def test_a_plan_the_user_edits_is_approved_as_edited(tmp_path: Path) -> None:
+    gateway = planning(tmp_path)
+    user = User({"decision": "edit"}, {"plan": "# Shorter"})
+
+    result = await exit_plan(gateway, user, plan=PLAN)
+
+    assert approved(result) == (True, True)
+    assert "# Shorter" in result.text and result.facts is not None
+    (saved,) = gateway.plan_approval.plans.newest_first()
+    assert gateway.plan_approval.plans.text(saved) == "# Shorter"
+    assert user.forms[1].questions[0].default == PLAN
+
+
+async def test_a_rejected_plan_is_no_error_and_the_session_keeps_planning(tmp_path: Path) -> None:
+    gateway = planning(tmp_path)
+
+    result = await exit_plan(gateway, User({"decision": "reject", "feedback": "too long"}), plan=PLAN)
+
+    assert approved(result) == (False, False)
+    assert "They said: too long" in result.text
+    assert await write(gateway) == "E_PLAN_MODE"
+    assert [plan.status for plan in gateway.plan_approval.plans.newest_first()] == [PlanStatus.REJECTED]
+
+
+@pytest.mark.parametrize("reply", [Reply.DECLINED, Reply.CANCELLED])
+async def test_a_dismissed_form_approves_nothing(tmp_path: Path, reply: Reply) -> None:
+    async def dismiss(form: Form) -> Answer:
+        return Answer(reply)
+
+    gateway = planning(tmp_path)
+
+    assert approved(await exit_plan(gateway, dismiss, plan=PLAN)) == (False, False)
+    assert await write(gateway) == "E_PLAN_MODE"
+
+
+async def test_without_forms_the_plan_waits_for_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("GOAT_MCP_CALL", raising=False)
+    gateway = planning(tmp_path, permissions={"allow": ["Write"]})
+
+    result = await exit_plan(gateway, plan=PLAN)
+
+    (saved,) = gateway.plan_approval.plans.newest_first()
+    assert approved(result) == (False, False)
+    assert "Waiting for the user's approval" in result.text and f"goat-mcp plan approve {saved.name}" in result.text
+    assert await write(gateway) == "E_PLAN_MODE"
+    assert PLAN in CliRunner().invoke(plan_command, ["show", saved.name]).output
+
+    assert CliRunner().invoke(plan_command, ["approve", saved.name]).exit_code == 0
+
+    assert await write(gateway) is None
+
+
+async def test_a_command_that_the_model_runs_cannot_approve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("GOAT_MCP_CALL", "1")
+    gateway = planning(tmp_path)
+    await exit_plan(gateway, plan=PLAN)
+    (saved,) = gateway.plan_approval.plans.newest_first()
+
+    outcome = CliRunner().invoke(plan_command, ["approve", saved.name])
+
+    assert outcome.exit_code != 0
+    assert await write(gateway) == "E_PLAN_MODE"
+
+
+async def test_a_plan_approved_after_a_restart_counts_when_it_is_presented_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("GOAT_MCP_CALL", raising=False)
+    await exit_plan(planning(tmp_path), plan=PLAN)
+    restarted = planning(tmp_path)
+    (saved,) = restarted.plan_approval.plans.newest_first()
+    CliRunner().invoke(plan_command, ["approve", saved.name])
+
+    assert approved(await exit_plan(restarted, plan=PLAN + " and more")) == (False, False)
+    assert approved(await exit_plan(restarted, plan=PLAN)) == (True, False)
+
+
+async def test_an_approval_counts_once(tmp_path: Path) -> None:
+    await exit_plan(planning(tmp_path), User({"decision": "approve"}), plan=PLAN)
+
+    assert approved(await exit_plan(planning(tmp_path), plan=PLAN)) == (False, False)
+
+
+async def test_without_a_plan_the_newest_one_is_presented(tmp_path: Path) -> None:
+    gateway = planning(tmp_path)
+    await exit_plan(gateway, plan=PLAN)
+    user = User({"decision": "approve"})
+
+    result = await exit_plan(gateway, user)
+
+    assert approved(result) == (True, False)
+    assert PLAN in user.forms[0].message
+
+
+async def test_with_nothing_to_present_that_is_said(tmp_path: Path) -> None:
+    assert (await exit_plan(planning(tmp_path))).error_code == "E_INPUT"
+
+
+async def test_what_the_plan_wants_to_run_is_granted_only_where_the_user_ticks_it(tmp_path: Path) -> None:
+    wanted = [{"tool": "Bash", "prompt": "run the tests"}, {"tool": "not a tool", "prompt": "x"}]
+    gateway = planning(tmp_path)
+    user = User({"decision": "approve"})
+    await exit_plan(gateway, user, plan=PLAN, allowedPrompts=wanted)
+    bash = gateway.registry.snapshot.tools["Bash"].spec
+
+    assert [option.value for option in user.forms[0].questions[2].options] == ["Bash"]
+    assert gateway.pipeline.permission.decide(bash, ToolContext(call_id="c")).effect == "ask"
+
+    other = planning(tmp_path)
+    await exit_plan(other, User({"decision": "approve", "granted": ("Bash",)}), plan=PLAN, allowedPrompts=wanted)
+
+    assert other.pipeline.permission.decide(bash, ToolContext(call_id="c")).effect == "allow"
+    elsewhere = other.pipeline.permission.decide(bash, ToolContext(call_id="c", session_key="other"))
+    assert elsewhere.effect == "deny"
+
+
+async def test_outside_plan_mode_there_is_nothing_to_approve(tmp_path: Path) -> None:
+    gateway = planning(tmp_path, mode="default")
+
+    result = await exit_plan(gateway, plan=PLAN, anything_else=1)
+
+    assert "not in plan mode" in result.text
+    assert gateway.plan_approval.plans.newest_first() == []
+
+
+async def test_a_setting_lets_the_hosts_own_dialog_approve(tmp_path: Path) -> None:
+    gateway = planning(tmp_path, plan={"approval": "host"})
+
+    assert approved(await exit_plan(gateway, plan=PLAN)) == (True, False)
