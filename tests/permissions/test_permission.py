@@ -137,13 +137,13 @@ def test_an_agents_mode_only_narrows_and_a_nested_one_does_not_widen_it_again() 
 
 
 def test_an_agent_is_in_the_mode_of_the_session_it_works_for() -> None:
-    modes = SessionModes(Mode.BYPASS)
-    modes.put("stdio", Mode.PLAN)
+    modes = SessionModes(Mode.PLAN)
+    modes.leave_plan("stdio")
 
     agents = NO_LIMITS.narrowed(allowed=None, client_session="stdio")
 
-    assert decided(modes, agents) is Effect.DENY
-    assert decided(modes, NO_LIMITS) is Effect.ALLOW
+    assert decided(modes, agents) is Effect.ASK
+    assert decided(modes, NO_LIMITS) is Effect.DENY
 
 
 def test_an_agent_bound_to_a_directory_writes_nowhere_else() -> None:
