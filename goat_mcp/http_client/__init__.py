@@ -1,0 +1,12 @@
+"""Requests of our own to web servers: the only place that builds an HTTP client (R-NET-1).
+
+Every address is checked before it is dialled. What a page means, caching and rate limits live in `goat_mcp.web`;
+upstream MCP servers over HTTP have a client of their own in `goat_mcp.upstreams`.
+"""
+
+from goat_mcp.http_client.client import HttpClient
+from goat_mcp.http_client.options import HttpOptions
+from goat_mcp.http_client.resolving import Resolve
+from goat_mcp.http_client.response import HttpResponse, WholeResponse
+
+__all__ = ["HttpClient", "HttpOptions", "HttpResponse", "Resolve", "WholeResponse"]

@@ -1,0 +1,181 @@
+"""Where a URL leads, taken apart by us alone: whoever parses it afterwards gets the parts (R-NET-4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Literal, NamedTuple
+from urllib.parse import quote, urljoin
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.http_client.addresses import canonical_ipv4, why_not_public
+from goat_mcp.http_client.domains import NotAHost, ascii_host, looks_like_a_number
+
+MAX_URL_CHARS = 8_000
+_SHOWN_CHARS = 300
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_AUTHORITY = re.compile(r"//([^/?#]*)")
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ud800-\udfff]")
+PORTS = {"http": 80, "https": 443}
+_IPV6_CHARS = re.compile(r"[0-9A-Fa-f:.]+\Z")
+# All that may stand in a path or query, and `%`: what is encoded already stays as it is.
+_KEPT = "/?:@!$&'()*+,;=-._~%[]|"
+
+
+class Target(NamedTuple):
+    """One resource. `host` is ASCII, an IPv6 address without brackets; `path` begins with `/` and holds the query."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.origin}{self.path}"
+
+    @property
+    def shown(self) -> str:
+        """For messages: without the query, where keys are kept."""
+        return f"{self.origin}{self.path.partition('?')[0]}"[:_SHOWN_CHARS]
+
+    def is_among(self, hosts: Collection[str]) -> bool:
+        """Whether one of these `host` or `host:port` entries names this target."""
+        return any(self._is(entry) for entry in hosts)
+
+    def _is(self, entry: str) -> bool:
+        host, port = _split_port(entry.strip())
+        if port is not None and port != str(self.port):
+            return False
+        return _plain(host) == _plain(self.host)
+
+    def upgraded(self) -> Target:
+        """The same over https."""
+        return self._replace(scheme="https", port=443 if self.port == PORTS["http"] else self.port)
+
+    def joined(self, location: str) -> Target:
+        """Where a `Location` header of this resource leads. Raises `ToolError(ADDRESS)`."""
+        _refuse_characters(location)
+        return parse_target(urljoin(self.url, location))
+
+
+def parse_target(url: str) -> Target:
+    """Take a URL apart. Raises `ToolError(ADDRESS)` for whatever two parsers could read differently (R-NET-4).
+
+    An odd spelling of an IPv4 address is refused, and so is an address that is not public where it is written out;
+    `allow` it with `Target.is_among` first. Names are checked once they are resolved.
+    """
+    _refuse_characters(url)
+    scheme = _SCHEME.match(url)
+    if scheme is None or scheme[1].lower() not in PORTS:
+        raise _refusal(url, "only http(s) can be fetched", "Send a whole URL that begins with https://.")
+    rest = url[scheme.end() :]
+    authority = _AUTHORITY.match(rest)
+    if authority is None or not authority[1]:
+        raise _refusal(url, "it names no host", "Send a whole URL, e.g. https://example.com/page.")
+    if "@" in authority[1]:
+        raise _refusal(url, "a URL with a user name or password is refused", "Send it without.")
+    if "%" in authority[1]:
+        raise _refusal(url, "% in a host is refused", "Write the host in plain characters.")
+    lower: Literal["http", "https"] = "https" if scheme[1].lower() == "https" else "http"
+    host, port = _split_port(authority[1])
+    path, _, _ = rest[authority.end() :].partition("#")
+    if not path.startswith("/"):
+        path = "/" + path
+    return Target(lower, _host(url, host), _port(url, port, lower), quote(path, safe=_KEPT))
+
+
+def refuse_private_literal(target: Target) -> None:
+    """Raises `ToolError(ADDRESS)` where the host is an address, not a name, and not public."""
+    if ":" in target.host or looks_like_a_number(target.host):
+        kind = why_not_public(target.host)
+        if kind is not None:
+            raise not_public(target, target.host, kind)
+
+
+def not_public(target: Target, address: str, kind: str) -> ToolError:
+    """The error of a target that leads to an address which must not be dialled."""
+    where = target.host if address == target.host else f"{target.host} is {address}, which is"
+    return ToolError(
+        ErrorCode.ADDRESS,
+        f"address not public: {where}{',' if address == target.host else ''} {kind} ({target.shown})",
+        f"Fetch something else. The user can allow it with the setting web.allow_hosts: [{target.authority!r}].",
+    )
+
+
+def _host(url: str, host: str) -> str:
+    if host.startswith("[") and host.endswith("]"):
+        if not _IPV6_CHARS.match(host[1:-1]) or why_not_public(host[1:-1]) == "no IP address":
+            raise _refusal(url, f"{host[:60]} is no IPv6 address", "Mend the URL.")
+        return host[1:-1].lower()
+    try:
+        name = ascii_host(host)
+    except NotAHost as problem:
+        raise _refusal(url, f"the host is not valid: {problem}", "Mend the URL.") from None
+    if looks_like_a_number(name):
+        canonical = canonical_ipv4(name)
+        if canonical is None:
+            raise _refusal(url, f"{name[:60]} is no IPv4 address", "Mend the URL.")
+        if canonical != name:
+            kind = why_not_public(canonical)
+            what = f"address not public: {name} is {canonical}, {kind}" if kind else f"{name} is an odd way to write it"
+            raise _refusal(url, what, f"Write {canonical}." if kind is None else "Fetch something else.")
+    return name
+
+
+def _port(url: str, port: str | None, scheme: Literal["http", "https"]) -> int:
+    if port is None or port == "":
+        return PORTS[scheme]
+    if not (port.isascii() and port.isdigit()) or len(port) > 5 or not 0 < int(port) < 65536:
+        raise _refusal(url, f"{port[:20]!r} is no port", "Mend the URL.")
+    return int(port)
+
+
+def _split_port(authority: str) -> tuple[str, str | None]:
+    """Host (an IPv6 address in brackets, or bare in an entry of a list) and port."""
+    if authority.startswith("["):
+        host, bracket, rest = authority.partition("]")
+        return host + bracket, rest[1:] if rest.startswith(":") else (rest or None)
+    if authority.count(":") > 1:
+        return authority, None
+    host, colon, port = authority.partition(":")
+    return host, port if colon else None
+
+
+def _plain(host: str) -> str:
+    """A host so that two spellings of one compare equal; what is no host stays as it is."""
+    bare = host.removeprefix("[").removesuffix("]").lower()
+    if ":" in bare:
+        from ipaddress import ip_address
+
+        try:
+            return str(ip_address(bare))
+        except ValueError:
+            return bare
+    try:
+        return ascii_host(bare)
+    except NotAHost:
+        return bare
+
+
+def _refuse_characters(url: str) -> None:
+    if len(url) > MAX_URL_CHARS:
+        raise _refusal(url, f"a URL has at most {MAX_URL_CHARS} characters", "Send a shorter one.")
+    if (bad := _FORBIDDEN.search(url)) is not None:
+        raise _refusal(
+            url, f"it holds {bad[0]!r}, which no URL may", "Write a space as %20; leave out control characters and \\."
+        )
+
+
+def _refusal(url: str, problem: str, suggestion: str) -> ToolError:
+    shown = url.partition("?")[0][:_SHOWN_CHARS]
+    return ToolError(ErrorCode.ADDRESS, f"{shown!r} is refused: {problem}", suggestion)
