@@ -46,7 +46,9 @@ from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.exit_plan_mode import ExitPlanMode
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
+from goat_mcp.tools.list_mcp_resources import ListMcpResources
 from goat_mcp.tools.read import Read
+from goat_mcp.tools.read_mcp_resource import ReadMcpResource
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.tools.todo_write import TodoWrite
@@ -162,6 +164,8 @@ class Gateway:
             TodoWrite(self.todos),
             ExitPlanMode(self.plan_approval),
             AskUserQuestion(),
+            ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),
+            ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:

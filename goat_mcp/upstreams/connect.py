@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -144,6 +144,7 @@ async def _discover(connection: Connection) -> bool:
     if not isinstance(versions, list) or STATELESS_VERSION not in versions:
         return False
     connection.announces_changes = _announces(answer)
+    connection.capabilities = _capabilities(answer)
     return True
 
 
@@ -168,6 +169,7 @@ async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> 
         raise StartFailure("handshake_failed", f"it speaks protocol revision {str(version)[:40]!r}, which we do not")
     connection.version = version
     connection.announces_changes = False
+    connection.capabilities = _capabilities(answer)
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {"mcp-protocol-version": connection.version}}
     )
@@ -179,6 +181,11 @@ def _announces(answer: Mapping[str, Any]) -> bool:
             return True
         case _:
             return False
+
+
+def _capabilities(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    declared = answer.get("capabilities")
+    return cast("dict[str, Any]", declared) if isinstance(declared, dict) else {}
 
 
 def _start_failure(fault: Fault) -> StartFailure:

@@ -7,10 +7,10 @@ Uses the SDK's dispatcher, but not its `ClientSession`: results pass unmodelled 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast
+from functools import partial
+from typing import Any, NoReturn
 
 import anyio
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
@@ -18,26 +18,15 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
-from pydantic_core import to_json
 
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.paging import Listed, drain
 
-MAX_PAGES = 100
-MAX_TOOLS = 10_000
-MAX_LIST_BYTES = 16 * 1024 * 1024
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _FAILED_TO_PARSE = "Failed to parse"
-
-
-@dataclass(frozen=True)
-class ListedTools:
-    """One drained `tools/list`. `truncated` names the cap that ended it early; empty if none did."""
-
-    entries: tuple[Any, ...]
-    truncated: str = ""
 
 
 @dataclass
@@ -53,6 +42,7 @@ class Connection:
     _link: Any
     _is_http: bool
     _ids: itertools.count[int]
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     _outbox: Outbox | None = None
     _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
 
@@ -114,30 +104,24 @@ class Connection:
         finally:
             link.forget(request_id)
 
-    async def list_tools(self) -> ListedTools:
+    async def list_tools(self) -> Listed:
         """Every page of `tools/list`, within bounds (AGG-4). Raises like `call_tool`."""
-        entries: list[Any] = []
-        seen: set[str] = set()
-        cursor: str | None = None
-        taken_bytes = 0
-        for _ in range(MAX_PAGES):
-            page = await self.request("tools/list", {} if cursor is None else {"cursor": cursor})
-            tools = page.get("tools")
-            if not isinstance(tools, list):
-                raise LinkFault(Fault(FaultKind.MALFORMED, "its answer to tools/list has no list of tools"))
-            taken_bytes += _size(tools)
-            if taken_bytes > MAX_LIST_BYTES:
-                return ListedTools(tuple(entries), f"more than {MAX_LIST_BYTES} bytes")
-            entries.extend(cast("list[Any]", tools))
-            if len(entries) > MAX_TOOLS:
-                return ListedTools(tuple(entries[:MAX_TOOLS]), f"more than {MAX_TOOLS} tools")
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return ListedTools(tuple(entries))
-            if cursor in seen:
-                return ListedTools(tuple(entries), "a cursor came twice")
-            seen.add(cursor)
-        return ListedTools(tuple(entries), f"more than {MAX_PAGES} pages")
+        listed = Listed()
+        await self.list_all("tools/list", "tools", listed)
+        return listed
+
+    async def list_all(self, method: str, member: str, listed: Listed) -> None:
+        """Drain any list, page by page into `listed`. Raises like `call_tool`."""
+        await drain(partial(self.request, method), member, listed)
+
+    async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """The raw result of `resources/read`. Raises like `call_tool`."""
+        headers = {"mcp-name": encode_header_value(uri)} if self._is_http and self.stateless else {}
+        return await self.request("resources/read", {"uri": uri, "_meta": meta}, headers=headers)
+
+    def offers(self, capability: str) -> bool:
+        """Whether the upstream declared it."""
+        return self.capabilities.get(capability) is not None
 
     async def listen(self) -> None:
         """Hold a change stream open until it ends (CHG-2). Raises like `call_tool`."""
@@ -190,11 +174,3 @@ class Connection:
         if fault is not None:
             raise LinkFault(fault) from None
         raise UpstreamError(error.code, error.message, error.error.data) from None
-
-
-def _size(page: Any) -> int:
-    try:
-        return len(to_json(page))
-    except ValueError:
-        # A lone surrogate, which only the slow encoder takes.
-        return len(json.dumps(page))

@@ -10,17 +10,11 @@ from typing import Any, Protocol
 
 import anyio
 
+from goat_mcp.upstreams.paging import Listed
+
 
 class OnProgress(Protocol):
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-
-class Listing(Protocol):
-    @property
-    def entries(self) -> tuple[Any, ...]: ...
-
-    @property
-    def truncated(self) -> str: ...
 
 
 class LiveConnection(Protocol):
@@ -54,6 +48,12 @@ class LiveConnection(Protocol):
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]: ...
 
-    async def list_tools(self) -> Listing: ...
+    def offers(self, capability: str) -> bool: ...
+
+    async def list_tools(self) -> Listed: ...
+
+    async def list_all(self, method: str, member: str, listed: Listed) -> None: ...
+
+    async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]: ...
 
     async def listen(self) -> None: ...

@@ -187,7 +187,7 @@ class Supervisor:
             escaped_tools=self._tools.escaped,
             output_mismatches=self._output.mismatches,
             unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
-            calls_in_flight=self.calls.in_flight,
+            calls_in_flight=self.calls.slots.in_flight,
             stderr_tail=connection.stderr_text() if connection is not None else "",
         )
 
@@ -282,7 +282,7 @@ class Supervisor:
             return
         while True:
             idle_s = time.monotonic() - self._asked_s
-            if self.calls.in_flight:
+            if self.calls.slots.in_flight:
                 self._asked_s = time.monotonic()
             elif idle_s >= self._limits.idle_reap_s:
                 self.drop(life.connection, is_failure=False, why=_IDLE)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import anyio
 import anyio.abc
 
+from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -42,6 +43,7 @@ class Upstreams:
             for config in configs
         ]
         self._first_list_until_s: float | None = None
+        self._resources: McpResources | None = None
         registry.declare(*(config.source for config in configs))
 
     def load_warm_catalogs(self) -> None:
@@ -81,6 +83,15 @@ class Upstreams:
             async with anyio.create_task_group() as group:
                 for supervisor in unseen:
                     group.start_soon(supervisor.first_outcome)
+
+    def resources(self) -> McpResources:
+        """What they offer to be read."""
+        if self._resources is None:
+            # Loaded by the first list or read of a resource, not at start.
+            from goat_mcp.upstreams.resources import UpstreamResources
+
+            self._resources = UpstreamResources(self._supervisors, self.problems)
+        return self._resources
 
     def status(self) -> list[UpstreamStatus]:
         """Every entry a user wrote, in order of use first and those left out after them."""

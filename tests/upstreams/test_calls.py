@@ -64,8 +64,17 @@ class Double:
             return await behaviour(on_progress)
         return behaviour
 
+    def offers(self, capability: str) -> bool:
+        return True
+
     async def list_tools(self) -> Any:
         raise AssertionError("calls do not list")
+
+    async def list_all(self, method: str, member: str, listed: object) -> None:
+        raise AssertionError("calls do not list")
+
+    async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]:
+        raise AssertionError("calls do not read")
 
     async def listen(self) -> None:
         raise AssertionError("calls do not listen")

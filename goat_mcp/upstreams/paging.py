@@ -1,0 +1,64 @@
+"""Draining a paginated list of an upstream within bounds (AGG-4): pages, entries, bytes, and no cursor twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic_core import to_json
+
+from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+
+MAX_PAGES = 100
+MAX_ENTRIES = 10_000
+MAX_LIST_BYTES = 16 * 1024 * 1024
+
+
+@dataclass
+class Listed:
+    """What a list has brought so far. `truncated` names the cap that ended it early; empty if none did."""
+
+    entries: list[Any] = field(default_factory=list[Any])
+    truncated: str = ""
+
+
+async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]], member: str, listed: Listed) -> None:
+    """Ask for page after page and put what is in `member` of each into `listed`, where it stays if a page fails.
+
+    Raises what `ask` raises, and `LinkFault(MALFORMED)` for a page without such a list.
+    """
+    seen: set[str] = set()
+    cursor: str | None = None
+    taken_bytes = 0
+    for _ in range(MAX_PAGES):
+        page = await ask({} if cursor is None else {"cursor": cursor})
+        entries = page.get(member)
+        if not isinstance(entries, list):
+            raise LinkFault(Fault(FaultKind.MALFORMED, f"a page of its list has no {member}"))
+        taken_bytes += _size(entries)
+        if taken_bytes > MAX_LIST_BYTES:
+            listed.truncated = f"more than {MAX_LIST_BYTES} bytes"
+            return
+        listed.entries.extend(cast("list[Any]", entries))
+        if len(listed.entries) > MAX_ENTRIES:
+            del listed.entries[MAX_ENTRIES:]
+            listed.truncated = f"more than {MAX_ENTRIES} {member}"
+            return
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str) or not cursor:
+            return
+        if cursor in seen:
+            listed.truncated = "a cursor came twice"
+            return
+        seen.add(cursor)
+    listed.truncated = f"more than {MAX_PAGES} pages"
+
+
+def _size(page: Any) -> int:
+    try:
+        return len(to_json(page))
+    except ValueError:
+        # A lone surrogate, which only the slow encoder takes.
+        return len(json.dumps(page))

@@ -1,0 +1,77 @@
+"""The resources of all upstreams: `core.mcp_resources.McpResources` over their supervisors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.mcp_resources import ServerResources
+from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.resource_reads import ResourceReads
+from goat_mcp.upstreams.supervisor import Supervisor
+
+_NAMES_SHOWN = 20
+
+
+class UpstreamResources:
+    """One `ResourceReads` per supervisor. Entries left out of use are known by their `problems`."""
+
+    def __init__(self, supervisors: Sequence[Supervisor], problems: Sequence[UpstreamProblem] = ()) -> None:
+        self._reads = {one.config.name: ResourceReads(one.config, one, one.calls.slots) for one in supervisors}
+        self._name_of = {one.config.server: one.config.name for one in supervisors}
+        self._left_out = {problem.name: problem for problem in problems if problem.is_fatal}
+
+    def servers(self) -> Sequence[str]:
+        return tuple(self._reads)
+
+    async def list_all(self, max_wait_s: float) -> Sequence[ServerResources]:
+        answers: dict[str, ServerResources] = {}
+
+        async def list_one(name: str, reads: ResourceReads) -> None:
+            try:
+                answers[name] = await reads.list(max_wait_s)
+            except ToolError as failure:
+                answers[name] = ServerResources(name, problem=failure.message)
+
+        async with anyio.create_task_group() as group:
+            for name, reads in self._reads.items():
+                group.start_soon(list_one, name, reads)
+        return [answers[name] for name in self._reads]
+
+    async def list(self, server: str, max_wait_s: float) -> ServerResources:
+        return await self._of(server).list(max_wait_s)
+
+    async def read(
+        self, server: str, uri: str, max_wait_s: float, *, meta: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        return await self._of(server).read(uri, max_wait_s, meta or {})
+
+    def _of(self, server: str) -> ResourceReads:
+        """By its configured name, else by the part that names of its tools have of it. Raises `ToolError`."""
+        reads = self._reads.get(server) or self._reads.get(self._name_of.get(server, ""))
+        if reads is not None:
+            return reads
+        asked = make_visible(cut_middle(server, 100))
+        if (problem := self._left_out.get(server)) is not None:
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"MCP server {asked!r} is not in use ({problem.reason_code}): {problem.message}",
+                "Tell the user, who can mend its entry.",
+            )
+        names = list(self._reads)
+        if not names:
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"there is no MCP server {asked!r}: none is configured",
+                "The user can name servers with --upstreams FILE.",
+            )
+        near = difflib.get_close_matches(server[:100], names, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        shown = ", ".join(names[:_NAMES_SHOWN])
+        rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        raise ToolError(ErrorCode.NOT_FOUND, f"there is no MCP server {asked!r}", f"{hint}Servers are: {shown}{rest}.")
