@@ -47,6 +47,7 @@ from goat_mcp.tools.exit_plan_mode import ExitPlanMode
 from goat_mcp.tools.glob import Glob
 from goat_mcp.tools.grep import Grep
 from goat_mcp.tools.list_mcp_resources import ListMcpResources
+from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
 from goat_mcp.tools.task_output import TaskOutput
@@ -166,6 +167,7 @@ class Gateway:
             AskUserQuestion(),
             ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),
             ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
+            NotebookEdit(self.workspace, self.sessions, options),
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:

@@ -48,6 +48,8 @@ class ErrorCode(StrEnum):
     AMBIGUOUS = "E_AMBIGUOUS"
     PLACEHOLDER = "E_PLACEHOLDER"
     PATTERN = "E_PATTERN"
+    NOTEBOOK = "E_NOTEBOOK"
+    CELL = "E_CELL"
 
     EXIT = "E_EXIT"
     BLOCKED = "E_BLOCKED"

@@ -60,6 +60,16 @@ def show_notebook(data: bytes, *, first_cell: int, limit: int, max_chars: int) -
     return ShownNotebook(shown, images.of_first(len(shown.texts)), start, len(cells), _language(notebook))
 
 
+def position_name(index: int) -> str:
+    """What a cell is called by its place, counted from 0."""
+    return f"cell-{index}"
+
+
+def shown_cell_id(cell_id: Any, index: int) -> str:
+    """The id a reader sees of the cell at `index`, and names it by."""
+    return html.escape(make_visible(cell_id)) if isinstance(cell_id, str) and cell_id else position_name(index)
+
+
 @dataclass
 class _Images:
     """Images met so far, and how many there were after each cell."""
@@ -98,14 +108,15 @@ def _parse(data: bytes) -> Json:
     return cast("Json", notebook)
 
 
-def _cells(notebook: Json) -> list[Json]:
+def _cells(notebook: Json) -> list[Any]:
+    """All of them, also what is no object: cells are counted."""
     cells: Any = notebook.get("cells")
     if cells is None and isinstance(notebook.get("worksheets"), list):
         # nbformat 3 and older
         cells = [cell for sheet in _objects(notebook["worksheets"]) for cell in _objects(sheet.get("cells"))]
     if not isinstance(cells, list):
         raise NotANotebook("it has no list of cells")
-    return _objects(cast("Any", cells))
+    return cast("list[Any]", cells)
 
 
 def _objects(value: Any) -> list[Json]:
@@ -122,12 +133,17 @@ def _language(notebook: Json) -> str:
     return ""
 
 
-def _cell(cell: Json, index: int, images: _Images) -> str:
+def _cell(cell: Any, index: int, images: _Images) -> str:
+    if not isinstance(cell, dict):
+        return f'<cell id="{position_name(index)}">\n[not shown: it is no object]\n</cell>'
+    return _cell_of_fields(cast("Json", cell), index, images)
+
+
+def _cell_of_fields(cell: Json, index: int, images: _Images) -> str:
     kind = cell.get("cell_type")
-    cell_id = cell.get("id")
-    shown_id = cell_id if isinstance(cell_id, str) and cell_id else f"cell-{index}"
+    shown_id = shown_cell_id(cell.get("id"), index)
     type_tag = "" if kind == "code" else f"<cell_type>{html.escape(make_visible(str(kind)))}</cell_type>"
-    lines = [f'<cell id="{html.escape(make_visible(shown_id))}">{type_tag}']
+    lines = [f'<cell id="{shown_id}">{type_tag}']
     if source := _text(cell.get("source", cell.get("input"))):
         lines.append(make_visible(source).rstrip("\n"))
     outputs = [line for output in _objects(cell.get("outputs")) for line in _output(output, images)]

@@ -1,0 +1,94 @@
+"""NotebookEdit: change one cell of a notebook. Finding, rewriting and storing it lives in `goat_mcp.editing`, which is
+imported at the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import anyio.to_thread
+from pydantic import Field, model_validator
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.editing.options import FileOptions
+from goat_mcp.editing.read_state import ReadState
+from goat_mcp.state.sessions import FileSeen, Sessions
+from goat_mcp.workspace import Workspace
+
+
+class NotebookEditInput(ToolInput):
+    aliases: ClassVar[Mapping[str, str]] = {"file_path": "notebook_path"}
+    text_fields: ClassVar[frozenset[str]] = frozenset({"new_source"})
+
+    notebook_path: str = Field(description="Absolute path")
+    new_source: str
+    cell_id: str | None = Field(None, description="As Read shows it, or cell-N, from 0")
+    cell_type: Literal["code", "markdown"] | None = Field(None, description="Needed to insert")
+    edit_mode: Literal["replace", "insert", "delete"] = "replace"
+
+    @classmethod
+    def rewrite(cls, arguments: dict[str, Any]) -> None:
+        if arguments.get("edit_mode") == "delete" and arguments.get("new_source") is None:
+            arguments["new_source"] = ""
+        for name in ("cell_id", "cell_type"):
+            # Models that fill in every field send an empty one for what they leave open.
+            if arguments.get(name) == "":
+                del arguments[name]
+
+    @model_validator(mode="after")
+    def _says_which_cell(self) -> NotebookEditInput:
+        if self.edit_mode == "insert":
+            if self.cell_type is None:
+                raise ValueError('cell_type: required to insert a cell: "code" or "markdown"')
+        elif self.cell_id is None:
+            raise ValueError(f"cell_id: required to {self.edit_mode} a cell; Read shows the ids")
+        return self
+
+
+@dataclass(frozen=True)
+class NotebookEdit(
+    BuiltinTool[NotebookEditInput], side_effect=SideEffect.MUTATING, toolset="notebook", title="Edit notebook"
+):
+    """Replace, insert or delete one cell of a Jupyter notebook you have read.
+
+    A new cell goes after cell_id, to the top without one. Replacing a code cell clears its outputs.
+    """
+
+    examples = (
+        ToolExample("Other code", {"notebook_path": "@a.ipynb", "cell_id": "3f2a9c01", "new_source": "x = 2"}),
+        ToolExample(
+            "A heading at the top",
+            {"notebook_path": "@a.ipynb", "new_source": "# Sales", "cell_type": "markdown", "edit_mode": "insert"},
+        ),
+    )
+
+    workspace: Workspace
+    sessions: Sessions
+    options: FileOptions = field(default_factory=FileOptions)
+
+    def access(self, input: NotebookEditInput) -> Access:
+        return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.notebook_path))),))
+
+    async def execute(self, input: NotebookEditInput, ctx: ToolContext) -> ToolResult:
+        from goat_mcp.editing.notebook_file import CellRequest, NotebookFile
+
+        path = self.workspace.resolve(input.notebook_path)
+        real_path = self.workspace.real_path(path)
+        request = CellRequest(input.edit_mode, input.cell_id, input.cell_type, input.new_source)
+        reads = self.sessions.of(ctx.session_key).reads
+        async with self.workspace.lock(real_path):
+            seen = reads.get(str(real_path))
+            state = ReadState(self.options.read_before_write, str(path), seen)
+            file = NotebookFile(self.workspace, path, real_path, state, self.options.legacy_encoding)
+            outcome = await anyio.to_thread.run_sync(file.change, request)
+            if seen is not None:
+                now = outcome.version
+                reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, seen.whole))
+        return outcome.result
