@@ -27,7 +27,12 @@ _COMBINATORS = frozenset({"oneOf", "anyOf", "allOf", "enum", "not", "const"})
 
 def definition(spec: ToolSpec) -> dict[str, Any]:
     """One member of a request's `tools`."""
-    function = {"name": spec.name, "description": spec.description, "parameters": _parameters(spec.input_schema)}
+    return function_definition(spec.name, spec.description, spec.input_schema)
+
+
+def function_definition(name: str, description: str, input_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for who knows of a tool no more than this."""
+    function = {"name": name, "description": description, "parameters": _parameters(input_schema)}
     return {"type": "function", "function": function}
 
 

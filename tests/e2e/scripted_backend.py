@@ -79,6 +79,7 @@ class Body:
 
     content: bytes
     content_type: str = "application/json"
+    status: int = 200
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,8 @@ class _Handler(BaseHTTPRequestHandler):
         match answer:
             case Fails(status, message, headers):
                 self._send(status, {"error": {"message": message, "type": "scripted", "code": str(status)}}, headers)
-            case Body(content, content_type):
-                self._send_bytes(200, content, {"content-type": content_type})
+            case Body(content, content_type, status):
+                self._send_bytes(status, content, {"content-type": content_type})
             case Says() | Calls():
                 self._send(200, _completion(answer, str(asked.body.get("model", MODEL))))
 
