@@ -16,6 +16,7 @@ import anyio.to_thread
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -34,6 +35,7 @@ from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import DatabaseTodoStore, Todos
@@ -42,6 +44,7 @@ from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
+from goat_mcp.tools.config import Config
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.exit_plan_mode import ExitPlanMode
 from goat_mcp.tools.glob import Glob
@@ -100,6 +103,10 @@ class Gateway:
         self.tasks = TaskManager(self.state, self._workspace_name())
         self.database = Database(self.state, self.telemetry.warning)
         self.todos = Todos(DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
+        self.config_view = ConfigView(settings)
+        self.session_settings = SessionSettings(
+            DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
+        )
         self.registry = Registry()
         self.catalog = Catalog(
             self.registry,
@@ -119,6 +126,7 @@ class Gateway:
             audit=AuditLog(settings.audit.path or self.state.path / "audit.jsonl"),
             spill=self.spill,
             telemetry=self.telemetry,
+            session_settings=self.session_settings,
             max_chars=settings.output.max_chars,
         )
         try:
@@ -158,11 +166,12 @@ class Gateway:
             Read(self.workspace, self.sessions, options),
             Write(self.workspace, self.sessions, options),
             Edit(self.workspace, self.sessions, options, self.settings.edit),
-            Glob(self.workspace, engine),
-            Grep(self.workspace, engine),
+            Glob(self.workspace, engine, self.settings.search),
+            Grep(self.workspace, engine, self.settings.search),
             TaskOutput(self.tasks, max_chars),
             TaskStop(self.tasks),
             TodoWrite(self.todos),
+            Config(self.config_view, self.session_settings),
             ExitPlanMode(self.plan_approval),
             AskUserQuestion(),
             ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),

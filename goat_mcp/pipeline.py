@@ -26,6 +26,7 @@ from goat_mcp.hooks import Hooks
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.registry import AnyTool
 from goat_mcp.scheduler import Scheduler
+from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.telemetry import Telemetry
 
@@ -65,6 +66,7 @@ class Pipeline:
     telemetry: Telemetry
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
+    session_settings: SessionSettings | None = None
     max_chars: int = MAX_CHARS
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
@@ -125,6 +127,8 @@ class Pipeline:
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
         try:
+            if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
+                ctx = replace(ctx, overrides={**ctx.overrides, **changed})
             tool = self.catalog.resolve(name)
             rule_name = tool.spec.rule_name
             if not ctx.rights.permits(rule_name):
@@ -135,8 +139,9 @@ class Pipeline:
             async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
                 return await self._run(tool, arguments, ctx, turn)
 
-            result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
-            result = self._bounded(tool.spec, result)
+            with self.telemetry.at_least(ctx.setting("log_level", None)):
+                result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
+            result = self._bounded(tool.spec, result, ctx)
             error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
         except ToolError as error:
             result = error_result(error)
@@ -155,7 +160,8 @@ class Pipeline:
                 )
             )
         finally:
-            self._record_outcome(rule_name, ctx, error_code)
+            with self.telemetry.at_least(ctx.setting("log_level", None)):
+                self._record_outcome(rule_name, ctx, error_code)
         return result
 
     async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
@@ -185,7 +191,8 @@ class Pipeline:
             try:
                 input = tool.validate(arguments)
                 access = tool.access(input)
-                decision = await self.permission.settle(self.permission.decide(spec, ctx, access.writes), spec, ctx)
+                judged = spec if access.risk is None else replace(spec, risk=access.risk)
+                decision = await self.permission.settle(self.permission.decide(judged, ctx, access.writes), judged, ctx)
                 verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
                 if verdict.deny is not None:
                     raise ToolError(
@@ -204,8 +211,8 @@ class Pipeline:
             arguments = verdict.arguments
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
 
-    def _bounded(self, spec: ToolSpec, result: ToolResult) -> ToolResult:
-        max_chars = max(spec.max_result_chars or 0, self.max_chars)
+    def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
         total = sum(len(block["text"]) for block in result.content if block.get("type") == "text")
         if total <= max_chars:
             return result
@@ -221,6 +228,7 @@ class Pipeline:
         return replace(result, content=(text_block(shown), *others))
 
     def _record_outcome(self, tool: str, ctx: ToolContext, error_code: str | None) -> None:
+        self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         try:
             self.audit.outcome(tool, ctx, error_code=error_code)
         except OSError as problem:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.catalog import DEFAULT_TOOLSETS
@@ -19,13 +19,14 @@ from goat_mcp.core.spec import Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
+from goat_mcp.search.options import SearchLimits
 from goat_mcp.tools.bash import BashOptions
 from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
 _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL"})
 """Where state lies, and the mark that commands of a goat-mcp carry: another one may be among them."""
-_SECRET_NAMES = frozenset({"key", "token", "password"})
+SECRET_NAMES = frozenset({"key", "token", "password"})
 _URL_WITH_USER = re.compile(r"://[^/]*@")
 
 
@@ -86,12 +87,22 @@ class Settings(SettingsPart):
     files: FileOptions = FileOptions()
     edit: EditOptions = EditOptions()
     bash: BashOptions = BashOptions()
+    search: SearchLimits = SearchLimits()
     web: WebOptions = WebOptions()
     agent: AgentOptions = AgentOptions()
     catalog: CatalogSettings = CatalogSettings()
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
+
+    def remember_sources(self, sources: Mapping[str, str]) -> None:
+        self._sources.update(sources)
+
+    def source_of(self, key: str) -> str:
+        """Where the value of a setting came from: `flag`, `environment`, `file`, `default`."""
+        return self._sources.get(key, "default")
 
 
 class BrokenSettings(ToolError):
@@ -110,17 +121,25 @@ def load_settings(
     """
     config_file = config_file or _user_config_file()
     tree = _read_config_file(config_file) if config_file is not None else {}
+    sources = dict.fromkeys(_keys_in(tree), "file")
     origins = ["the command line", f"the environment ({ENV_PREFIX}*)", *([str(config_file)] if config_file else [])]
     for variable, text in sorted(os.environ.items()):
         if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS:
-            _place(tree, _key_of_variable(variable), text, variable)
-    _merge(tree, {key: value for key, value in flags.items() if value not in (None, (), [])})
+            key = _key_of_variable(variable)
+            value = _place(tree, key, text, variable)
+            sources |= dict.fromkeys(_keys_in(value, key), "environment")
+    given = {key: value for key, value in flags.items() if value not in (None, (), [])}
+    _merge(tree, given)
+    sources |= dict.fromkeys(_keys_in(given), "flag")
     for override in overrides:
         key, separator, text = override.partition("=")
         if not separator or not key:
             raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
-        _place(tree, key, text, f"--set {key}")
-    return settings_of(tree, " or ".join(origins))
+        value = _place(tree, key, text, f"--set {key}")
+        sources |= dict.fromkeys(_keys_in(value, key), "flag")
+    settings = settings_of(tree, " or ".join(origins))
+    settings.remember_sources(sources)
+    return settings
 
 
 def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
@@ -134,6 +153,14 @@ def settings_of(tree: Mapping[str, Any], origin: str) -> Settings:
         raise _broken(invalid, origin) from None
 
 
+def _keys_in(value: Any, key: str = "") -> list[str]:
+    """The keys that `value`, the tree under `key`, has values for. A dictionary below a setting's key is its value."""
+    if not isinstance(value, dict) or (key and key in setting_keys()):
+        return [key]
+    below = cast("dict[Any, Any]", value).items()
+    return [found for name, inner in below for found in _keys_in(inner, f"{key}.{name}" if key else str(name))]
+
+
 def _key_of_variable(variable: str) -> str:
     """`GOAT_MCP_OUTPUT__MAX_CHARS` -> `output.max_chars`. Raises `BrokenSettings` for one that is no setting's."""
     key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
@@ -142,8 +169,8 @@ def _key_of_variable(variable: str) -> str:
     return key
 
 
-def _place(tree: dict[str, Any], key: str, text: str, origin: str) -> None:
-    """Put a value where its key says; it is read as JSON where it parses, else as text."""
+def _place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
+    """Put a value where its key says; it is read as JSON where it parses, else as text. Returns the value."""
     try:
         value: Any = json.loads(text)
     except ValueError:
@@ -155,6 +182,7 @@ def _place(tree: dict[str, Any], key: str, text: str, origin: str) -> None:
             raise BrokenSettings(f"{origin}: {level} is set to {below!r} already and has no levels")
         tree = cast("dict[str, Any]", below)
     tree[last] = value
+    return value
 
 
 def _merge(tree: dict[str, Any], over: Mapping[str, Any]) -> None:
@@ -208,7 +236,7 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
 
 def _shown(key: str, value: Any) -> str:
     """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password)."""
-    if key.rpartition(".")[2] in _SECRET_NAMES or _URL_WITH_USER.search(str(value)):
+    if key.rpartition(".")[2] in SECRET_NAMES or _URL_WITH_USER.search(str(value)):
         return f"a {type(value).__name__} that is not shown"
     return f"{value!r:.80}"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
+
+LEVELS = ("debug", "info", "warning", "error")
 
 
 class Telemetry:
@@ -12,18 +15,34 @@ class Telemetry:
 
     def __init__(self, level: str = "warning") -> None:
         self._level = level
+        self._wished: list[str] = []
+
+    @contextmanager
+    def at_least(self, level: str | None) -> Generator[None]:
+        """Log what `level` asks for, meanwhile. It never makes the log quieter; None changes nothing."""
+        if level is None:
+            yield
+            return
+        self._wished.append(level)
+        try:
+            yield
+        finally:
+            self._wished.remove(level)
 
     def debug(self, event: str, **fields: Any) -> None:
-        if self._level == "debug":
+        if self._shows("debug"):
             self._log.debug(event, **fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        if self._level != "error":
+        if self._shows("warning"):
             self._log.warning(event, **fields)
 
     def unexpected(self, call_id: str, tool: str, bug: Exception) -> None:
         """A bug: its traceback, once, under the call id that the client was told."""
         self._log.error("call failed unexpectedly", call_id=call_id, tool=tool, exc_info=bug)
+
+    def _shows(self, level: str) -> bool:
+        return any(LEVELS.index(level) >= LEVELS.index(wanted) for wanted in (self._level, *self._wished))
 
     @cached_property
     def _log(self) -> Any:
@@ -38,7 +57,6 @@ class Telemetry:
                 structlog.processors.format_exc_info,
                 structlog.processors.JSONRenderer(ensure_ascii=True),
             ],
-            wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[self._level.upper()]),
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
         return structlog.get_logger("goat_mcp")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from goat_mcp.core.model import ChatModel
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
+
+T = TypeVar("T")
 
 WAIT_LIMIT_S = 45.0
 """No call waits longer than this: hosts give up at 60 s (contract: tools.md, "Time")."""
@@ -54,3 +56,7 @@ class ToolContext:
         """Seconds this call may still wait before it has to answer; never negative."""
         since_s = self.started_at_s if self.client_waits_since_s is None else self.client_waits_since_s()
         return max(0.0, limit_s - (time.monotonic() - since_s))
+
+    def setting(self, key: str, default: T) -> T:
+        """The setting `key` as this session changed it, else `default`. Values were checked when they were set."""
+        return self.overrides.get(key, default)

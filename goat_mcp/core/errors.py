@@ -65,6 +65,7 @@ class ErrorCode(StrEnum):
     MODEL = "E_MODEL"
     NOT_CONFIGURED = "E_NOT_CONFIGURED"
     CONFIG = "E_CONFIG"
+    SETTING = "E_SETTING"
 
     @property
     def error_name(self) -> str:

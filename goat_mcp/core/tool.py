@@ -22,13 +22,14 @@ ModelT = TypeVar("ModelT", bound=ToolInput)
 class Access:
     """What a call touches, for the scheduler.
 
-    Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns.
-    Source: goa `Accessor`.
+    Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns. `risk` is this call's own,
+    where a tool's calls differ; None means the tool's. Source: goa `Accessor`.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     category: str = ""
+    risk: Risk | None = None
 
 
 class Tool(Protocol[InputT]):

@@ -57,7 +57,7 @@ def effect_by_mode(mode: Mode, spec: ToolSpec) -> Effect:
         if spec.risk in (Risk.MEDIUM, Risk.CRITICAL):
             return Effect.DENY
         # State a tool keeps about the work (TodoWrite) is none of the user's files; a stop or a write is.
-        allowed = spec.side_effect is SideEffect.NONE or changes_nothing(spec)
+        allowed = spec.risk is Risk.NONE or spec.side_effect is SideEffect.NONE or changes_nothing(spec)
         return Effect.ALLOW if allowed else Effect.DENY
     if low:
         return Effect.ALLOW

@@ -215,7 +215,7 @@ class Bash(
         most = MAX_BACKGROUND_MS if input.run_in_background else MAX_TIMEOUT_MS
         timeout_ms = None if input.timeout is None else min(input.timeout, most)
         notices = () if timeout_ms == input.timeout else (f"timeout {input.timeout} ms was reduced to {most} ms",)
-        auto_s = self.options.auto_background_after_s
+        auto_s = ctx.setting("bash.auto_background_after_s", self.options.auto_background_after_s)
         if timeout_ms is not None:
             run_s = timeout_ms / 1000
         else:
@@ -239,7 +239,7 @@ class Bash(
         lines = [f"Task started: {task.id}"]
         part = OutputPart("", 0)
         if not call.input.run_in_background:
-            part = task.new_output(call.ctx.session_key, self.max_chars - 1000)
+            part = task.new_output(call.ctx.session_key, self._max_chars(call.ctx) - 1000)
             lines.append(part.text or "(no output yet)")
             waited_s = time.monotonic() - command.started_s
             call.notices.append(f"still running after {waited_s:.0f} s, until {call.limits.run_s:g} s at most")
@@ -264,9 +264,8 @@ class Bash(
             call.notices.append("exit code 1")
         task_id = await self._adopt_what_is_left(call)
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
-        part = command.capture.shown(
-            (min(MAX_FAILED_CHARS, self.max_chars) if failed else self.max_chars) - notices_chars
-        )
+        max_chars = self._max_chars(call.ctx)
+        part = command.capture.shown((min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars)
         path = command.capture.path
         facts = self._facts(
             call,
@@ -306,6 +305,9 @@ class Bash(
         task.mark_read(call.ctx.session_key, command.capture.total)
         call.notices.append(f"still running: {what}. Task started: {task.id}; TaskStop ends it")
         return task.id
+
+    def _max_chars(self, ctx: ToolContext) -> int:
+        return ctx.setting("output.max_chars", self.max_chars)
 
     def _facts(self, call: _Call, **more: Any) -> dict[str, Any]:
         command = call.command

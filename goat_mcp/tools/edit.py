@@ -97,6 +97,7 @@ class _Target:
     real_path: Path
     edits: Sequence[TextEdit]
     state: ReadState
+    allow_fuzz: bool
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ class Edit(
         async with self.workspace.lock(real_path):
             seen = reads.get(str(real_path))
             state = ReadState(self.options.read_before_write, str(path), seen)
-            target = _Target(path, real_path, input.in_order(), state)
+            allow_fuzz = ctx.setting("edit.allow_fuzz", self.edit_options.allow_fuzz)
+            target = _Target(path, real_path, input.in_order(), state, allow_fuzz)
             outcome = await anyio.to_thread.run_sync(partial(self._edit, target))
             if outcome.is_known:
                 now = outcome.version
@@ -155,7 +157,7 @@ class Edit(
                 target.state.before_editing()
             stored = load_text(current.data, legacy_encoding=self.options.legacy_encoding, path=str(target.path))
             try:
-                edited = self._applied(stored, target.edits, str(target.path))
+                edited = self._applied(stored, target)
             except ToolError as refusal:
                 if refusal.code in (ErrorCode.NO_MATCH, ErrorCode.AMBIGUOUS):
                     target.state.require_current(current.version)
@@ -170,7 +172,7 @@ class Edit(
 
     def _create(self, target: _Target) -> _Outcome:
         stored = StoredText(b"", TextFormat())
-        edited = self._applied(stored, target.edits, str(target.path))
+        edited = self._applied(stored, target)
         notices = self._placeholder_notices(stored, target.edits)
         shown = diff(b"", edited.content, edited.changes)
         written = self.workspace.write_file(target.path, edited.content, expect=None)
@@ -178,10 +180,10 @@ class Edit(
         text = f"Created {target.path} ({lines} line{'' if lines == 1 else 's'})."
         return _Outcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)
 
-    def _applied(self, stored: StoredText, edits: Sequence[TextEdit], path: str) -> Edited:
-        for edit in edits:
+    def _applied(self, stored: StoredText, target: _Target) -> Edited:
+        for edit in target.edits:
             stored.check_insertion(edit.old, edit.new)
-        return apply_edits(stored.content, edits, path=path, allow_fuzz=self.edit_options.allow_fuzz)
+        return apply_edits(stored.content, target.edits, path=str(target.path), allow_fuzz=target.allow_fuzz)
 
     def _notices(self, stored: StoredText, edited: Edited, target: _Target, version: FileVersion) -> list[str]:
         notices = [notice for tier, notice in _TIER_NOTICES.items() if tier in edited.tiers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pydantic import Field
@@ -21,6 +21,7 @@ from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.engine import SearchEngine
 from goat_mcp.search.glob_pattern import BadGlob, GlobPattern, has_magic
 from goat_mcp.search.listing import MAX_ENTRIES, Listing, list_newest
+from goat_mcp.search.options import SearchLimits
 from goat_mcp.search.query import Target
 from goat_mcp.search.shown_text import one_line
 from goat_mcp.workspace import Workspace, WorkspacePath
@@ -46,10 +47,13 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
 
     workspace: Workspace
     engine: SearchEngine
+    limits: SearchLimits = field(default_factory=SearchLimits)
 
     examples = (ToolExample("All Python files, newest first", {"pattern": "**/*.py"}),)
 
     async def execute(self, input: GlobInput, ctx: ToolContext) -> ToolResult:
+        if "limit" not in input.model_fields_set:
+            input = input.model_copy(update={"limit": ctx.setting("search.glob_limit", self.limits.glob_limit)})
         start = self._start(input)
         listing, shown = await in_thread(lambda clock: self._find(start, input, clock))
         return _answer(listing, shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
@@ -22,6 +22,7 @@ from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.content import Found, Page, count_ignored, find
 from goat_mcp.search.engine import Search, SearchEngine
 from goat_mcp.search.glob_pattern import BadGlob
+from goat_mcp.search.options import SearchLimits
 from goat_mcp.search.path_rules import rules_of_globs
 from goat_mcp.search.query import Query, Target
 from goat_mcp.search.records import FoundLine
@@ -93,6 +94,7 @@ class Grep(
 
     workspace: Workspace
     engine: SearchEngine
+    limits: SearchLimits = field(default_factory=SearchLimits)
 
     examples = (
         ToolExample(
@@ -101,6 +103,9 @@ class Grep(
     )
 
     async def execute(self, input: GrepInput, ctx: ToolContext) -> ToolResult:
+        if "head_limit" not in input.model_fields_set:
+            limit = ctx.setting("search.grep_head_limit", self.limits.grep_head_limit)
+            input = input.model_copy(update={"head_limit": limit})
         root = self.workspace.resolve(input.path or str(self.workspace.primary))
         query = _query(input, str(root))
         return await in_thread(lambda clock: self._search(root, query, input, clock))

@@ -51,11 +51,12 @@ class TaskOutput(
         if input.block:
             await _wait(task, min(input.timeout / 1000, ctx.wait_left_s()), ctx)
         outcome = task.work.outcome
+        max_chars = ctx.setting("output.max_chars", self.max_chars) - _HEADER_CHARS
         if outcome is None:
-            part = task.new_output(ctx.session_key, self.max_chars - _HEADER_CHARS)
+            part = task.new_output(ctx.session_key, max_chars)
             nothing = "(no new output)"
         else:
-            part = task.work.output(self.max_chars - _HEADER_CHARS, 0)
+            part = task.work.output(max_chars, 0)
             nothing = "(no output)"
         status = str(task.status)
         header = [f"Task {task.id}: {status}"]
