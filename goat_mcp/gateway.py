@@ -22,6 +22,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
+from goat_mcp.http_client import HttpClient
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
@@ -56,6 +57,7 @@ from goat_mcp.tools.read_mcp_resource import ReadMcpResource
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.tools.todo_write import TodoWrite
+from goat_mcp.tools.web_search import WebSearch
 from goat_mcp.tools.write import Write
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -85,6 +87,7 @@ class Gateway:
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
         self.sessions = Sessions()
+        self.http = HttpClient(settings.web)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
         self.plan_approval = PlanApproval(
@@ -174,6 +177,7 @@ class Gateway:
             Config(self.config_view, self.session_settings),
             ExitPlanMode(self.plan_approval),
             AskUserQuestion(),
+            WebSearch(self.http, self.sessions, self.settings.web.search, os.environ),
             ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),
             ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
             NotebookEdit(self.workspace, self.sessions, options),

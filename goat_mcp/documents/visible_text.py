@@ -28,6 +28,11 @@ def make_visible(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
+def drop_hidden(text: str) -> str:
+    """`text` without those characters: for text of the web, where soft hyphens and the like are no sign of anything."""
+    return _HIDDEN.sub("", text)
+
+
 def _escape(hidden: re.Match[str]) -> str:
     code = ord(hidden[0])
     if code < 0x100:

@@ -44,10 +44,11 @@ class ReadLedger:
 
 @dataclass
 class Session:
-    """One client's state. `cwd` is None until its shell has moved."""
+    """One client's state. `cwd` is None until its shell has moved; `searches` counts those of the web."""
 
     reads: ReadLedger = field(default_factory=ReadLedger)
     cwd: Path | None = None
+    searches: int = 0
 
 
 class Sessions:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.http_client import HttpOptions
 from goat_mcp.web.search.options import SearchOptions
 
 
-class WebOptions(SettingsPart):
+class WebOptions(HttpOptions):
     search: SearchOptions = SearchOptions()

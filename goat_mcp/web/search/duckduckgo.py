@@ -1,0 +1,116 @@
+"""DuckDuckGo through the page it serves to browsers without scripts: it has no search API and wants no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+
+from goat_mcp.web.search.markup import Tag, read_markup
+from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, ProviderRequest, SearchQuery
+from goat_mcp.web.search.site_operators import with_site_operators
+
+_PAGE = "https://html.duckduckgo.com/html/"
+_CHALLENGE_FORM = "challenge-form"
+_NO_RESULTS = frozenset({"no-results", "result--no-result"})
+
+
+@dataclass(frozen=True)
+class DuckDuckGo:
+    name: str = "duckduckgo"
+    base_url: str = "https://html.duckduckgo.com"
+    key_variable: str = ""
+    max_query_chars: int = 499
+    advice: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    def request(self, query: SearchQuery, key: str) -> ProviderRequest:
+        asked = with_site_operators(replace(query, text=_without_bangs(query.text)), max_chars=self.max_query_chars)
+        form = {"q": asked, "b": "", "kl": "wt-wt"}  # first page, no region
+        headers = {
+            "Accept": "text/html",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Referer": "https://html.duckduckgo.com/",
+        }
+        return ProviderRequest("POST", "/html/", headers, urlencode(form).encode())
+
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        return False
+
+    def read(self, body: bytes) -> Found:
+        reader = _ResultPage()
+        for part in read_markup(body.decode("utf-8", "replace")):
+            if isinstance(part, Tag):
+                reader.tag(part)
+            else:
+                reader.text(part)
+        if reader.is_challenge:
+            raise Blocked
+        if not reader.hits and not reader.says_nothing_found:
+            raise NotUnderstood(f"it is no page of results ({len(body)} bytes)")
+        return Found(tuple(reader.hits))
+
+
+class _ResultPage:
+    """Collects results while the page goes by. A result is `a.result__a`, then `.result__snippet`."""
+
+    def __init__(self) -> None:
+        self.hits: list[Hit] = []
+        self.is_challenge = False
+        self.says_nothing_found = False
+        self._in_ad = False
+        self._url = ""
+        self._ends_with = ""
+        self._is_title = False
+        self._texts: list[str] = []
+
+    def tag(self, tag: Tag) -> None:
+        if self._ends_with:
+            if tag.name == self._ends_with:
+                self._keep("".join(self._texts))
+            return
+        classes = tag.classes
+        self.is_challenge = self.is_challenge or tag.attributes.get("id") == _CHALLENGE_FORM
+        self.says_nothing_found = self.says_nothing_found or bool(classes & _NO_RESULTS)
+        if "result" in classes:
+            self._in_ad, self._url = "result--ad" in classes, ""
+        if "result__a" in classes:
+            self._url = "" if self._in_ad else _target(tag.attributes.get("href", ""))
+            self._is_title = True
+        elif "result__snippet" in classes:
+            self._is_title = False
+        else:
+            return
+        if self._url:
+            self._ends_with = f"/{tag.name}"
+
+    def text(self, text: str) -> None:
+        if self._ends_with:
+            self._texts.append(text)
+
+    def _keep(self, text: str) -> None:
+        if self._is_title:
+            self.hits.append(Hit(text, self._url, ""))
+        else:
+            self.hits[-1] = replace(self.hits[-1], snippet=text)
+        self._texts, self._ends_with = [], ""
+
+
+def _target(link: str) -> str:
+    """Where a result leads: its links go through `/l/?uddg=TARGET`, those of advertisers through `/y.js`."""
+    try:
+        whole = urljoin(_PAGE, link)
+        parts = urlsplit(whole)
+    except ValueError:
+        return ""
+    host = parts.hostname or ""
+    if host != "duckduckgo.com" and not host.endswith(".duckduckgo.com"):
+        return whole
+    if parts.path.rstrip("/") == "/l":
+        return parse_qs(parts.query).get("uddg", [""])[0]
+    return "" if parts.path == "/y.js" else whole
+
+
+def _without_bangs(query: str) -> str:
+    """`!w` and `\\` before a word send the searcher elsewhere; quoted, they are words."""
+    words = [f'"{word}"' if word.startswith(("!", "\\")) and '"' not in word else word for word in query.split(" ")]
+    return " ".join(words)
