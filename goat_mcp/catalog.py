@@ -9,25 +9,24 @@ from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import TOOL_ALIASES
-from goat_mcp.core.spec import Toolset, ToolSpec
+from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.presets import labels_of
 from goat_mcp.registry import AnyTool, Registry
-
-DEFAULT_TOOLSETS: tuple[Toolset, ...] = ("core", "tasks", "state", "network", "agent", "mcp", "notebook", "upstream")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
-    """Which tools are in. `allow` None means all; `deny` wins. Names are rule names or exposed names."""
+    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`presets.labels_of`)."""
 
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
 
     def admits(self, spec: ToolSpec) -> bool:
-        names = {spec.name, spec.rule_name}
-        if spec.toolset not in self.toolsets or names & self.deny:
+        labels = labels_of(spec)
+        if spec.toolset not in self.toolsets or labels & self.deny:
             return False
-        return self.allow is None or bool(names & self.allow)
+        return self.allow is None or bool(labels & self.allow)
 
 
 class Catalog:

@@ -20,7 +20,7 @@ from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import UPSTREAM_PREFIX
+from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.http_client import HttpClient
 from goat_mcp.permissions.mode import Approval
@@ -29,6 +29,7 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
+from goat_mcp.presets import TOOLSET, BrokenSelection, Selections
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.search.engine import SearchEngine, show_all
@@ -111,13 +112,11 @@ class Gateway:
             DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
+        files = load_upstream_files(settings.upstreams)
+        self._servers = tuple(config.server for config in files.configs)
         self.catalog = Catalog(
             self.registry,
-            CatalogFilter(
-                toolsets=settings.catalog.toolsets,
-                allow=frozenset(settings.catalog.allow) if settings.catalog.allow is not None else None,
-                deny=frozenset(settings.catalog.deny),
-            ),
+            _catalog_filter(settings, flat_names=any(config.naming == "flat" for config in files.configs)),
             self._why_missing,
         )
         self.pipeline = Pipeline(
@@ -141,7 +140,7 @@ class Gateway:
             ) from None
         for tool in self._builtins():
             self.registry.register(tool)
-        files = load_upstream_files(settings.upstreams)
+        self._check_allowed_are_on()
         self.upstreams = Upstreams(
             files.configs,
             registry=self.registry,
@@ -182,6 +181,19 @@ class Gateway:
             ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
             NotebookEdit(self.workspace, self.sessions, options),
         )
+
+    def _check_allowed_are_on(self) -> None:
+        """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
+        on = self.settings.catalog.toolsets
+        for entry in self.settings.catalog.allow or ():
+            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            tool = self.registry.get(name)
+            toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET)
+            if (tool is not None or name.startswith(TOOLSET)) and toolset not in on:
+                raise BrokenSettings(
+                    f"catalog.allow: {entry} needs the toolset {toolset}, which is off",
+                    f"Add it with --toolset {toolset}.",
+                )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
@@ -250,7 +262,21 @@ class Gateway:
             {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
             for collision in self.registry.snapshot.collisions
         ]
-        return wrong + collided
+        return wrong + collided + self._unknown_servers()
+
+    def _unknown_servers(self) -> list[dict[str, Any]]:
+        """Selections that name a server nobody configured: no error, since one settings file serves many lists."""
+        known = [f"{UPSTREAM_PREFIX}{server}" for server in self._servers]
+        return [
+            {
+                "name": entry,
+                "reason_code": "unknown_server",
+                "detail": f"catalog.{key} selects nothing: no upstream has this name{_or(known)}",
+            }
+            for key, entries in (("allow", self.settings.catalog.allow), ("deny", self.settings.catalog.deny))
+            for entry in entries or ()
+            if entry.startswith(UPSTREAM_PREFIX) and SEPARATOR.join(entry.split(SEPARATOR)[:2]) not in known
+        ]
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -301,6 +327,25 @@ def _named_roots(directories: Sequence[Path]) -> list[Path]:
 def _default_roots() -> list[Path]:
     here = Path.cwd()
     return [] if here in (Path(here.anchor), Path.home()) else [here]
+
+
+def _or(known: Sequence[str]) -> str:
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def _catalog_filter(settings: Settings, *, flat_names: bool) -> CatalogFilter:
+    """What the settings select. `flat_names`: see `Selections`."""
+    chosen = settings.catalog
+    key = "catalog.presets"
+    try:
+        selections = Selections(chosen.presets, flat_names=flat_names)
+        key = "catalog.allow"
+        allow = selections.labels(chosen.allow) if chosen.allow is not None else None
+        key = "catalog.deny"
+        deny = selections.labels(chosen.deny)
+    except BrokenSelection as broken:
+        raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
+    return CatalogFilter(toolsets=chosen.toolsets, allow=allow, deny=deny)
 
 
 def _rules(settings: Settings) -> RuleSet:

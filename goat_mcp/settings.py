@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
-from goat_mcp.catalog import DEFAULT_TOOLSETS
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
@@ -56,9 +55,12 @@ class OutputSettings(SettingsPart):
 
 
 class CatalogSettings(SettingsPart):
+    """Which tools there are. `allow` and `deny` hold tools, `mcp__SERVER`, `toolset:NAME` and `preset:NAME`."""
+
     allow: Names | None = None
     deny: Names = ()
     toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(_one_or_many)] = DEFAULT_TOOLSETS
+    presets: Mapping[str, Names] = {}
 
 
 class AuditSettings(SettingsPart):
@@ -113,11 +115,16 @@ class BrokenSettings(ToolError):
 
 
 def load_settings(
-    flags: Mapping[str, Any], *, config_file: Path | None = None, overrides: Sequence[str] = ()
+    flags: Mapping[str, Any],
+    *,
+    config_file: Path | None = None,
+    overrides: Sequence[str] = (),
+    added: Mapping[str, Sequence[str]] | None = None,
 ) -> Settings:
     """Merge `flags` (a tree of what was given on the command line), `--set` overrides, environment and file.
 
-    Raises `BrokenSettings`.
+    `added` goes to the end of lists, by key, whoever set them: what a file denies stays denied where a flag denies
+    more. Raises `BrokenSettings`.
     """
     config_file = config_file or _user_config_file()
     tree = _read_config_file(config_file) if config_file is not None else {}
@@ -137,6 +144,9 @@ def load_settings(
             raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
         value = _place(tree, key, text, f"--set {key}")
         sources |= dict.fromkeys(_keys_in(value, key), "flag")
+    for key, names in (added or {}).items():
+        _append(tree, key, names)
+        sources[key] = "flag"
     settings = settings_of(tree, " or ".join(origins))
     settings.remember_sources(sources)
     return settings
@@ -183,6 +193,14 @@ def _place(tree: dict[str, Any], key: str, text: str, origin: str) -> Any:
         tree = cast("dict[str, Any]", below)
     tree[last] = value
     return value
+
+
+def _append(tree: dict[str, Any], key: str, names: Sequence[str]) -> None:
+    part, _, last = key.partition(".")
+    below = tree.setdefault(part, {})
+    if isinstance(below, dict):  # anything else is told as the broken setting that it is
+        given: Any = cast("dict[str, Any]", below).get(last, [])
+        below[last] = [*(given if isinstance(given, list | tuple) else [given]), *names]
 
 
 def _merge(tree: dict[str, Any], over: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Flags that `serve`, `list` and `call` share: what the catalog holds and what it may do."""
+"""Flags that `serve`, `list`, `call` and `export` share: what the catalog holds and what it may do."""
 
 from __future__ import annotations
 
@@ -38,6 +38,15 @@ _SELECTION = (
     click.option("--mode", metavar="MODE", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
     click.option("--toolset", multiple=True, metavar="NAME", help="Add an optional toolset."),
     click.option(
+        "--preset",
+        multiple=True,
+        metavar="NAME",
+        help="Only the tools of this set: claude_code, core, read_only or one of catalog.presets.",
+    ),
+    click.option("--tool", "only", multiple=True, metavar="NAME", help="Only this tool (with --preset: this one too)."),
+    click.option("--disallowed-tool", multiple=True, metavar="NAME", help="Leave this tool out."),
+    click.option("--allowed-tool", multiple=True, metavar="NAME", help="Run this tool unasked."),
+    click.option(
         "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. --set output.max_chars=20000."
     ),
 )
@@ -57,14 +66,27 @@ def settings_from(
     upstreams: Sequence[str],
     mode: str | None,
     toolset: Sequence[str],
+    preset: Sequence[str],
+    only: Sequence[str],
+    disallowed_tool: Sequence[str],
+    allowed_tool: Sequence[str],
     overrides: Sequence[str],
     defaults: dict[str, Any] | None = None,
 ) -> Settings:
     """The settings these flags stand for. Raises `BrokenSettings`."""
-    from goat_mcp.catalog import DEFAULT_TOOLSETS
+    from goat_mcp.core.spec import DEFAULT_TOOLSETS
     from goat_mcp.settings import load_settings
 
     flags: dict[str, Any] = {**(defaults or {}), "workspace": workspace, "upstreams": upstreams, "mode": mode}
+    catalog: dict[str, Any] = {}
     if toolset:
-        flags["catalog"] = {"toolsets": [*DEFAULT_TOOLSETS, *toolset]}
-    return load_settings(flags, config_file=config, overrides=overrides)
+        catalog["toolsets"] = [*DEFAULT_TOOLSETS, *toolset]
+    if preset or only:
+        # Whoever adds a toolset beside a selection wants both.
+        catalog["allow"] = [*(f"preset:{name}" for name in preset), *only, *(f"toolset:{name}" for name in toolset)]
+    if catalog:
+        flags["catalog"] = catalog
+    added = {"catalog.deny": disallowed_tool, "permissions.allow": allowed_tool}
+    return load_settings(
+        flags, config_file=config, overrides=overrides, added={key: names for key, names in added.items() if names}
+    )

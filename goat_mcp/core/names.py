@@ -34,6 +34,12 @@ GOA_ALIASES = {
 }
 TOOL_ALIASES = {**CLAUDE_CODE_ALIASES, **GOA_ALIASES}
 """Names that resolve to a built-in at call time, unless another tool has that exact name. They are never listed."""
+NAME_ALIASES = {
+    **TOOL_ALIASES,
+    "ListMcpResourcesTool": "ListMcpResources",
+    "ReadMcpResourceTool": "ReadMcpResource",
+}
+"""Names by which a person may mean a built-in, in rules and selections."""
 
 
 class InvalidName(ValueError):

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from goat_mcp.core.names import (
     BUILTIN_NAMES,
-    CLAUDE_CODE_ALIASES,
-    GOA_ALIASES,
+    NAME_ALIASES,
     SEPARATOR,
     UPSTREAM_PREFIX,
     InvalidName,
@@ -22,12 +21,6 @@ from goat_mcp.core.names import (
 )
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-_RULE_ALIASES = {
-    **CLAUDE_CODE_ALIASES,
-    **GOA_ALIASES,
-    "ListMcpResourcesTool": "ListMcpResources",
-    "ReadMcpResourceTool": "ReadMcpResource",
-}
 
 
 class BrokenRule(ValueError):
@@ -56,7 +49,7 @@ def parse_rule(text: str) -> Rule:
     if not rule.startswith(UPSTREAM_PREFIX):
         if not _PLAIN_NAME.match(rule):
             raise BrokenRule(f"rule {text!r} is not a tool name; write e.g. Bash, mcp__github or mcp__github__search")
-        tool = _RULE_ALIASES.get(rule, rule)
+        tool = NAME_ALIASES.get(rule, rule)
         if SEPARATOR not in tool and tool not in BUILTIN_NAMES:
             near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
             hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"

@@ -1,0 +1,125 @@
+"""What a person may write to select tools - names, aliases, servers, toolsets, presets - as labels that tools carry.
+
+Which of them a client sees is the catalog's business. Source: Goat Spec 04, `Tools option (string[] | preset)`,
+`DisallowedTools`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import get_args
+
+from goat_mcp.core.names import BUILTIN_NAMES, NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX, InvalidName, split_name
+from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+
+TOOLSET, PRESET = "toolset:", "preset:"
+
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "claude_code": tuple(f"{TOOLSET}{name}" for name in DEFAULT_TOOLSETS),
+    "core": (f"{TOOLSET}core",),
+    # Every built-in whose hints say that it only reads. An upstream's word for that is not taken.
+    "read_only": (
+        *("Read", "Glob", "Grep", "TaskOutput", "ExitPlanMode", "AskUserQuestion"),
+        *("ListMcpResources", "ReadMcpResource"),
+    ),
+}
+"""Sets of tools that have a name without anybody defining them."""
+_PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+
+
+class BrokenSelection(ValueError):
+    """A selection that cannot be understood; the text names what was written, and what could have been meant."""
+
+
+def labels_of(spec: ToolSpec) -> frozenset[str]:
+    """Everything that selects this tool: its names, its toolset, its server."""
+    labels = {spec.name, spec.rule_name, f"{TOOLSET}{spec.toolset}"}
+    if spec.rule_name.startswith(UPSTREAM_PREFIX):
+        server, _, _ = spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+        labels.add(f"{UPSTREAM_PREFIX}{server}")
+    return frozenset(labels)
+
+
+class Selections:
+    """Reads selections, with a user's own `presets`.
+
+    `flat_names`: an upstream's tools go by plain names, so that a name nobody knows may be one of theirs.
+    """
+
+    def __init__(self, presets: Mapping[str, Sequence[str]], *, flat_names: bool = False) -> None:
+        """Raises `BrokenSelection` for a preset that cannot be understood, even if nothing names it."""
+        self._flat_names = flat_names
+        self._presets: dict[str, frozenset[str]] = {}
+        for name, entries in {**PRESETS, **presets}.items():
+            if name in presets:
+                _check_preset_name(name)
+            try:
+                self._presets[name] = frozenset[str]().union(*(self._labels(entry) for entry in entries))
+            except BrokenSelection as broken:
+                raise BrokenSelection(f"preset {name}: {broken}") from None
+
+    def labels(self, entries: Iterable[str]) -> frozenset[str]:
+        """The labels of all tools that `entries` name. Raises `BrokenSelection`."""
+        labels: set[str] = set()
+        for entry in entries:
+            name = entry.strip()
+            if name.startswith(PRESET):
+                labels |= self._preset(name.removeprefix(PRESET))
+            else:
+                labels |= self._labels(name)
+        return frozenset(labels)
+
+    def _preset(self, name: str) -> frozenset[str]:
+        if name not in self._presets:
+            raise BrokenSelection(f"{name!r} is no preset; {_near(name, self._presets, 'presets')}")
+        return self._presets[name]
+
+    def _labels(self, entry: str) -> frozenset[str]:
+        name = entry.strip()
+        if name.startswith(PRESET):
+            raise BrokenSelection(f"{name!r}: a preset holds tools and {TOOLSET}NAME, no other preset")
+        if name.startswith(TOOLSET):
+            toolset = name.removeprefix(TOOLSET)
+            if toolset not in get_args(Toolset):
+                raise BrokenSelection(f"{toolset!r} is no toolset; {_near(toolset, get_args(Toolset), 'toolsets')}")
+            return frozenset({name})
+        if "(" in name:
+            raise BrokenSelection(f"{name!r} is a rule; write it under permissions, or the tool's name alone here")
+        if name.startswith(UPSTREAM_PREFIX):
+            return frozenset({_upstream_label(name)})
+        # An upstream's own tool of an alias's name is meant as well as the built-in.
+        names = {NAME_ALIASES.get(name, name), name} if self._flat_names else {NAME_ALIASES.get(name, name)}
+        if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint(BUILTIN_NAMES)):
+            return frozenset(names)
+        raise BrokenSelection(f"{name!r} names no tool; {_near(name, (*BUILTIN_NAMES, *NAME_ALIASES), 'tools')}")
+
+
+def _upstream_label(name: str) -> str:
+    """`mcp__server`, `mcp__server__*` or `mcp__server__tool`."""
+    server = name.removeprefix(UPSTREAM_PREFIX).removesuffix(f"{SEPARATOR}*")
+    if server and SEPARATOR not in server and "*" not in server:
+        return f"{UPSTREAM_PREFIX}{server}"
+    try:
+        split_name(name)
+    except InvalidName as problem:
+        raise BrokenSelection(str(problem)) from None
+    if "*" in name:
+        raise BrokenSelection(f"{name!r}: `*` stands only for all tools of a server, e.g. mcp__github__*")
+    return name
+
+
+def _check_preset_name(name: str) -> None:
+    if name in PRESETS:
+        raise BrokenSelection(f"preset {name} is one of ours; give yours another name")
+    if not _PRESET_NAME.match(name):
+        raise BrokenSelection(f"preset {name!r}: a name has A-Z a-z 0-9 - and _")
+
+
+def _near(name: str, known: Collection[str], kind: str) -> str:
+    near = difflib.get_close_matches(name, known, n=3) or [
+        each for each in known if each.lower() == name.lower() or (len(name) > 2 and name.lower() in each.lower())
+    ]
+    near = list(dict.fromkeys(near))[:3]
+    return f"did you mean {' or '.join(near)}?" if near else f"{kind} are {', '.join(dict.fromkeys(known))}"
