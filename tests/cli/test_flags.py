@@ -119,7 +119,7 @@ def test_the_flags_decide_what_a_call_may_do(folder: Path) -> None:
         (("call", "Read", "--disallowed-tool", "Bsah"), "catalog.deny: 'Bsah' names no tool; did you mean Bash"),
         (("serve", "--allowed-tool", "Wriet"), "names no tool; did you mean Write?"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ids=["list", "export", "call", "serve"],
 )
 def test_a_name_nobody_knows_stops_every_command(folder: Path, words: tuple[str, ...], said: str) -> None:
     done = run(*words, "--workspace", str(folder / "ws"), cwd=folder)
