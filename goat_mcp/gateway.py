@@ -23,6 +23,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.http_client import HttpClient
+from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
@@ -89,6 +90,7 @@ class Gateway:
         self.guard = ProcessGuard()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
+        self.models = ModelChoice(self.http, settings.agent)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
         self.plan_approval = PlanApproval(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import ChatModel
 from goat_mcp.http_client import HttpClient
@@ -18,18 +22,14 @@ class ModelChoice:
         self._options = options
         self._endpoints: dict[str, ChatModel] = {}
 
-    @property
-    def has_endpoint(self) -> bool:
-        """Whether the user has configured a model of their own."""
-        return bool(self._options.base_url)
-
-    def endpoint(self, ctx: ToolContext) -> ChatModel | None:
-        """The configured model, with the default that this session has set for it."""
-        if not self.has_endpoint:
+    def endpoint(self, overrides: Mapping[str, Any] = MappingProxyType({})) -> ChatModel | None:
+        """The model of the user's settings, and of those a session has changed; None where they name no endpoint."""
+        if not self._options.base_url:
             return None
+        # Only who has an endpoint pays for what asking one takes.
         from goat_mcp.models.openai_chat import OpenAiChatModel
 
-        model = str(ctx.overrides.get(_MODEL_SETTING, self._options.model))
+        model = str(overrides.get(_MODEL_SETTING, self._options.model))
         if model not in self._endpoints:
             options = self._options.model_copy(update={"model": model})
             self._endpoints[model] = OpenAiChatModel(self._http, options)
@@ -37,4 +37,4 @@ class ModelChoice:
 
     def for_call(self, ctx: ToolContext) -> ChatModel | None:
         """The configured model, else the client's own, else None."""
-        return self.endpoint(ctx) or ctx.host_model
+        return self.endpoint(ctx.overrides) or ctx.host_model

@@ -42,7 +42,7 @@ def choice(base_url: str = "") -> ModelChoice:
 def test_without_an_endpoint_it_is_the_hosts_model_or_none() -> None:
     assert choice().for_call(ToolContext(call_id="c", host_model=HOST)) is HOST
     assert choice().for_call(ToolContext(call_id="c")) is None
-    assert not choice().has_endpoint
+    assert choice().endpoint() is None
 
 
 async def test_the_users_endpoint_comes_first(backend: ScriptedBackend) -> None:
