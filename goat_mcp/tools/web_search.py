@@ -99,7 +99,7 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
         provider = configured_provider(self.options, self.environ)
         query = SearchQuery(
             input.query,
-            int(ctx.overrides.get("web.search.max_results", self.options.max_results)),
+            ctx.setting("web.search.max_results", self.options.max_results),
             tuple(input.allowed_domains or ()),
             tuple(input.blocked_domains or ()),
         )

@@ -618,6 +618,16 @@ async def test_a_search_through_the_whole_gateway(fake: FakeProvider, tmp_path: 
     assert KEY not in repr(gateway.settings)
 
 
+async def test_a_session_may_ask_for_fewer_results(fake: FakeProvider, tmp_path: Path) -> None:
+    gateway = gateway_for(tmp_path, fake)
+
+    await gateway.call("Config", {"setting": "web.search.max_results", "value": 2}, _context())
+    here = await gateway.call("WebSearch", {"query": "tom jerry"}, _context())
+    elsewhere = await gateway.call("WebSearch", {"query": "tom jerry"}, ToolContext(call_id="c", session_key="other"))
+
+    assert (len(urls(here)), len(urls(elsewhere))) == (2, 3)
+
+
 async def test_web_006_through_the_whole_gateway(fake: FakeProvider, tmp_path: Path) -> None:
     gateway = gateway_for(tmp_path, fake)
     both = {"query": "x", "allowed_domains": ["a.com"], "blocked_domains": ["b.com"]}

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import anyio
+import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient, WholeResponse
@@ -19,6 +20,8 @@ from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, Sea
 from goat_mcp.web.search.refusals import cannot_be_reached, not_understood, refusal, wants_a_person
 
 MAX_ANSWER_BYTES = 2_000_000
+MAX_HITS = 100
+"""More than any provider gives at a time; what a flood holds beyond is not looked at."""
 RETRY_AFTER_S = 1.0
 """How long to wait before the one retry where the provider does not say."""
 _SHORTEST_REQUEST_S = 1.0
@@ -39,14 +42,15 @@ async def ask(http: HttpClient, provider: ConfiguredProvider, query: SearchQuery
     try:
         with anyio.fail_after(timeout_s):
             answer = await _answer(http, provider, query, time.monotonic() + timeout_s)
+            # A page made for it takes a second or two to read, in which other calls go on.
+            found = await anyio.to_thread.run_sync(_read, provider, answer, abandon_on_cancel=True)
     except TimeoutError:
         raise ToolError(
             ErrorCode.TIMEOUT,
             f"{name} ({provider.address}) did not answer within {timeout_s:.0f} s",
             "Try once more; if it stays so, ask the user to name another web.search.provider.",
         ) from None
-    found = _read(provider, answer)
-    hits = (Hit(*map(provider.without_key, (hit.title, hit.url, hit.snippet))) for hit in found.hits)
+    hits = (Hit(*map(provider.without_key, (hit.title, hit.url, hit.snippet))) for hit in found.hits[:MAX_HITS])
     return Found(tuple(hits), provider.without_key(found.notice))
 
 

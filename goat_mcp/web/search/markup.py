@@ -54,7 +54,8 @@ def read_markup(page: str) -> Generator[Tag | str]:
         tag = Tag(name.group().lower(), attributes)
         yield tag
         if tag.name in _RAW:
-            at = _after(page, f"</{tag.name}", at)
+            end = page.find(f"</{tag.name}", at)
+            at = len(page) if end < 0 else end
 
 
 def _after(page: str, mark: str, at: int) -> int:
