@@ -62,6 +62,10 @@ class ListMcpResources(
 
     async def execute(self, input: ListMcpResourcesInput, ctx: ToolContext) -> ToolResult:
         answers = await with_heartbeat(partial(self._ask, input.server, ctx), ctx, "listing MCP resources")
+        # Thousands of entries take a while; other calls go on meanwhile.
+        return await anyio.to_thread.run_sync(self._shown, answers, abandon_on_cancel=True)
+
+    def _shown(self, answers: Sequence[ServerResources]) -> ToolResult:
         rows = {answer.server: _rows(answer) for answer in answers}
         notices = _problems(answers)
         shown = _fair_share(rows, self.max_chars - sum(len(notice) + 4 for notice in notices))
@@ -72,7 +76,7 @@ class ListMcpResources(
         ]
         if cut:
             whole = "\n".join(_line(row) for all_rows in rows.values() for row in all_rows)
-            path = await anyio.to_thread.run_sync(self.spill.write, "mcp-resources", whole)
+            path = self.spill.write("mcp-resources", whole)
             notices = [*cut[:_PROBLEMS_SHOWN], f"the whole list is in {path}, which Read and Grep can open", *notices]
         listed = [row for server in shown.values() for row in server]
         facts: dict[str, Any] = {"resources": listed}

@@ -26,6 +26,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.paging import Listed, drain
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
+_EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"
 _FAILED_TO_PARSE = "Failed to parse"
 
 
@@ -164,6 +165,9 @@ class Connection:
 
     def _raise_failure(self, error: MCPError, request_id: int) -> NoReturn:
         fault = self._link.marks.read(error.error.data)
+        if fault is None and self._is_http and error.message.startswith(_EVENT_TOO_LARGE):
+            # Told apart from a lost stream: asking again would bring the same, and nothing is wrong with the link.
+            fault = Fault(FaultKind.MALFORMED, error.message.removeprefix("SSE stream failed: ")[:300])
         if fault is None and error.code == CONNECTION_CLOSED and error.message.startswith(_SILENT_ENDS):
             if isinstance(self._link, StdioLink) and not self._link.was_written(request_id):
                 fault = Fault(FaultKind.UNREACHABLE, self.last_words())

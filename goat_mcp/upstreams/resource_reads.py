@@ -167,7 +167,13 @@ class ResourceReads:
 
 
 def _usable(entries: list[Any], key: str) -> tuple[tuple[Mapping[str, Any], ...], int]:
-    """The entries that are objects with a text `key`, and how many are not."""
-    objects = [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
-    usable = tuple(entry for entry in objects if isinstance(entry.get(key), str))
-    return usable, len(entries) - len(usable)
+    """The entries that are objects with a text `key`, each such text once; and how many are none."""
+    usable: dict[str, Mapping[str, Any]] = {}
+    odd = 0
+    for entry in entries:
+        text = cast("dict[str, Any]", entry).get(key) if isinstance(entry, dict) else None
+        if isinstance(text, str):
+            usable.setdefault(text, cast("dict[str, Any]", entry))
+        else:
+            odd += 1
+    return tuple(usable.values()), odd

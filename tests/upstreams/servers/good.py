@@ -120,8 +120,43 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
             raise ValueError(params.name)
 
 
+async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+    step = int(params.cursor or 0) if params is not None else 0
+    found = types.Resource(uri=f"good://{step}", name=f"n{step}", mime_type="text/plain", size=1, _meta={"v": [1]})
+    return types.ListResourcesResult(resources=[found], next_cursor=str(step + 1) if step < 2 else None)
+
+
+async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
+    found = types.ResourceTemplate(uri_template="good://large/{megabytes}", name="large")
+    return types.ListResourceTemplatesResult(resource_templates=[found])
+
+
+async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    from mcp.shared.exceptions import MCPError
+
+    head, _, tail = str(params.uri).rpartition("/")
+    if head == "good://large":
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, text="x" * (int(tail) * 1_000_000))]
+        )
+    if head == "good:/" and tail in ("0", "1", "ü"):
+        era = "stateless" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
+        meta: dict[str, Any] = ctx.meta or {}
+        seen = {name: value for name, value in meta.items() if "/" not in name}
+        content = types.TextResourceContents(uri=params.uri, text=era, _meta={"seen": seen})
+        return types.ReadResourceResult(contents=[content])
+    raise MCPError(code=-32602, message=f"Unknown resource: {params.uri}")
+
+
 SERVER: Server[Any] = Server(
-    "good", version="1", on_list_tools=list_tools, on_call_tool=call_tool, on_subscriptions_listen=ListenHandler(BUS)
+    "good",
+    version="1",
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+    on_list_resources=list_resources,
+    on_list_resource_templates=list_templates,
+    on_read_resource=read_resource,
+    on_subscriptions_listen=ListenHandler(BUS),
 )
 
 
