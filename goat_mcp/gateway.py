@@ -6,9 +6,9 @@ import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -43,8 +43,10 @@ from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import DatabaseTodoStore, Todos
 from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
+from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.config import Config
@@ -64,6 +66,10 @@ from goat_mcp.tools.write import Write
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
+
+if TYPE_CHECKING:  # loaded when the first agent is started
+    from goat_mcp.agents.loop import ToolCall
+    from goat_mcp.agents.spawner import Spawner
 
 SHUTDOWN_S = 4.0
 
@@ -88,6 +94,7 @@ class Gateway:
         _check_state(self.state)
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
+        self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
         self.models = ModelChoice(self.http, settings.agent)
@@ -164,6 +171,7 @@ class Gateway:
                 self.tasks,
                 self.spill,
                 self.guard,
+                self.environment,
                 options=self.settings.bash,
                 max_chars=max_chars,
             ),
@@ -179,6 +187,7 @@ class Gateway:
             ExitPlanMode(self.plan_approval),
             AskUserQuestion(),
             WebSearch(self.http, self.sessions, self.settings.web.search, os.environ),
+            Agent(lambda: self.spawner),
             ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),
             ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
             NotebookEdit(self.workspace, self.sessions, options),
@@ -196,6 +205,35 @@ class Gateway:
                     f"catalog.allow: {entry} needs the toolset {toolset}, which is off",
                     f"Add it with --toolset {toolset}.",
                 )
+
+    @cached_property
+    def spawner(self) -> Spawner:
+        """What runs agents; its modules are loaded when the first one is started."""
+        from goat_mcp.agents.engines import Engines
+        from goat_mcp.agents.records import AgentRecords
+        from goat_mcp.agents.spawner import Spawner
+        from goat_mcp.agents.type_files import TypeFiles
+        from goat_mcp.agents.worktree import Worktrees
+        from goat_mcp.agents.worktree_calls import WorktreeCalls
+
+        options = self.settings.agent
+        return Spawner(
+            workspace=self.workspace,
+            sessions=self.sessions,
+            tasks=self.tasks,
+            spill=self.spill,
+            telemetry=self.telemetry,
+            options=options,
+            engines=Engines(WorktreeCalls(self._call_for_agent), self.models.endpoint, options),
+            types=TypeFiles(self.workspace),
+            records=AgentRecords(self.state),
+            worktrees=Worktrees(self.workspace, self.environment),
+            tools=self.catalog.tools,
+        )
+
+    async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+        """The calls of one agent's turn, as a client's batch."""
+        return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""

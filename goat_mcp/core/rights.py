@@ -31,7 +31,7 @@ class Rights:
         *,
         allowed: frozenset[str] | None,
         denied: frozenset[str] = frozenset(),
-        mode: str = "",
+        modes: tuple[str, ...] = (),
         client_session: str = "",
         writes_below: str = "",
     ) -> Rights:
@@ -39,7 +39,7 @@ class Rights:
         return Rights(
             allowed=_both(self.allowed, allowed),
             denied=self.denied | denied,
-            modes=(*self.modes, mode) if mode and mode not in self.modes else self.modes,
+            modes=(*self.modes, *(mode for mode in modes if mode and mode not in self.modes)),
             depth=self.depth + 1,
             client_session=self.client_session or client_session,
             writes_below=self.writes_below or writes_below,

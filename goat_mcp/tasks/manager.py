@@ -46,21 +46,28 @@ class TaskManager:
                 "Stop one that is not needed with TaskStop, or wait for one with TaskOutput.",
             )
 
-    async def adopt(self, work: TaskWork, *, principal: str) -> Task:
-        """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is."""
+    async def adopt(
+        self, work: TaskWork, *, principal: str, session_key: str = "", task_id: str = "", name: str = ""
+    ) -> Task:
+        """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is.
+
+        `task_id` is one of `new_task_id`; that of a task that has ended takes its place.
+        """
+        if (earlier := self._watchers.get(task_id)) is not None:
+            await asyncio.wait([earlier])  # it still writes how the one before has ended
         self.check_room()
         self._forget_old()
-        # Base 32 of 160 random bits: no upper case and no signs that a model could copy wrongly.
-        task_id = base64.b32encode(secrets.token_bytes(ID_BYTES)).decode("ascii").lower()
-        task = Task(task_id, principal, work)
+        task_id = task_id or new_task_id()
+        task = Task(task_id, principal, work, name=name, started_by=session_key)
         self._tasks[task_id] = task
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
         return task
 
     async def find(self, task_id: str, principal: str) -> Task:
-        """The task with this id. Raises `ToolError(TASK_UNKNOWN)` listing the principal's running tasks."""
+        """The task with this id, or else this name. Raises `ToolError(TASK_UNKNOWN)` listing the principal's running
+        tasks."""
         self._forget_old()
-        task = self._tasks.get(task_id)
+        task = self._tasks.get(task_id) or self._named(task_id, principal)
         if task is not None and secrets.compare_digest(task.principal.encode(), principal.encode()):
             return task
         record = None
@@ -83,6 +90,23 @@ class TaskManager:
         if task.status is TaskStatus.RUNNING:
             await task.work.stop()
 
+    async def stop_started_by(self, session_key: str) -> list[Task]:
+        """End what runs of a session that is over, e.g. of an agent that was stopped. Returns what was ended."""
+        tasks = [task for task in self.running() if task.started_by == session_key]
+        await asyncio.gather(*(self.stop(task) for task in tasks))
+        return tasks
+
+    async def forget(self, task: Task) -> None:
+        """Remove all traces of a task that has ended; its output file is its work's own."""
+        if self._tasks.get(task.id) is not task:
+            return
+        watcher = self._watchers.get(task.id)
+        if watcher is not None:
+            await asyncio.wait([watcher])
+        self._tasks.pop(task.id, None)
+        with contextlib.suppress(OSError):
+            await anyio.to_thread.run_sync(self._records.forget, task.id)
+
     async def stop_all(self) -> None:
         """End every task, at the end of the server."""
         await asyncio.gather(*(self.stop(task) for task in self.running()))
@@ -101,6 +125,11 @@ class TaskManager:
             await anyio.to_thread.run_sync(self._records.write, task)
         self._watchers.pop(task.id, None)
 
+    def _named(self, name: str, principal: str) -> Task | None:
+        """The newest task that its starter gave this name; one that runs goes before those that have ended."""
+        named = [task for task in self._tasks.values() if name and (task.name, task.principal) == (name, principal)]
+        return max(named, key=lambda task: (task.status is TaskStatus.RUNNING, task.started_at_s), default=None)
+
     def _forget_old(self) -> None:
         oldest_s = time.time() - KEEP_ENDED_S
         ended = sorted((task.ended_at_s, task.id) for task in self._tasks.values() if task.ended_at_s is not None)
@@ -114,7 +143,7 @@ class TaskManager:
 
     def _unknown(self, task_id: str, principal: str) -> ToolError:
         known = [
-            f"{task.id} ({cut_middle(' '.join(task.work.title.split()), _SHOWN_TITLE_CHARS)})"
+            f"{task.id} ({task.name or cut_middle(' '.join(task.work.title.split()), _SHOWN_TITLE_CHARS)})"
             for task in self.running(principal)
         ]
         return ToolError(
@@ -123,3 +152,8 @@ class TaskManager:
             f"Running tasks: {', '.join(known)}." if known else "No background task is running.",
             facts={"running": [task.id for task in self.running(principal)]},
         )
+
+
+def new_task_id() -> str:
+    """Base 32 of 160 random bits: no upper case and no signs that a model could copy wrongly."""
+    return base64.b32encode(secrets.token_bytes(ID_BYTES)).decode("ascii").lower()

@@ -38,6 +38,7 @@ class TaskRecord:
     output_file: str | None = None
     exit_code: int | None = None
     reason: str = ""
+    output_from: int = 0
 
     @property
     def server_is_alive(self) -> bool:
@@ -73,6 +74,7 @@ class TaskRecords:
             output_file=None if path is None else str(path),
             exit_code=None if outcome is None else outcome.exit_code,
             reason="" if outcome is None else outcome.reason,
+            output_from=0 if outcome is None else outcome.output_from,
         )
         temp = self._folder / f".{task.id}.{secrets.token_hex(4)}"
         descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -154,7 +156,8 @@ class LostTask:
     def outcome(self) -> Outcome:
         if self.record.status == TaskStatus.RUNNING:
             return Outcome(TaskStatus.ORPHANED, reason="the server that ran it was ended")
-        return Outcome(TaskStatus(self.record.status), self.record.exit_code, self.record.reason)
+        record = self.record
+        return Outcome(TaskStatus(record.status), record.exit_code, record.reason, record.output_from)
 
     def output(self, max_chars: int, start: int) -> OutputPart:
         """Head and tail of the output file, whatever `start` says: who read what is not remembered."""
@@ -162,14 +165,14 @@ class LostTask:
             return OutputPart("", 0)
         try:
             with self.output_file.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(0)
+                size = file.seek(0, os.SEEK_END) - self.record.output_from
+                file.seek(self.record.output_from)
                 if size <= HEAD_BYTES + TAIL_BYTES:
                     text = readable(file.read()).rstrip("\n")
                     is_short = len(text) <= max_chars
                     return OutputPart(text if is_short else cut(text, max_chars, self._where()), size, not is_short)
                 head = readable(file.read(HEAD_BYTES))[:max_chars]
-                file.seek(size - TAIL_BYTES)
+                file.seek(-TAIL_BYTES, os.SEEK_END)
                 tail = readable(file.read()).rstrip("\n")[-max_chars:]
         except OSError:
             return OutputPart("[its output file is gone]", 0)

@@ -26,15 +26,17 @@ class TaskStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a task ended. `reason` says in words why one failed that an exit code does not explain."""
+    """How a task ended. `reason` says in words why one failed that an exit code does not explain. `output_from` is the
+    byte of its output file where what it gave begins, after what it told of its progress."""
 
     status: TaskStatus
     exit_code: int | None = None
     reason: str = ""
+    output_from: int = 0
 
 
 class TaskWork(Protocol):
-    """The work behind a task: a shell command, later an agent."""
+    """The work behind a task: a shell command, an agent."""
 
     @property
     def kind(self) -> str:
@@ -74,12 +76,17 @@ class TaskWork(Protocol):
 
 @dataclass
 class Task:
-    """One piece of background work, bound to the principal that started it."""
+    """One piece of background work, bound to the principal that started it.
+
+    `name` is what its starter calls it, and `started_by` the session it was started in; both may be empty.
+    """
 
     id: str
     principal: str
     work: TaskWork
     started_at_s: float = field(default_factory=time.time)
+    name: str = ""
+    started_by: str = ""
     ended_at_s: float | None = None
     _read_up_to: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 

@@ -231,7 +231,7 @@ class Bash(
         path = command.capture.keep_file()
         work = ShellTask(command, call.input.command, call.limits.run_s)
         try:
-            task = await self.tasks.adopt(work, principal=call.ctx.principal)
+            task = await self.tasks.adopt(work, principal=call.ctx.principal, session_key=call.ctx.session_key)
         except ToolError as full:
             command.begin_end(EndedBy.STOP)
             part = command.capture.shown(MAX_FAILED_CHARS)
@@ -297,7 +297,7 @@ class Bash(
         command.capture.keep_file()
         work = ShellTask(command, call.input.command, MAX_BACKGROUND_MS / 1000)
         try:
-            task = await self.tasks.adopt(work, principal=call.ctx.principal)
+            task = await self.tasks.adopt(work, principal=call.ctx.principal, session_key=call.ctx.session_key)
         except ToolError as full:
             command.begin_end(EndedBy.STOP)
             call.notices.append(f"ended what the command left running ({what}): {full.message}")

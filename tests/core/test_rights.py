@@ -34,8 +34,8 @@ def test_a_servers_name_stands_for_all_its_tools() -> None:
 
 
 def test_modes_add_up_and_the_first_directory_and_session_stay() -> None:
-    starter = NO_LIMITS.narrowed(allowed=None, mode="plan", client_session="stdio", writes_below="/a")
+    starter = NO_LIMITS.narrowed(allowed=None, modes=("plan",), client_session="stdio", writes_below="/a")
 
-    agent = starter.narrowed(allowed=None, mode="bypassPermissions", client_session="agent:1", writes_below="/b")
+    agent = starter.narrowed(allowed=None, modes=("bypassPermissions",), client_session="agent:1", writes_below="/b")
 
     assert (agent.modes, agent.client_session, agent.writes_below) == (("plan", "bypassPermissions"), "stdio", "/a")

@@ -126,14 +126,14 @@ def decided(modes: SessionModes, rights: Rights, writes: tuple[str, ...] = ()) -
 
 
 def test_an_agents_mode_only_narrows_and_a_nested_one_does_not_widen_it_again() -> None:
-    asking = NO_LIMITS.narrowed(allowed=None, mode="default")
-    planning = NO_LIMITS.narrowed(allowed=None, mode="plan")
+    asking = NO_LIMITS.narrowed(allowed=None, modes=("default",))
+    planning = NO_LIMITS.narrowed(allowed=None, modes=("plan",))
     free = SessionModes(Mode.BYPASS)
 
     assert decided(free, NO_LIMITS) is Effect.ALLOW
     assert decided(free, asking) is Effect.ASK
-    assert decided(SessionModes(Mode.DEFAULT), NO_LIMITS.narrowed(allowed=None, mode="bypassPermissions")) is Effect.ASK
-    assert decided(free, planning.narrowed(allowed=None, mode="bypassPermissions")) is Effect.DENY
+    assert decided(SessionModes(Mode.DEFAULT), NO_LIMITS.narrowed(allowed=None, modes=("bypassPermissions",))) is Effect.ASK
+    assert decided(free, planning.narrowed(allowed=None, modes=("bypassPermissions",))) is Effect.DENY
 
 
 def test_an_agent_is_in_the_mode_of_the_session_it_works_for() -> None:

@@ -1,0 +1,117 @@
+"""One start of an agent, settled: the call, its type, the settings and what an earlier run left are merged here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goat_mcp.agents.agent_task import AgentTask
+from goat_mcp.agents.agent_type import AgentType
+from goat_mcp.agents.briefing import system_prompt
+from goat_mcp.agents.engine import AgentJob, AgentState
+from goat_mcp.agents.engines import ChosenEngine
+from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
+from goat_mcp.agents.records import AgentFacts, AgentRecord
+from goat_mcp.agents.request import AgentRequest
+from goat_mcp.agents.worktree import Worktree
+from goat_mcp.core.context import ToolContext, no_progress
+from goat_mcp.core.model import ModelTool
+from goat_mcp.core.rights import Rights
+from goat_mcp.registry import AnyTool
+
+_TITLE_CHARS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assignment:
+    """`ctx` is that of the call that starts the agent; `record` is there where the agent is resumed."""
+
+    request: AgentRequest
+    ctx: ToolContext
+    type: AgentType
+    chosen: ChosenEngine
+    agent_id: str
+    record: AgentRecord | None
+    options: AgentOptions
+
+    @property
+    def name(self) -> str:
+        return self.request.name or (self.record.facts.name if self.record is not None else "")
+
+    @property
+    def isolation(self) -> str:
+        return self.request.isolation or self.type.isolation
+
+    @property
+    def session_key(self) -> str:
+        """The same whenever it is resumed: what it has read and where its shell stands go on."""
+        return f"agent:{self.agent_id}"
+
+    def rights(self, worktree: Worktree | None) -> Rights:
+        """Those of the call, narrowed."""
+        given = self.ctx.rights
+        too_deep: frozenset[str] = frozenset({"Agent"} if given.depth + 1 >= MAX_DEPTH else ())
+        return given.narrowed(
+            allowed=self.type.tools,
+            denied=self.type.denied | self.request.withheld | too_deep,
+            modes=(self.type.mode, self.request.mode),
+            client_session=self.ctx.session_key,
+            writes_below=worktree.directory if worktree is not None else "",
+        )
+
+    def job(self, work: AgentTask, worktree: Worktree | None, primary: Path, tools: Sequence[AnyTool]) -> AgentJob:
+        """`primary` is the workspace's first directory, `tools` those of the client's catalog."""
+        rights = self.rights(worktree)
+        directory = Path(rights.writes_below) if rights.writes_below else primary
+        host = self.chosen.host
+        ctx = replace(
+            self.ctx,
+            session_key=self.session_key,
+            progress=no_progress,
+            wants_progress=False,
+            ask=work.asks_through(self.ctx.ask if host is None else host.ask),
+            host_model=host,
+            rights=rights,
+            meta={},
+            client_waits_since_s=None,
+        )
+        return AgentJob(
+            agent_id=self.agent_id,
+            prompt=self.request.prompt,
+            system=system_prompt(self.type, directory, worktree),
+            directory=directory,
+            ctx=ctx,
+            max_turns=self._max_turns(),
+            title=self.request.title,
+            tools=tuple(
+                ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema)
+                for tool in tools
+                if rights.permits(tool.spec.rule_name)
+            ),
+            model=self.request.model or self.type.model or self.chosen.default_model,
+            effort=self.request.effort or self.type.effort,
+            earlier=self.record.messages if self.record is not None else (),
+            resume_token=self.record.facts.resume_token if self.record is not None else "",
+            mail=self.request.mail,
+        )
+
+    def to_keep(self, state: AgentState, worktree: Worktree | None, workspace: str) -> AgentRecord | None:
+        """What it takes to resume the agent; None where it has done nothing to go on from."""
+        if not state.messages and not state.resume_token:
+            return None
+        facts = AgentFacts(
+            id=self.agent_id,
+            principal=self.ctx.principal,
+            workspace=workspace,
+            type=self.type.name,
+            title=self.request.title[:_TITLE_CHARS],
+            name=self.name,
+            resume_token=state.resume_token,
+            worktree=worktree.stored() if worktree is not None else None,
+        )
+        return AgentRecord(facts, state.messages)
+
+    def _max_turns(self) -> int:
+        limits = (self.request.max_turns, self.type.max_turns, self.options.max_turns)
+        return min(limit for limit in limits if limit is not None)

@@ -1,0 +1,70 @@
+"""Which agents run now: how many there may be, and that no two of a principal's have one name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+
+
+@dataclass(frozen=True)
+class LiveAgent:
+    id: str
+    principal: str
+    name: str
+    title: str
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.name or self.title[:40]})"
+
+
+class LiveAgents:
+    """Entered before an agent is started, since that takes time in which others are started as well."""
+
+    def __init__(self, max_at_once: int) -> None:
+        self._max_at_once = max_at_once
+        self._live: dict[str, LiveAgent] = {}
+
+    def enter(self, agent: LiveAgent) -> None:
+        """Raises `ToolError`: BUSY when there is no room or it runs already, INPUT when its name is taken."""
+        if agent.id in self._live:
+            raise self._still_runs(agent.id)
+        mine = ", ".join(str(one) for one in self._live.values() if one.principal == agent.principal)
+        if len(self._live) >= self._max_at_once:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"{len(self._live)} agents run already, which is the most there can be (agent.max_at_once)",
+                f"Wait for one of yours: {mine}." if mine else "Try again later.",
+            )
+        if agent.name and self.named(agent.name, agent.principal) is not None:
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"name: a running agent is called {agent.name!r} already",
+                f"Choose another name, or none. Running: {mine}.",
+            )
+        self._live[agent.id] = agent
+
+    def leave(self, agent_id: str) -> None:
+        self._live.pop(agent_id, None)
+
+    def named(self, id_or_name: str, principal: str) -> LiveAgent | None:
+        return next(
+            (
+                agent
+                for agent in self._live.values()
+                if agent.principal == principal and id_or_name in (agent.id, agent.name)
+            ),
+            None,
+        )
+
+    def check_has_ended(self, id_or_name: str, principal: str) -> None:
+        """Raises `ToolError(BUSY)` for one that runs."""
+        if self.named(id_or_name, principal) is not None:
+            raise self._still_runs(id_or_name)
+
+    def _still_runs(self, id_or_name: str) -> ToolError:
+        return ToolError(
+            ErrorCode.BUSY,
+            f"agent {id_or_name[:80]} still runs",
+            "Wait for it with TaskOutput, or end it with TaskStop.",
+        )

@@ -1,0 +1,181 @@
+"""Transcripts of agents that have ended, so that they can be resumed, also by a later process.
+
+One file an agent: a line of facts, then a line for each message. Contents are private to the principal and workspace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.model import ModelMessage
+from goat_mcp.core.result import Block, text_block
+from goat_mcp.state.directory import StateDirectory
+
+MAX_FILES = 200
+MAX_AGE_S = 7 * 24 * 3600.0
+MAX_FILE_BYTES = 16 * 1024 * 1024
+_SHOWN = 10
+_NO_IMAGE = "[an image that is no longer kept]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFacts:
+    """What is known of an ended agent without its messages. `worktree` is where it worked, if that was kept."""
+
+    id: str
+    principal: str
+    workspace: str
+    type: str
+    title: str
+    name: str = ""
+    resume_token: str = ""
+    worktree: dict[str, str] | None = None
+    ended_at_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class AgentRecord:
+    facts: AgentFacts
+    messages: tuple[ModelMessage, ...] = ()
+
+
+@dataclass(frozen=True)
+class AgentRecords:
+    """At most 200 a workspace, for 7 days. Blocking; a file is replaced in one step."""
+
+    state: StateDirectory
+
+    def write(self, record: AgentRecord) -> None:
+        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Raises `OSError`."""
+        record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
+        data = _stored(record)
+        if len(data) > MAX_FILE_BYTES:
+            data = _stored(replace(record, messages=tuple(map(_without_images, record.messages))))
+        path = self._path(record.facts.workspace, record.facts.id)
+        if len(data) > MAX_FILE_BYTES:
+            path.unlink(missing_ok=True)
+            return
+        temp = path.with_name(f".{record.facts.id}.{secrets.token_hex(4)}")
+        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temp.replace(path)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+        self._prune(path.parent)
+
+    def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
+        """The agent with this id, else the newest with this name.
+
+        Raises `ToolError(TASK_UNKNOWN)` with those that could be resumed.
+        """
+        known = sorted(self._known(principal, workspace), key=lambda facts: -facts.ended_at_s)
+        found = next((facts for facts in known if facts.id == id_or_name), None)
+        found = found or next((facts for facts in known if facts.name == id_or_name), None)
+        record = None if found is None else self._read(self._path(workspace, found.id))
+        if record is None:
+            listed = [f"{facts.id} ({facts.name or facts.title[:60]})" for facts in known[:_SHOWN]]
+            raise ToolError(
+                ErrorCode.TASK_UNKNOWN,
+                f"resume: there is no ended agent {cut_middle(id_or_name, 80)!r}",
+                f"Newest first: {', '.join(listed)}." if listed else "No agent has ended here; leave out resume.",
+                facts={"agents": [facts.id for facts in known[:_SHOWN]]},
+            )
+        return record
+
+    def _known(self, principal: str, workspace: str) -> Iterator[AgentFacts]:
+        for path in self._folder(workspace).glob("[!.]*.jsonl"):
+            facts = _facts(_first_line(path))
+            if facts is None:
+                _set_aside(path)
+            elif (facts.principal, facts.workspace) == (principal, workspace):
+                yield facts
+
+    def _read(self, path: Path) -> AgentRecord | None:
+        try:
+            first, *lines = path.read_text(encoding="utf-8").splitlines()
+            messages = tuple(_message(json.loads(line)) for line in lines)
+        except (OSError, ValueError, TypeError, KeyError):
+            _set_aside(path)
+            return None
+        facts = _facts(first)
+        return None if facts is None else AgentRecord(facts, messages)
+
+    def _folder(self, workspace: str) -> Path:
+        return self.state.folder("agents", hashlib.sha256(workspace.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+
+    def _path(self, workspace: str, agent_id: str) -> Path:
+        return self._folder(workspace) / f"{agent_id}.jsonl"
+
+    def _prune(self, folder: Path) -> None:
+        now_s = time.time()
+        by_age: list[tuple[float, Path]] = []
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):  # another process prunes too
+                by_age.append((path.stat().st_mtime, path))
+        for index, (modified_s, path) in enumerate(sorted(by_age, reverse=True)):
+            if index >= MAX_FILES or now_s - modified_s > MAX_AGE_S:
+                path.unlink(missing_ok=True)
+
+
+def _stored(record: AgentRecord) -> bytes:
+    lines = [asdict(record.facts), *({"role": one.role, "content": list(one.content)} for one in record.messages)]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode("ascii")
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline(64 * 1024)
+    except (OSError, ValueError):
+        return ""
+
+
+def _facts(line: str) -> AgentFacts | None:
+    try:
+        facts = AgentFacts(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    texts = (facts.id, facts.principal, facts.workspace, facts.type, facts.title, facts.name, facts.resume_token)
+    is_whole = all(isinstance(text, str) for text in texts) and isinstance(facts.ended_at_s, int | float)  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from a file
+    return facts if is_whole and facts.id.isalnum() else None
+
+
+def _message(given: Any) -> ModelMessage:
+    role = given["role"]
+    content = tuple(dict(block) for block in given["content"])
+    if role not in ("user", "assistant") or not content:
+        raise ValueError("no message")
+    return ModelMessage(role, content)
+
+
+def _without_images(message: ModelMessage) -> ModelMessage:
+    return ModelMessage(message.role, tuple(map(_without_image, message.content)))
+
+
+def _without_image(block: Block) -> Block:
+    if block.get("type") == "image":
+        return text_block(_NO_IMAGE)
+    if block.get("type") == "tool_result":
+        return {**block, "content": [_without_image(inner) for inner in block.get("content", [])]}
+    return block
+
+
+def _set_aside(path: Path) -> None:
+    # Not deleted: somebody may want to know (R-CRASH-1). The agent is then unknown.
+    with contextlib.suppress(OSError):
+        path.replace(path.with_suffix(".corrupt"))

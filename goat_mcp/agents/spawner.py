@@ -1,0 +1,222 @@
+"""Starts agents and sees to their end: what they leave behind is kept or removed, and they can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.agents.agent_task import AgentTask
+from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
+from goat_mcp.agents.assignment import Assignment
+from goat_mcp.agents.engine import AgentJob, AgentOutcome, OnEvent
+from goat_mcp.agents.engines import ChosenEngine, Engines
+from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
+from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
+from goat_mcp.agents.records import AgentRecord, AgentRecords
+from goat_mcp.agents.request import AgentRequest
+from goat_mcp.agents.type_files import TypeFiles
+from goat_mcp.agents.worktree import Worktree, Worktrees
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.registry import AnyTool
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.tasks import Task, TaskManager, new_task_id
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.workspace import Workspace
+
+CLOSING_LIMIT_S = 20.0
+_SHOWN_BROKEN = 3
+_WORKTREE_NAME_CHARS = 30
+
+
+@dataclass(frozen=True)
+class StartedAgent:
+    """A running agent. `broken_types` are agent files that are none."""
+
+    task: Task
+    work: AgentTask
+    type: AgentType
+    broken_types: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return self.task.id
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spawner:
+    """At most `options.max_at_once` agents run, nested ones included. `tools` are those of the client's catalog."""
+
+    workspace: Workspace
+    sessions: Sessions
+    tasks: TaskManager
+    spill: SpillFiles
+    telemetry: Telemetry
+    options: AgentOptions
+    engines: Engines
+    types: TypeFiles
+    records: AgentRecords
+    worktrees: Worktrees
+    tools: Callable[[], Sequence[AnyTool]]
+
+    @cached_property
+    def live(self) -> LiveAgents:
+        return LiveAgents(self.options.max_at_once)
+
+    async def start(self, request: AgentRequest, ctx: ToolContext) -> StartedAgent:
+        """Start an agent for a call; it runs until it ends, or its task is stopped.
+
+        Raises `ToolError`: INPUT, CONFIG (type), TASK_UNKNOWN (resume), NOT_CONFIGURED (engine), BUSY, PERMISSION
+        (nested too deep). Nothing is left behind then.
+        """
+        if ctx.rights.depth >= MAX_DEPTH:
+            raise ToolError(
+                ErrorCode.PERMISSION, f"agents are nested {MAX_DEPTH} deep already", "Do this part yourself."
+            )
+        record = await self._record(request, ctx)
+        type, broken_types = await self._type(request, record)
+        one = Assignment(
+            request=request,
+            ctx=ctx,
+            type=type,
+            chosen=self._engine(request, ctx, record),
+            agent_id=new_task_id() if record is None else record.facts.id,
+            record=record,
+            options=self.options,
+        )
+        self.live.enter(LiveAgent(one.agent_id, ctx.principal, one.name, request.title))
+        worktree: Worktree | None = None
+        work: AgentTask | None = None
+        try:
+            worktree = await self._worktree(one)
+            work = AgentTask(
+                one.agent_id, request.title, self._output_file, outlives_calls=one.chosen.engine.outlives_calls
+            )
+            job = one.job(work, worktree, self.workspace.primary, self.tools())
+            task = await self.tasks.adopt(
+                work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
+            )
+        except BaseException:
+            self.live.leave(one.agent_id)
+            if work is not None:
+                work.discard_output()
+            if worktree is not None:
+                with anyio.move_on_after(CLOSING_LIMIT_S, shield=True):
+                    await self.worktrees.close(worktree)
+            raise
+        session = self.sessions.of(one.session_key)
+        if worktree is not None and session.cwd is None:
+            session.cwd = job.directory
+        work.start(partial(self._run, one, job, work, worktree), partial(self._on_bug, one.agent_id))
+        return StartedAgent(task, work, type, broken_types)
+
+    async def discard(self, agent: StartedAgent) -> None:
+        """Forget one that failed before it did anything: no task and no output file stay."""
+        await self.tasks.forget(agent.task)
+        agent.work.discard_output()
+
+    async def _record(self, request: AgentRequest, ctx: ToolContext) -> AgentRecord | None:
+        if not request.resume:
+            return None
+        self.live.check_has_ended(request.resume, ctx.principal)
+        find = partial(self.records.find, request.resume, ctx.principal, self._workspace_name())
+        return await anyio.to_thread.run_sync(find)
+
+    async def _type(self, request: AgentRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
+        known = await self.types.read()
+        asked = request.type_name or (DEFAULT_TYPE if record is None else record.facts.type)
+        if record is not None and asked != record.facts.type:
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"subagent_type: agent {record.facts.id} is a {record.facts.type}",
+                "Leave out subagent_type to resume it.",
+            )
+        return known.get(asked), tuple(str(file) for file in known.broken[:_SHOWN_BROKEN])
+
+    def _engine(self, request: AgentRequest, ctx: ToolContext, record: AgentRecord | None) -> ChosenEngine:
+        resumes_from = ""
+        if record is not None:
+            resumes_from = "token" if record.facts.resume_token else "messages"
+        chosen = self.engines.choose(ctx, resumes_from=resumes_from)
+        if request.background and not chosen.engine.outlives_calls:
+            raise ToolError(
+                ErrorCode.INPUT,
+                "run_in_background: the client's own model can only be asked while a call waits",
+                "Call again without run_in_background; the user can set agent.base_url to a model that has no client.",
+            )
+        return chosen
+
+    async def _worktree(self, one: Assignment) -> Worktree | None:
+        if one.record is not None and (kept := self.worktrees.kept(one.record.facts.worktree)) is not None:
+            return kept
+        if one.isolation == "remote":
+            raise ToolError(
+                ErrorCode.NOT_CONFIGURED,
+                "isolation: there is no remote machine to run agents on",
+                "Use isolation: worktree, or leave it out.",
+            )
+        starters = one.ctx.rights.writes_below
+        if starters and one.request.isolation:
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"isolation: you work in the worktree {starters} yourself, and so will your agents",
+                "Leave out isolation.",
+            )
+        if one.isolation != "worktree" or starters:
+            return None
+        stem = (one.name or one.type.name)[:_WORKTREE_NAME_CHARS]
+        return await self.worktrees.create(f"{stem}-{one.agent_id[:8]}")
+
+    async def _run(
+        self, one: Assignment, job: AgentJob, work: AgentTask, worktree: Worktree | None, on_event: OnEvent
+    ) -> AgentOutcome:
+        """The agent from its first turn until nothing of it is left but what is to be kept."""
+        outcome: AgentOutcome | None = None
+        try:
+            outcome = await one.chosen.engine.run(job, on_event)
+            return outcome
+        finally:
+            with anyio.move_on_after(CLOSING_LIMIT_S, shield=True):
+                await self._close(one, work, worktree, outcome)
+            self.live.leave(one.agent_id)
+
+    async def _close(
+        self, one: Assignment, work: AgentTask, worktree: Worktree | None, outcome: AgentOutcome | None
+    ) -> None:
+        if outcome is None:
+            await self.tasks.stop_started_by(one.session_key)
+        left = [task for task in self.tasks.running(one.ctx.principal) if task.started_by == one.session_key]
+        if left:
+            shown = ", ".join(f"task {task.id} ({task.work.title[:60]})" for task in left)
+            work.notices += (f"it left running: {shown}",)
+        kept = worktree if worktree is not None and await self.worktrees.close(worktree) else None
+        if kept is not None:
+            work.notices += (f"its changes are in the worktree {kept.top} on branch {kept.branch}",)
+        state = work.state if outcome is None else outcome.state
+        record = one.to_keep(state, kept, self._workspace_name())
+        if record is not None:
+            try:
+                await anyio.to_thread.run_sync(self.records.write, record)
+            except OSError as problem:
+                self.telemetry.warning("agent cannot be kept", agent=one.agent_id, problem=str(problem))
+                work.notices += ("it cannot be resumed: its transcript could not be stored",)
+
+    def _on_bug(self, agent_id: str, bug: Exception) -> None:
+        self.telemetry.unexpected(agent_id, "Agent", bug)
+
+    def _output_file(self, stem: str) -> tuple[Path, int]:
+        return self.spill.create("agent")
+
+    def _workspace_name(self) -> str:
+        roots = self.workspace.roots
+        return str(roots[0]) if roots else ""

@@ -1,0 +1,38 @@
+"""Calls of an agent in a worktree: `@`, and a search that names no directory, mean the worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from goat_mcp.agents.loop import CallTools, ToolCall
+from goat_mcp.core.result import ToolResult
+
+_PATH_FIELDS = frozenset({"file_path", "notebook_path", "path", "directory", "workdir", "cwd", "filePath"})
+_SEARCHES = frozenset({"Glob", "Grep", "search"})
+
+
+@dataclass(frozen=True)
+class WorktreeCalls:
+    """A `CallTools` around another one. The worktree is where the call's rights allow it to write."""
+
+    call: CallTools
+
+    async def __call__(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+        return await self.call([_moved(call) if call.ctx.rights.writes_below else call for call in calls])
+
+
+def _moved(call: ToolCall) -> ToolCall:
+    directory = call.ctx.rights.writes_below
+    arguments: dict[str, Any] = {
+        key: _path(value, directory) if key in _PATH_FIELDS and isinstance(value, str) else value
+        for key, value in call.arguments.items()
+    }
+    if call.name in _SEARCHES and not arguments.get("path") and not arguments.get("directory"):
+        arguments["path"] = directory
+    return replace(call, arguments=arguments)
+
+
+def _path(path: str, directory: str) -> str:
+    return f"{directory}/{path[1:].lstrip('/')}".rstrip("/") if path.startswith("@") else path

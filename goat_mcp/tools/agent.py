@@ -1,0 +1,160 @@
+"""Agent: hand a task to a subagent. What agents are, and everything that runs them, is `goat_mcp.agents`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import Hints, SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+
+if TYPE_CHECKING:  # the machinery is loaded when the first agent starts
+    from goat_mcp.agents.spawner import Spawner, StartedAgent
+
+_TITLE_CHARS = 100
+
+
+def _hide_team_name(schema: dict[str, Any]) -> None:
+    schema["properties"].pop("team_name", None)
+
+
+class AgentInput(ToolInput):
+    # Older hosts send team_name with every member; TeamCreate starts members now.
+    model_config = ConfigDict(json_schema_extra=_hide_team_name)
+
+    text_fields: ClassVar[frozenset[str]] = frozenset({"prompt", "description"})
+
+    description: str = Field(description="3-5 words")
+    prompt: str = Field(min_length=1)
+    subagent_type: str | None = Field(
+        None, description="general-purpose (default), explorer, planner, or one of .claude/agents"
+    )
+    model: Literal["sonnet", "opus", "haiku", "fable"] | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    run_in_background: bool = False
+    name: str | None = Field(None, pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    isolation: Literal["worktree", "remote"] | None = None
+    resume: str | None = Field(None, description="Id or name of an ended agent to go on with")
+    max_turns: int | None = Field(None, ge=1)
+    mode: Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"] | None = Field(
+        None, description="Only narrows"
+    )
+    team_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Agent(
+    BuiltinTool[AgentInput],
+    side_effect=SideEffect.SPAWNS,
+    toolset="agent",
+    title="Start a subagent",
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+):
+    """Hand a task to an agent that works on its own, with no more rights than you have.
+
+    It sees only `prompt` and asks nobody: put in all it must know and what to report. Returns its last message and
+    its id. Calls of one turn run side by side; one that takes 45 s becomes a background task: see TaskOutput.
+    """
+
+    examples = (
+        ToolExample(
+            "Find something without reading it all yourself",
+            {
+                "description": "Find retry logic",
+                "prompt": "Where does this code base retry HTTP requests? Report files and lines, and the delays used.",
+                "subagent_type": "explorer",
+            },
+        ),
+        ToolExample(
+            "A change beside your own work",
+            {
+                "description": "Port tests to pytest",
+                "prompt": "Port tests/legacy/*.py from unittest to pytest, keep every case, run them, report failures.",
+                "run_in_background": True,
+                "name": "porter",
+                "isolation": "worktree",
+            },
+        ),
+    )
+
+    spawner: Callable[[], Spawner]
+
+    async def execute(self, input: AgentInput, ctx: ToolContext) -> ToolResult:
+        from goat_mcp.agents.request import AgentRequest
+
+        request = AgentRequest(
+            title=" ".join((input.description or input.prompt).split())[:_TITLE_CHARS],
+            prompt=input.prompt,
+            type_name=input.subagent_type or "",
+            model=input.model or "",
+            effort=input.effort or "",
+            mode=input.mode or "",
+            name=input.name or "",
+            isolation=input.isolation or "",
+            resume=input.resume or "",
+            max_turns=input.max_turns,
+            background=input.run_in_background,
+        )
+        spawner = self.spawner()
+        agent = await spawner.start(request, ctx)
+        wanted_by_type = agent.type.background and agent.work.outlives_calls
+        if input.run_in_background or wanted_by_type or not await agent.work.attend(ctx):
+            return _running(agent)
+        return await _ended(spawner, agent)
+
+
+def _running(agent: StartedAgent) -> ToolResult:
+    notices = [
+        f"agent {_called(agent)} works in the background; TaskOutput waits for it, TaskStop ends it",
+        f"its progress goes to {agent.work.output_file}",
+        *agent.broken_types,
+    ]
+    facts = {**_facts(agent, "running"), "task_id": agent.id}
+    return text_result(f"Task started: {agent.id}", facts=facts, notices=notices)
+
+
+async def _ended(spawner: Spawner, agent: StartedAgent) -> ToolResult:
+    work = agent.work
+    error, outcome = work.error, work.outcome
+    if outcome is not None and outcome.status == "stopped":
+        error = ToolError(ErrorCode.CANCELLED, "the agent was stopped", f"Go on with it by resume: {agent.id}.")
+    notices = [*work.notices, *agent.broken_types]
+    if error is None:
+        notices.append(f"agent {_called(agent)}: {_effort(agent)}; resume with its id to go on")
+        return text_result(work.state.text, facts=_facts(agent, "completed"), notices=notices)
+    if work.state.turns == 0:
+        await spawner.discard(agent)
+        raise error
+    suggestion = f"{error.suggestion} Its work so far is kept: resume: {agent.id}.".strip()
+    output = "\n".join([work.state.text, *(f"[{notice}]" for notice in notices)]).strip()
+    raise ToolError(error.code, error.message, suggestion, facts=_facts(agent, "failed"), output=output)
+
+
+def _called(agent: StartedAgent) -> str:
+    return f"{agent.id} ({agent.name or agent.type.name})"
+
+
+def _effort(agent: StartedAgent) -> str:
+    turns, tokens = agent.work.state.turns, agent.work.tokens
+    counted = "" if tokens is None else f", {tokens:,} tokens"
+    return f"{turns} turn{'' if turns == 1 else 's'}{counted}, {agent.work.seconds:.1f} s"
+
+
+def _facts(agent: StartedAgent, status: str) -> Mapping[str, Any]:
+    path = agent.work.output_file
+    return {
+        "agent_id": agent.id,
+        "status": status,
+        "output_file": None if path is None else str(path),
+        "turns": agent.work.state.turns,
+        "tokens": agent.work.tokens,
+        "duration_ms": round(agent.work.seconds * 1000),
+    }
