@@ -191,13 +191,16 @@ def test_deleting_only_takes_away_a_cell_and_a_comma(data: Any, made: tuple[dict
     indent=st.sampled_from([1, 2, 4, "\t", None]),
     source=texts,
     cell_type=st.sampled_from(["code", "markdown"]),
-    behind=st.sampled_from([None, 0, 1]),
+    behind=st.sampled_from([None, 0, 1, 2]),
+    total=st.sampled_from([1, 2, 3]),
 )
 def test_a_notebook_as_jupyter_writes_it_stays_as_jupyter_would_write_it(
-    indent: Any, source: str, cell_type: CellType, behind: int | None
+    indent: Any, source: str, cell_type: CellType, behind: int | None, total: int
 ) -> None:
     """Parsing and dumping the result anew gives the very same text."""
-    whole = notebook(cell("markdown", ["# a\n", "b"], id="a"), cell("code", ["x"], id="b"), cell("raw", ["y"], id="c"))
+    every = [cell("markdown", ["# a\n", "b"], id="a"), cell("code", ["x"], id="b"), cell("raw", ["y"], id="c")]
+    whole = notebook(*every[:total])
+    behind = None if behind is None else min(behind, total - 1)
 
     def dumped(tree: Json) -> str:
         return json.dumps(tree, indent=indent, ensure_ascii=False, sort_keys=True) + "\n"
@@ -246,6 +249,7 @@ def test_a_notebook_on_one_line_stays_on_one_line() -> None:
     [
         pytest.param("\\u00e9", "\\u00fc", id="escaped"),
         pytest.param("\u00e9", "\u00fc", id="as they are"),
+        pytest.param("\u00e9\\u00e9", "\u00fc", id="some so, some so"),
         pytest.param("e", "\u00fc", id="none there yet"),
         pytest.param("\\\\u00e9", "\u00fc", id="a backslash and the letter u"),
         pytest.param("\\u001b", "\u00fc", id="control characters must be escaped anyway"),
@@ -287,6 +291,37 @@ def test_code_that_becomes_markdown_and_code_again_has_the_keys_of_its_type() ->
     assert list(json.loads(code)["cells"][0]) == [
         "cell_type", "execution_count", "metadata", "outputs", "source", "id",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("separators", [(",\n  ", ": "), (", ", ":"), (" ,\r\n", " :\t")])
+def test_keys_that_come_and_go_at_the_end_of_a_cell_leave_its_blanks_alone(separators: tuple[str, str]) -> None:
+    comma, colon = separators
+    head = '{"cells": [{ "cell_type"' + colon
+    tail = " }]}"
+    as_markdown = f'"markdown"{comma}"metadata"{colon}{{}}{comma}"a"{colon}"x"{comma}"source"{colon}"x"'
+    as_code = as_markdown.replace("markdown", "code") + f'{comma}"outputs"{colon}[]{comma}"execution_count"{colon}null'
+
+    markdown = replaced_text(head + as_code + tail, 0, "x", "markdown")
+
+    assert markdown == head + as_markdown + tail
+    without_outputs = head + as_markdown.replace('"source"', '"a source"') + tail
+    code = replaced_text(without_outputs, 0, "", "code")
+    blank = comma[comma.index(",") + 1 :]
+    assert code.endswith(f'"a source"{colon}"x",{blank}"outputs"{colon}[],{blank}"source"{colon}[] }}]}}')
+
+
+def test_a_new_id_is_none_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = iter(["b", "a", "b", "new"])
+    monkeypatch.setattr("nbformat.v4.nbbase.random_cell_id", lambda: next(ids))
+    text = json.dumps(notebook(cell("code", "", id="a"), cell("code", "", id="b")))
+
+    assert json.loads(inserted_text(text, None, "x"))["cells"][0]["id"] == "new"
+
+
+def test_an_id_as_it_is_goes_before_one_that_only_looks_so() -> None:
+    cells = load_cells(json.dumps(notebook(cell("raw", "", id="a&b"), cell("raw", "", id="a&amp;b"))), "n.ipynb")
+
+    assert [cells.find(cell_id).index for cell_id in ("a&b", "a&amp;b")] == [0, 1]
 
 
 def test_a_cell_that_cannot_be_of_the_other_type_is_refused() -> None:
