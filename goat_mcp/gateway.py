@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import anyio.to_thread
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
+from goat_mcp.builtin_contracts import builtin_contracts
 from goat_mcp.catalog import Catalog, CatalogFilter
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
@@ -22,6 +24,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
+from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.mode import Approval
@@ -33,7 +36,6 @@ from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.presets import TOOLSET, BrokenSelection, Selections
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
-from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
@@ -46,23 +48,6 @@ from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.tools.agent import Agent
-from goat_mcp.tools.ask_user_question import AskUserQuestion
-from goat_mcp.tools.bash import Bash
-from goat_mcp.tools.config import Config
-from goat_mcp.tools.edit import Edit
-from goat_mcp.tools.exit_plan_mode import ExitPlanMode
-from goat_mcp.tools.glob import Glob
-from goat_mcp.tools.grep import Grep
-from goat_mcp.tools.list_mcp_resources import ListMcpResources
-from goat_mcp.tools.notebook_edit import NotebookEdit
-from goat_mcp.tools.read import Read
-from goat_mcp.tools.read_mcp_resource import ReadMcpResource
-from goat_mcp.tools.task_output import TaskOutput
-from goat_mcp.tools.task_stop import TaskStop
-from goat_mcp.tools.todo_write import TodoWrite
-from goat_mcp.tools.web_search import WebSearch
-from goat_mcp.tools.write import Write
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
@@ -72,6 +57,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started
     from goat_mcp.agents.spawner import Spawner
 
 SHUTDOWN_S = 4.0
+LOAD_TOOLS_AFTER_S = 0.2
 
 
 class Gateway:
@@ -147,8 +133,11 @@ class Gateway:
                 f"the record of calls cannot be written: {problem.strerror}: {problem.filename}",
                 "Name another file with audit.path, or another state directory with GOAT_MCP_STATE_DIR.",
             ) from None
-        for tool in self._builtins():
-            self.registry.register(tool)
+        self.listed = anyio.Event()
+        """Set once a client has its list: then it is time to load the tools' code."""
+        self._builtins: dict[str, AnyTool] = {}
+        for contract in builtin_contracts():
+            self.registry.register(DeferredTool(contract, self.builtin))
         self._check_allowed_are_on()
         self.upstreams = Upstreams(
             files.configs,
@@ -160,38 +149,36 @@ class Gateway:
         )
         self.upstreams.load_warm_catalogs()
 
-    def _builtins(self) -> Sequence[AnyTool]:
-        """The built-in tools in the order they are listed. Source: Goat, the 21 static tools."""
-        options, max_chars = self.settings.files, self.settings.output.max_chars
-        engine = SearchEngine(guard=self.guard, shows=self._shown_in_searches())
-        return (
-            Bash(
-                self.workspace,
-                self.sessions,
-                self.tasks,
-                self.spill,
-                self.guard,
-                self.environment,
-                options=self.settings.bash,
-                max_chars=max_chars,
-            ),
-            Read(self.workspace, self.sessions, options),
-            Write(self.workspace, self.sessions, options),
-            Edit(self.workspace, self.sessions, options, self.settings.edit),
-            Glob(self.workspace, engine, self.settings.search),
-            Grep(self.workspace, engine, self.settings.search),
-            TaskOutput(self.tasks, max_chars),
-            TaskStop(self.tasks),
-            TodoWrite(self.todos),
-            Config(self.config_view, self.session_settings),
-            ExitPlanMode(self.plan_approval),
-            AskUserQuestion(),
-            WebSearch(self.http, self.sessions, self.settings.web.search, os.environ),
-            Agent(lambda: self.spawner),
-            ListMcpResources(lambda: self.upstreams.resources(), self.spill, max_chars),
-            ReadMcpResource(lambda: self.upstreams.resources(), self.spill),
-            NotebookEdit(self.workspace, self.sessions, options),
-        )
+    def builtin(self, name: str) -> AnyTool:
+        """A built-in tool itself. The first one loads the code of all."""
+        if not self._builtins:
+            from goat_mcp.builtin_tools import Services, build_tools
+
+            services = Services(
+                settings=self.settings,
+                workspace=self.workspace,
+                sessions=self.sessions,
+                tasks=self.tasks,
+                spill=self.spill,
+                guard=self.guard,
+                state=self.state,
+                todos=self.todos,
+                config_view=self.config_view,
+                session_settings=self.session_settings,
+                plan_approval=self.plan_approval,
+                http=self.http,
+                environment=self.environment,
+                spawner=lambda: self.spawner,
+                upstream_resources=lambda: self.upstreams.resources(),
+            )
+            self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
+        return self._builtins[name]
+
+    async def _load_tools(self) -> None:
+        """While the client's model thinks, load what its first call needs anyway."""
+        await self.listed.wait()
+        await anyio.sleep(LOAD_TOOLS_AFTER_S)
+        await anyio.to_thread.run_sync(import_module, "goat_mcp.builtin_tools", abandon_on_cancel=True)
 
     def _check_allowed_are_on(self) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
@@ -260,13 +247,6 @@ class Gateway:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""
         return str(self.workspace.roots[0]) if self.workspace.roots else ""
 
-    def _shown_in_searches(self) -> Callable[[str], bool]:
-        """What a search may name: all but the server's own state, where that lies below a root."""
-        state, spill = self.state.path.resolve(), str(self.spill.folder.resolve())
-        if not self.wants_client_roots and not any(state.is_relative_to(root) for root in self.workspace.roots):
-            return show_all
-        return lambda path: not path.startswith(f"{state}/") or path.startswith(spill)
-
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
@@ -324,6 +304,7 @@ class Gateway:
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
             group.start_soon(partial(anyio.to_thread.run_sync, self.spill.prune, abandon_on_cancel=True))
+            group.start_soon(self._load_tools)
             try:
                 yield
             finally:

@@ -19,7 +19,7 @@ from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
 from goat_mcp.search.options import SearchLimits
-from goat_mcp.tools.bash import BashOptions
+from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"

@@ -1,4 +1,4 @@
-"""Make what is generated from the code: manifests/builtin/*.yaml and the README's table of tools.
+"""Make what is generated from the code: the contracts, manifests/builtin/*.yaml and the README's table of tools.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -6,29 +6,26 @@
 from __future__ import annotations
 
 import difflib
+import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from goat_mcp.builtin_contracts import FILE, contract_document
+from goat_mcp.builtin_tools import TOOL_CLASSES
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
-from goat_mcp.state.directory import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
+CONTRACTS = ROOT / "goat_mcp" / FILE
 README = ROOT / "README.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
 
 
 def builtin_specs() -> list[ToolSpec]:
-    with tempfile.TemporaryDirectory() as folder:
-        gateway = Gateway(Settings(), approval=Approval.HOST, state=StateDirectory(Path(folder)))
-    return [tool.spec for tool in gateway.registry.snapshot.tools.values()]
+    return [tool.contract for tool in TOOL_CLASSES]
 
 
 def manifest(spec: ToolSpec) -> str:
@@ -74,6 +71,8 @@ def tools_table(specs: list[ToolSpec]) -> str:
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
     files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in specs}
+    documents = [contract_document(spec) for spec in specs]
+    files[CONTRACTS] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     head, _, rest = README.read_text().partition(TABLE_START)
     _, _, tail = rest.partition(TABLE_END)
     files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs)}\n\n{TABLE_END}{tail}"

@@ -114,6 +114,7 @@ class Adapter:
             return await call_next(ctx)
         await self.gateway.upstreams.first_list()
         self.changes.listed()
+        self.gateway.listed.set()
         key = (self.gateway.catalog.generation, ctx.protocol_version)
         if (ready := self._lists.get(key)) is None:
             ready = await call_next(ctx)

@@ -19,7 +19,6 @@ from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
-from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
@@ -29,6 +28,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.bash_script import find_bash
 from goat_mcp.subprocesses.environment import CommandEnvironment, check_names
 from goat_mcp.subprocesses.exit_meaning import exit_1_is_an_answer
+from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.output_capture import OutputPart
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name, start_command
@@ -45,12 +45,6 @@ MAX_CHARS = 30_000
 MAX_FAILED_CHARS = 10_000
 PROGRESS_EVERY_S = 2.0
 _SHOWN_NAMES = 10
-
-
-class BashOptions(SettingsPart):
-    """`auto_background_after_s` 0 means: never, and 120 s end a command."""
-
-    auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)
 
 
 class BashInput(ToolInput):

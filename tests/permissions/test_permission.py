@@ -132,7 +132,10 @@ def test_an_agents_mode_only_narrows_and_a_nested_one_does_not_widen_it_again() 
 
     assert decided(free, NO_LIMITS) is Effect.ALLOW
     assert decided(free, asking) is Effect.ASK
-    assert decided(SessionModes(Mode.DEFAULT), NO_LIMITS.narrowed(allowed=None, modes=("bypassPermissions",))) is Effect.ASK
+    assert (
+        decided(SessionModes(Mode.DEFAULT), NO_LIMITS.narrowed(allowed=None, modes=("bypassPermissions",)))
+        is Effect.ASK
+    )
     assert decided(free, planning.narrowed(allowed=None, modes=("bypassPermissions",))) is Effect.DENY
 
 

@@ -14,9 +14,10 @@ from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.subprocesses.login_path import LoginPath
+from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.tasks import TaskManager
-from goat_mcp.tools.bash import Bash, BashOptions
+from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.workspace import Workspace

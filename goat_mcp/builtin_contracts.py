@@ -1,0 +1,48 @@
+"""The contracts of the built-in tools, read from a file that is made from their classes (`make generated`).
+
+So that a client gets its list before any tool's code is loaded; see design/0010.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+from goat_mcp.core.spec import ToolExample, ToolSpec
+
+FILE = "builtin_contracts.json"
+
+
+def builtin_contracts() -> tuple[ToolSpec, ...]:
+    """One spec a tool, in the order they are listed."""
+    text = Path(__file__).with_name(FILE).read_text(encoding="utf-8")
+    return tuple(_spec(entry) for entry in json.loads(text))
+
+
+def contract_document(spec: ToolSpec) -> dict[str, Any]:
+    """What the file holds of one tool."""
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+        "side_effect": spec.side_effect.value,
+        "toolset": spec.toolset,
+        "risk": int(spec.risk),
+        "hints": [spec.hints.read_only, spec.hints.destructive, spec.hints.idempotent, spec.hints.open_world],
+        "meta": dict(spec.meta),
+        "max_result_chars": spec.max_result_chars,
+        "examples": [[example.description, dict(example.input), example.output] for example in spec.examples],
+    }
+
+
+def _spec(entry: Mapping[str, Any]) -> ToolSpec:
+    fields = dict(entry)
+    fields["side_effect"] = SideEffect(fields["side_effect"])
+    fields["risk"] = Risk(fields["risk"])
+    fields["hints"] = Hints(*fields["hints"])
+    fields["examples"] = tuple(ToolExample(*example) for example in fields["examples"])
+    return ToolSpec(**fields)

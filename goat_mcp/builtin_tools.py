@@ -1,0 +1,119 @@
+"""The built-in tools, built over a gateway's services. Importing this loads the code of every tool, which is why it
+happens with the first call and not at start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from goat_mcp.config_view import ConfigView
+from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.http_client import HttpClient
+from goat_mcp.permissions.plan_approval import PlanApproval
+from goat_mcp.registry import AnyTool
+from goat_mcp.search.engine import SearchEngine, show_all
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.session_settings import SessionSettings
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.state.todos import Todos
+from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.tools.agent import Agent
+from goat_mcp.tools.ask_user_question import AskUserQuestion
+from goat_mcp.tools.bash import Bash
+from goat_mcp.tools.config import Config
+from goat_mcp.tools.edit import Edit
+from goat_mcp.tools.exit_plan_mode import ExitPlanMode
+from goat_mcp.tools.glob import Glob
+from goat_mcp.tools.grep import Grep
+from goat_mcp.tools.list_mcp_resources import ListMcpResources
+from goat_mcp.tools.notebook_edit import NotebookEdit
+from goat_mcp.tools.read import Read
+from goat_mcp.tools.read_mcp_resource import ReadMcpResource
+from goat_mcp.tools.task_output import TaskOutput
+from goat_mcp.tools.task_stop import TaskStop
+from goat_mcp.tools.todo_write import TodoWrite
+from goat_mcp.tools.web_search import WebSearch
+from goat_mcp.tools.write import Write
+from goat_mcp.workspace import Workspace
+
+if TYPE_CHECKING:  # loaded when the first agent is started
+    from goat_mcp.agents.spawner import Spawner
+
+TOOL_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (
+    *(Bash, Read, Write, Edit, Glob, Grep, TaskOutput, TaskStop),
+    *(TodoWrite, Config, ExitPlanMode, AskUserQuestion, WebSearch, Agent),
+    *(ListMcpResources, ReadMcpResource, NotebookEdit),
+)
+"""In the order they are listed. Source: Goat, the 21 static tools."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What the tools are built over."""
+
+    settings: Settings
+    workspace: Workspace
+    sessions: Sessions
+    tasks: TaskManager
+    spill: SpillFiles
+    guard: ProcessGuard
+    state: StateDirectory
+    todos: Todos
+    config_view: ConfigView
+    session_settings: SessionSettings
+    plan_approval: PlanApproval
+    http: HttpClient
+    environment: CommandEnvironment
+    spawner: Callable[[], Spawner]
+    upstream_resources: Callable[[], McpResources]
+
+
+def build_tools(services: Services) -> Sequence[AnyTool]:
+    """Every built-in tool, each with the services it needs."""
+    s, settings = services, services.settings
+    options, max_chars = settings.files, settings.output.max_chars
+    engine = SearchEngine(guard=s.guard, shows=_shown_in_searches(s))
+    return (
+        Bash(
+            s.workspace,
+            s.sessions,
+            s.tasks,
+            s.spill,
+            s.guard,
+            s.environment,
+            options=settings.bash,
+            max_chars=max_chars,
+        ),
+        Read(s.workspace, s.sessions, options),
+        Write(s.workspace, s.sessions, options),
+        Edit(s.workspace, s.sessions, options, settings.edit),
+        Glob(s.workspace, engine, settings.search),
+        Grep(s.workspace, engine, settings.search),
+        TaskOutput(s.tasks, max_chars),
+        TaskStop(s.tasks),
+        TodoWrite(s.todos),
+        Config(s.config_view, s.session_settings),
+        ExitPlanMode(s.plan_approval),
+        AskUserQuestion(),
+        WebSearch(s.http, s.sessions, settings.web.search, os.environ),
+        Agent(s.spawner),
+        ListMcpResources(s.upstream_resources, s.spill, max_chars),
+        ReadMcpResource(s.upstream_resources, s.spill),
+        NotebookEdit(s.workspace, s.sessions, options),
+    )
+
+
+def _shown_in_searches(services: Services) -> Callable[[str], bool]:
+    """What a search may name: all but the server's own state, where that lies below a root."""
+    roots = services.workspace.roots
+    state, spill = services.state.path.resolve(), str(services.spill.folder.resolve())
+    if roots and not any(state.is_relative_to(root) for root in roots):
+        return show_all
+    return lambda path: not path.startswith(f"{state}/") or path.startswith(spill)
