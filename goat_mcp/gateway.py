@@ -21,8 +21,10 @@ from goat_mcp.catalog import Catalog, CatalogFilter
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.result import ToolResult
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.http_client import HttpClient
@@ -37,16 +39,19 @@ from goat_mcp.presets import TOOLSET, BrokenSelection, Selections
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.state.call_log import CallLog, CallLogResource
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plan_resources import PlanResources
 from goat_mcp.state.plans import PlanStore
 from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.state.todos import DatabaseTodoStore, Todos
+from goat_mcp.state.todos import DatabaseTodoStore, TodoResource, Todos
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.tasks.resources import TaskResources
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -99,9 +104,10 @@ class Gateway:
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(_default_roots())
-        self.tasks = TaskManager(self.state, self._workspace_name())
+        self.tasks = TaskManager(self.state, self._workspace_name, announcements=self.announcements)
         self.database = Database(self.state, self.telemetry.warning)
         self.todos = Todos(DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
+        self.calls = CallLog(self.announcements)
         self.config_view = ConfigView(settings)
         self.session_settings = SessionSettings(
             DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
@@ -124,6 +130,7 @@ class Gateway:
             spill=self.spill,
             telemetry=self.telemetry,
             session_settings=self.session_settings,
+            calls=self.calls,
             max_chars=settings.output.max_chars,
         )
         try:
@@ -221,6 +228,16 @@ class Gateway:
     async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""
         return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
+
+    def resources(self) -> Sequence[ResourceProvider]:
+        """What of our own can be read under `goat://...`."""
+        return (
+            TodoResource(self.todos),
+            TaskResources(self.tasks, self.settings.output.max_chars),
+            PlanResources(self.plan_approval.plans),
+            CallLogResource(self.calls),
+            ErrorPages(),
+        )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""

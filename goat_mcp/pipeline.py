@@ -26,6 +26,7 @@ from goat_mcp.hooks import Hooks
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.registry import AnyTool
 from goat_mcp.scheduler import Scheduler
+from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.telemetry import Telemetry
@@ -67,6 +68,7 @@ class Pipeline:
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
     session_settings: SessionSettings | None = None
+    calls: CallLog | None = None
     max_chars: int = MAX_CHARS
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
@@ -229,6 +231,8 @@ class Pipeline:
 
     def _record_outcome(self, tool: str, ctx: ToolContext, error_code: str | None) -> None:
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
+        if self.calls is not None:
+            self.calls.record(tool, ctx, error_code=error_code)
         try:
             self.audit.outcome(tool, ctx, error_code=error_code)
         except OSError as problem:

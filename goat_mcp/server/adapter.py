@@ -33,6 +33,7 @@ from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
 from goat_mcp.server.host_model import HostModel
 from goat_mcp.server.parked_calls import ParkedCall, ParkedCalls
+from goat_mcp.server.resources import Resources
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -61,7 +62,7 @@ class _Server(Server[Any]):
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
         return super().get_capabilities(
-            NotificationOptions(tools_changed=True),
+            NotificationOptions(tools_changed=True, resources_changed=True),
             experimental_capabilities,
             extensions,
             protocol_version=protocol_version,
@@ -74,11 +75,14 @@ class Adapter:
 
     gateway: Gateway
     transport: Transport
-    changes: ChangeHub = field(default_factory=ChangeHub)
+    changes: ChangeHub = field(init=False)
     parked: ParkedCalls = field(default_factory=ParkedCalls)
 
     def __post_init__(self) -> None:
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
+        self.changes = ChangeHub(self._principal)
+        self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
+        resources = Resources(self.gateway.resources(), self.changes, self._reader)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.server = _Server(
             "goat-mcp",
@@ -87,9 +91,16 @@ class Adapter:
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_list_resources=resources.list,
+            on_list_resource_templates=resources.templates,
+            on_read_resource=resources.read,
+            on_subscribe_resource=resources.subscribe,
+            on_unsubscribe_resource=resources.unsubscribe,
             on_subscriptions_listen=self.changes.listen,
             cache_hints={
                 "tools/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
+                "resources/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
+                "resources/templates/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
                 "server/discover": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
             },
             get_tool_input_schema=self._input_schema,
@@ -176,6 +187,11 @@ class Adapter:
             host_model=HostModel(dialogue, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
+
+    def _reader(self, ctx: Context) -> ToolContext:
+        """Who reads a resource."""
+        principal = self._principal()
+        return ToolContext(call_id="", session_key=self._session_key(ctx, principal), principal=principal)
 
     def _principal(self) -> str:
         if self.transport == "stdio":

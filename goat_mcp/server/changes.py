@@ -1,31 +1,39 @@
-"""Tells clients that the catalog changed, in both protocol eras, from one event.
+"""Tells clients that the catalog or something they can read changed, in both protocol eras, from one event.
 
-Handshake clients get a plain notification each; 2026-07-28 clients listen on the SDK's bus.
+Handshake clients get a plain notification each; 2026-07-28 clients listen on the SDK's bus. A principal hears of its
+own things only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ToolsListChanged
 
-SEND_TIMEOUT_S = 5.0
 DEBOUNCE_S = 0.05
+MAX_SUBSCRIPTIONS = 1000
+"""Of one client."""
+Context = ServerRequestContext[Any, Any]
 
 
 class ChangeHub:
-    """One per server. `tools_changed()` may be called from anywhere on the event loop, as often as one likes."""
+    """One per server. `tools_changed()` and `resource_changed()` may be called from anywhere on the event loop."""
 
-    def __init__(self) -> None:
-        self._bus = InMemorySubscriptionBus()
-        self.listen = ListenHandler(self._bus)
-        self._sessions: dict[int, ServerSession] = {}
+    def __init__(self, principal: Callable[[], str] = lambda: "") -> None:
+        """`principal` tells whose request is being handled."""
+        self._principal = principal
+        self._streams: dict[str, _Streams] = {}
+        self._clients: dict[int, _Client] = {}
         self._changed = anyio.Event()
+        self._tools_changed = False
+        self._updated: set[tuple[str, str | None]] = set()
         self._anyone_listed = False
 
     def listed(self) -> None:
@@ -34,38 +42,139 @@ class ChangeHub:
 
     def tools_changed(self) -> None:
         if self._anyone_listed:
+            self._tools_changed = True
             self._changed.set()
+
+    def resource_changed(self, uri: str, principal: str | None) -> None:
+        """What is under `uri` changed for this principal, or for all."""
+        if self.is_watched(uri, principal):
+            self._updated.add((uri, principal))
+            self._changed.set()
+
+    def is_watched(self, uri: str, principal: str | None) -> bool:
+        return any(
+            uri in watcher.uris
+            for watcher in (*self._streams.values(), *self._clients.values())
+            if principal in (None, watcher.principal)
+        )
 
     async def run(self) -> None:
         """Deliver changes until cancelled. Several changes in quick succession are one notice."""
-        while True:
-            await self._changed.wait()
-            await anyio.sleep(DEBOUNCE_S)
-            self._changed = anyio.Event()
-            await self._bus.publish(ToolsListChanged())
-            async with anyio.create_task_group() as group:
-                self._notify_sessions(group)
+        async with anyio.create_task_group() as group:
+            while True:
+                await self._changed.wait()
+                await anyio.sleep(DEBOUNCE_S)
+                self._changed = anyio.Event()
+                tools, self._tools_changed = self._tools_changed, False
+                updated, self._updated = self._updated, set()
+                for stream in list(self._streams.values()):
+                    await stream.publish(tools, updated)
+                for client in list(self._clients.values()):
+                    client.notify(tools, updated, group)
 
     def close(self) -> None:
         """End every listen stream the clean way."""
-        self.listen.close()
+        for stream in self._streams.values():
+            stream.listen.close()
 
-    async def track(self, ctx: ServerRequestContext[Any, Any], call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve one `subscriptions/listen` stream."""
+        principal = self._principal()
+        streams = self._streams.setdefault(principal, _Streams(principal))
+        uris = set(params.notifications.resource_subscriptions or ())
+        streams.open += 1
+        streams.uris.update(uris)
+        try:
+            return await streams.listen(ctx, params)
+        finally:
+            streams.open -= 1
+            streams.uris -= Counter(uris)
+            if not streams.open:
+                self._streams.pop(principal, None)
+
+    async def track(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Server middleware: remember each handshake connection until it closes."""
         answer = await call_next(ctx)
         if ctx.method == "notifications/initialized":
-            # The SDK has no public way to learn that a connection closed; this is the one place that reaches in.
-            connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
-            self._sessions[id(connection)] = ctx.session
-            connection.exit_stack.callback(self._sessions.pop, id(connection), None)
+            self._client(ctx)
         return answer
 
-    def _notify_sessions(self, group: TaskGroup) -> None:
-        for session in list(self._sessions.values()):
-            group.start_soon(_notify, session)
+    def subscribe(self, ctx: Context, uri: str) -> bool:
+        """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes."""
+        uris = self._client(ctx).uris
+        if len(uris) >= MAX_SUBSCRIPTIONS and uri not in uris:
+            return False
+        uris.add(uri)
+        return True
+
+    def unsubscribe(self, ctx: Context, uri: str) -> None:
+        self._client(ctx).uris.discard(uri)
+
+    def _client(self, ctx: Context) -> _Client:
+        # The SDK has no public way to learn that a connection closed; this is the one place that reaches in.
+        connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        if (client := self._clients.get(id(connection))) is None:
+            client = self._clients[id(connection)] = _Client(ctx.session, self._principal())
+            connection.exit_stack.callback(self._forget, id(connection))
+        return client
+
+    def _forget(self, connection: int) -> None:
+        if (client := self._clients.pop(connection, None)) is not None:
+            client.gone()
 
 
-async def _notify(session: ServerSession) -> None:
-    # A client that stopped reading must not hold up the others.
-    with anyio.move_on_after(SEND_TIMEOUT_S):
-        await session.send_tool_list_changed()
+class _Streams:
+    """The listen streams of one principal, on a bus of their own: the SDK's filters by URI only."""
+
+    def __init__(self, principal: str) -> None:
+        self.principal = principal
+        self.open = 0
+        self.uris = Counter[str]()
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+
+    async def publish(self, tools: bool, updated: set[tuple[str, str | None]]) -> None:
+        if tools:
+            await self._bus.publish(ToolsListChanged())
+        for uri, principal in updated:
+            if principal in (None, self.principal):
+                await self._bus.publish(ResourceUpdated(uri))
+
+
+class _Client:
+    """A handshake connection: what it wants to hear of, and what it has not been told yet."""
+
+    def __init__(self, session: ServerSession, principal: str) -> None:
+        self.principal = principal
+        self.uris: set[str] = set()
+        self._session = session
+        self._untold: set[str | None] = set()
+        self._sending: anyio.CancelScope | None = None
+
+    def notify(self, tools: bool, updated: set[tuple[str, str | None]], group: TaskGroup) -> None:
+        if tools:
+            self._untold.add(None)
+        self._untold |= {uri for uri, principal in updated if uri in self.uris and principal in (None, self.principal)}
+        if self._untold and self._sending is None:
+            self._sending = anyio.CancelScope()
+            group.start_soon(self._send, self._sending)
+
+    def gone(self) -> None:
+        """It is not there any more to be told."""
+        self._untold.clear()
+        if self._sending is not None:
+            self._sending.cancel()
+
+    async def _send(self, sending: anyio.CancelScope) -> None:
+        # A client that stopped reading holds up nobody else; until it reads again or is gone, its news are kept as a
+        # set: told once, however often they came.
+        with sending:
+            while self._untold:
+                uri = self._untold.pop()
+                if uri is None:
+                    await self._session.send_tool_list_changed()
+                elif uri in self.uris:
+                    await self._session.send_resource_updated(uri)
+        self._sending = None

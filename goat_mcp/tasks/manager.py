@@ -7,14 +7,19 @@ import base64
 import contextlib
 import secrets
 import time
+from collections.abc import Callable
 
 import anyio
 
+from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.tasks.records import KEEP_ENDED_S, LostTask, TaskRecords
+from goat_mcp.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
 from goat_mcp.tasks.task import Task, TaskStatus, TaskWork
 
+TASKS_URI = "goat://tasks"
+WATCH_EVERY_S = 1.0
+"""How often it is looked whether a task printed something that somebody watches."""
 MAX_RUNNING = 32
 MAX_ENDED = 100
 """Ended tasks in memory; older ones are shown from their record and output file."""
@@ -26,15 +31,25 @@ class TaskManager:
     """Background work by id (R-PROC-9): at most 32 run, ended ones are kept for an hour, ids are bound to the
     principal that started them, and a foreign id is as unknown as a made-up one.
 
-    `workspace` names what the tasks belong to: after a restart, records of the same workspace are found again.
+    `workspace` names what the tasks belong to, or tells it once a client has: after a restart, records of the same
+    workspace are found again.
+    Starts, ends and, while somebody watches, output are announced under `goat://tasks` and `goat://tasks/ID`.
     """
 
-    def __init__(self, state: StateDirectory, workspace: str = "", *, max_running: int = MAX_RUNNING) -> None:
-        self._records = TaskRecords(state, workspace)
+    def __init__(
+        self,
+        state: StateDirectory,
+        workspace: str | Callable[[], str] = "",
+        *,
+        max_running: int = MAX_RUNNING,
+        announcements: Announcements | None = None,
+    ) -> None:
+        self._records = TaskRecords(state, workspace if callable(workspace) else lambda: workspace)
         self._max_running = max_running
         self._tasks: dict[str, Task] = {}
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._pruned = False
+        self._announcements = announcements or Announcements()
 
     def check_room(self) -> None:
         """Raises `ToolError(BUSY)` when no task can be started now, naming those that run."""
@@ -61,6 +76,7 @@ class TaskManager:
         task = Task(task_id, principal, work, name=name, started_by=session_key)
         self._tasks[task_id] = task
         self._watchers[task_id] = asyncio.create_task(self._watch(task))
+        self._announcements.changed(TASKS_URI, principal)
         return task
 
     async def find(self, task_id: str, principal: str) -> Task:
@@ -73,9 +89,17 @@ class TaskManager:
         record = None
         if task is None:
             record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
-        if record is None or (record.status == TaskStatus.RUNNING and record.server_is_alive):
+        if record is None or _is_anothers(record):
             raise self._unknown(task_id, principal)
-        return Task(record.id, record.principal, LostTask(record), record.started_at_s)
+        return _lost(record)
+
+    async def known(self, principal: str) -> list[Task]:
+        """All tasks of a principal in this workspace, newest first; those of an earlier process too."""
+        self._forget_old()
+        records = await anyio.to_thread.run_sync(self._records.of, principal)
+        lost = [_lost(record) for record in records if record.id not in self._tasks and not _is_anothers(record)]
+        mine = [task for task in self._tasks.values() if task.principal == principal]
+        return sorted([*mine, *lost], key=lambda task: task.started_at_s, reverse=True)
 
     def running(self, principal: str | None = None) -> list[Task]:
         """Running tasks, oldest first; of one principal or of all."""
@@ -119,8 +143,10 @@ class TaskManager:
             if not self._pruned:
                 self._pruned = True
                 await anyio.to_thread.run_sync(self._records.prune)
-        await task.work.wait(None)
+        await self._announce_output(task)
         task.ended_at_s = time.time()
+        self._announcements.changed(TASKS_URI, task.principal)
+        self._announcements.changed(f"{TASKS_URI}/{task.id}", task.principal)
         with contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(self._records.write, task)
         self._watchers.pop(task.id, None)
@@ -129,6 +155,16 @@ class TaskManager:
         """The newest task that its starter gave this name; one that runs goes before those that have ended."""
         named = [task for task in self._tasks.values() if name and (task.name, task.principal) == (name, principal)]
         return max(named, key=lambda task: (task.status is TaskStatus.RUNNING, task.started_at_s), default=None)
+
+    async def _announce_output(self, task: Task) -> None:
+        """Until the task has ended. What is printed goes by unseen where nobody watches."""
+        uri = f"{TASKS_URI}/{task.id}"
+        seen = 0
+        while not await task.work.wait(WATCH_EVERY_S):
+            if self._announcements.is_watched(uri, task.principal):
+                before, seen = seen, task.work.output(1, seen).end
+                if seen != before:
+                    self._announcements.changed(uri, task.principal)
 
     def _forget_old(self) -> None:
         oldest_s = time.time() - KEEP_ENDED_S
@@ -157,3 +193,12 @@ class TaskManager:
 def new_task_id() -> str:
     """Base 32 of 160 random bits: no upper case and no signs that a model could copy wrongly."""
     return base64.b32encode(secrets.token_bytes(ID_BYTES)).decode("ascii").lower()
+
+
+def _lost(record: TaskRecord) -> Task:
+    return Task(record.id, record.principal, LostTask(record), record.started_at_s)
+
+
+def _is_anothers(record: TaskRecord) -> bool:
+    """Whether the task runs in another process."""
+    return record.status == TaskStatus.RUNNING and record.server_is_alive

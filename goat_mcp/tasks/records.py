@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class TaskRecords:
     """One small JSON file a task, written in one step."""
 
     state: StateDirectory
-    workspace: str
+    workspace: Callable[[], str]
 
     @property
     def _folder(self) -> Path:
@@ -64,7 +65,7 @@ class TaskRecords:
         record = TaskRecord(
             id=task.id,
             principal=task.principal,
-            workspace=self.workspace,
+            workspace=self.workspace(),
             kind=task.work.kind,
             title=task.work.title[:2000],
             status=str(task.status),
@@ -93,9 +94,14 @@ class TaskRecords:
         if not _ID.match(task_id):
             return None
         record = self._read(self._path(task_id))
-        if record is None or (record.principal, record.workspace) != (principal, self.workspace):
+        if record is None or (record.principal, record.workspace) != (principal, self.workspace()):
             return None
         return record
+
+    def of(self, principal: str) -> list[TaskRecord]:
+        """The records of this principal in this workspace."""
+        found = [self.find(path.stem, principal) for path in self._folder.glob("*.json")]
+        return [record for record in found if record is not None]
 
     def forget(self, task_id: str) -> None:
         self._path(task_id).unlink(missing_ok=True)

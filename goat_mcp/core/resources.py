@@ -1,0 +1,55 @@
+"""What of our own can be read under `goat://...`. A provider lies beside the state it shows; a server reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from goat_mcp.core.context import ToolContext
+
+Entry = dict[str, Any]
+"""An entry of `resources/list` or `resources/templates/list`, as it travels."""
+
+
+class Reading(NamedTuple):
+    """What a resource holds now."""
+
+    text: str
+    mime_type: str
+
+
+class ResourceProvider(Protocol):
+    """Some of our resources. Changes of them are announced under the same URIs (`core.announcements`)."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Those that are always there."""
+        ...
+
+    @property
+    def templates(self) -> Sequence[Entry]:
+        """The forms of the others' URIs, each with one `{variable}` as its last part."""
+        ...
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        """What `ctx.principal` may see there; None where there is nothing, or nothing of that principal's."""
+        ...
+
+
+def json_reading(value: Any) -> Reading:
+    return Reading(json.dumps(value, indent=2), "application/json")
+
+
+def json_entry(uri: str, name: str, description: str) -> Entry:
+    return {"uri": uri, "name": name, "description": description, "mimeType": "application/json"}
+
+
+def template(uri: str, name: str, description: str, mime_type: str) -> Entry:
+    return {"uriTemplate": uri, "name": name, "description": description, "mimeType": mime_type}
+
+
+def last_part(uri: str, folder: str) -> str | None:
+    """`goat://tasks/abc` below `goat://tasks/` -> `abc`. None for a URI that is not one part below the folder."""
+    name = uri.removeprefix(folder) if uri.startswith(folder) else ""
+    return name if name and "/" not in name else None
