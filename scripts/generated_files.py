@@ -1,4 +1,4 @@
-"""Make what is generated from the code: the contracts, manifests/builtin/*.yaml and the README's table of tools.
+"""Make what is generated from the code: the contracts, manifests/builtin/*.yaml, docs/tools/*.md, the README's table.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -16,9 +16,11 @@ import yaml
 from goat_mcp.builtin_contracts import FILE, contract_document
 from goat_mcp.builtin_tools import TOOL_CLASSES
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.tool_docs.page import document, short_doc
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
+PAGES = ROOT / "docs" / "tools"
 CONTRACTS = ROOT / "goat_mcp" / FILE
 README = ROOT / "README.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
@@ -60,30 +62,40 @@ def _text(dumper: Any, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def tools_table(specs: list[ToolSpec]) -> str:
+def tools_table(specs: list[ToolSpec], *, folder: str) -> str:
+    """A row for each tool; `folder` is where their pages lie, seen from the table."""
     rows = ["| tool | what it does | side effect | risk |", "| --- | --- | --- | --- |"]
     for spec in specs:
-        summary = spec.description.splitlines()[0].replace("|", "\\|")
-        rows.append(f"| `{spec.name}` | {summary} | {spec.side_effect.value} | {spec.risk.name.lower()} |")
+        summary = short_doc(spec).replace("|", "\\|")
+        link = f"[`{spec.name}`]({folder}{spec.name}.md)"
+        rows.append(f"| {link} | {summary} | {spec.side_effect.value} | {spec.risk.name.lower()} |")
     return "\n".join(rows)
+
+
+def pages(specs: list[ToolSpec]) -> dict[Path, str]:
+    """One page for each tool, and the list of them."""
+    files = {PAGES / f"{spec.name}.md": document(spec).markdown() for spec in specs}
+    index = f"# The tools\n\n`goat-mcp docs TOOL` prints these pages.\n\n{tools_table(specs, folder='')}\n"
+    return {**files, PAGES / "README.md": index}
 
 
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
-    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in specs}
+    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in specs} | pages(specs)
     documents = [contract_document(spec) for spec in specs]
     files[CONTRACTS] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     head, _, rest = README.read_text().partition(TABLE_START)
     _, _, tail = rest.partition(TABLE_END)
-    files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs)}\n\n{TABLE_END}{tail}"
+    files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs, folder='docs/tools/')}\n\n{TABLE_END}{tail}"
     return files
 
 
 def main() -> int:
     files = wanted_files()
-    stale = [path for path in MANIFESTS.glob("*.yaml") if path not in files]
+    stale = [path for path in (*MANIFESTS.glob("*.yaml"), *PAGES.glob("*.md")) if path not in files]
     if "--check" not in sys.argv:
-        MANIFESTS.mkdir(parents=True, exist_ok=True)
+        for folder in (MANIFESTS, PAGES):
+            folder.mkdir(parents=True, exist_ok=True)
         for path in stale:
             path.unlink()
         for path, text in files.items():

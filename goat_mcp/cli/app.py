@@ -11,6 +11,7 @@ _COMMANDS = {
     "list": "list_tools",
     "call": "call",
     "export": "export",
+    "docs": "docs",
     "plan": "plan",
     "demo": "demo",
     "version": "version",

@@ -136,6 +136,22 @@ class AskUserQuestion(
                 ]
             },
         ),
+        ToolExample(
+            "Several at once",
+            {
+                "questions": [
+                    {
+                        "question": "Which checks should run before a commit?",
+                        "header": "Checks",
+                        "multiSelect": True,
+                        "options": [
+                            {"label": "Lint", "description": "Seconds"},
+                            {"label": "Tests", "description": "Two minutes"},
+                        ],
+                    }
+                ]
+            },
+        ),
     )
 
     async def execute(self, input: AskUserQuestionInput, ctx: ToolContext) -> ToolResult:

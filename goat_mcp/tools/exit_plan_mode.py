@@ -51,6 +51,7 @@ class ExitPlanMode(
     """Present the finished plan to the user. Only they can approve it; until then nothing may be changed."""
 
     examples = (
+        ToolExample("Present the plan that was saved last", {}),
         ToolExample(
             "Present a plan and say what it will run",
             {

@@ -49,7 +49,10 @@ class Glob(BuiltinTool[GlobInput], side_effect=SideEffect.NONE, toolset="core", 
     engine: SearchEngine
     limits: SearchLimits = field(default_factory=SearchLimits)
 
-    examples = (ToolExample("All Python files, newest first", {"pattern": "**/*.py"}),)
+    examples = (
+        ToolExample("All Python files, newest first", {"pattern": "**/*.py"}),
+        ToolExample("Two kinds below a directory", {"pattern": "**/*.{ts,tsx}", "path": "@src"}),
+    )
 
     async def execute(self, input: GlobInput, ctx: ToolContext) -> ToolResult:
         if "limit" not in input.model_fields_set:

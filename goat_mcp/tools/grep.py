@@ -100,6 +100,10 @@ class Grep(
         ToolExample(
             "Where a function is defined", {"pattern": r"def main\b", "glob": "*.py", "output_mode": "content"}
         ),
+        ToolExample("Which files speak of it, in any case", {"pattern": "deprecated", "path": "@src", "-i": True}),
+        ToolExample(
+            "With two lines around each match", {"pattern": "TODO", "output_mode": "content", "-C": 2, "head_limit": 50}
+        ),
     )
 
     async def execute(self, input: GrepInput, ctx: ToolContext) -> ToolResult:

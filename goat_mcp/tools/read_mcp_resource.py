@@ -58,7 +58,10 @@ class ReadMcpResource(
     Binaries come as image or file path.
     """
 
-    examples = (ToolExample("A page of a server's documentation", {"server": "docs", "uri": "docs://intro"}),)
+    examples = (
+        ToolExample("A page of a server's documentation", {"server": "docs", "uri": "docs://intro"}),
+        ToolExample("A template, filled in", {"server": "shop", "uri": "orders://2026/17"}),
+    )
 
     resources: Callable[[], McpResources]
     spill: SpillFiles

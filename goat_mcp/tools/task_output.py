@@ -41,6 +41,7 @@ class TaskOutput(
 
     examples = (
         ToolExample("What is new, without waiting", {"task_id": "rdom6cxnuu2zfwckdnxlaa7teodtiine", "block": False}),
+        ToolExample("Wait ten seconds for its end", {"task_id": "rdom6cxnuu2zfwckdnxlaa7teodtiine", "timeout": 10_000}),
     )
 
     tasks: TaskManager

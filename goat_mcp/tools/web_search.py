@@ -83,6 +83,7 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
     """
 
     examples = (
+        ToolExample("Anywhere", {"query": "CVE-2026 openssl advisory"}),
         ToolExample("On some sites only", {"query": "asyncio TaskGroup", "allowed_domains": ["docs.python.org"]}),
     )
 

@@ -82,7 +82,10 @@ class Write(
     Read an existing file first; to change parts of it use Edit. Text for a CRLF file may come with LF.
     """
 
-    examples = (ToolExample("A new file", {"file_path": "@docs/notes.md", "content": "# Notes\n"}),)
+    examples = (
+        ToolExample("A new file", {"file_path": "@docs/notes.md", "content": "# Notes\n"}),
+        ToolExample("An empty one", {"file_path": "/home/me/project/src/__init__.py", "content": ""}),
+    )
 
     workspace: Workspace
     sessions: Sessions

@@ -1,0 +1,95 @@
+"""`goat-mcp docs`: what there is to read about a tool."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+
+if TYPE_CHECKING:  # a command's machinery is loaded when it runs
+    from goat_mcp.core.spec import ToolSpec
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.settings import Settings
+
+START_TIMEOUT_S = 30.0
+"""For an upstream to start and list the tool that is asked about."""
+
+
+@click.command
+@click.argument("tool", required=False)
+@flags.selection
+@flags.as_json
+def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
+    """Show the documentation of TOOL; without it, one line on each tool.
+
+    Markdown where the output is piped. A tool that is off or denied is documented as well.
+    """
+    settings = flags.settings_from(**selection)
+    if tool is None:
+        _list(complete_catalog(settings), as_json)
+    else:
+        _page(_spec(settings, tool), as_json)
+
+
+def _spec(settings: Settings, name: str) -> ToolSpec:
+    """Raises `ToolError` for a name nobody knows."""
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.core.names import NAME_ALIASES
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.permissions.mode import Approval
+
+    gateway = Gateway(settings, approval=Approval.DENY)
+    found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
+    if found is None:  # a tool of an upstream that was never seen
+        import anyio
+
+        anyio.run(_wait_for_tool, gateway, name)
+        found = gateway.registry.get(name)
+    if found is not None:
+        return found.spec
+    try:
+        return gateway.catalog.resolve(name).spec
+    except ToolError as unknown:
+        raise ToolError(ErrorCode.TOOL_NOT_FOUND, unknown.message, unknown.suggestion) from None
+
+
+async def _wait_for_tool(gateway: Gateway, name: str) -> None:
+    async with gateway.running():
+        await gateway.upstreams.first_outcome(name, START_TIMEOUT_S)
+
+
+def _list(gateway: Gateway, as_json: bool) -> None:
+    from goat_mcp.cli.terminal import catalog_table, console, escaped
+    from goat_mcp.tool_docs.page import short_doc
+
+    lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
+    out = console()
+    if as_json:
+        click.echo(json.dumps({"tools": [{"name": name, "short": short} for name, short in lines]}))
+        return
+    if out.is_terminal:
+        out.print(catalog_table(out, ("tool", "what it does"), lines))
+    else:
+        click.echo("\n".join(f"{escaped(name)}\t{escaped(short)}" for name, short in lines))
+    print_problems(gateway)
+
+
+def _page(spec: ToolSpec, as_json: bool) -> None:
+    from goat_mcp.cli.terminal import console, escaped
+    from goat_mcp.tool_docs.page import document
+
+    page = document(spec)
+    if as_json:
+        click.echo(json.dumps(page.data()))
+        return
+    out, text = console(), escaped(page.markdown())
+    if out.is_terminal:
+        from rich.markdown import Markdown
+
+        out.print(Markdown(text))
+    else:
+        click.echo(text, nl=False)
