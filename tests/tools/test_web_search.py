@@ -449,6 +449,19 @@ async def test_nonsense_for_an_answer_names_the_setting_to_look_at(fake: FakePro
     assert len(result.text) < 1000
 
 
+@each_provider
+async def test_an_answer_that_is_too_long_is_not_taken_for_all_of_it(fake: FakeProvider) -> None:
+    fake.pages = tuple(Page("T" * 50_000, f"https://a.com/{number}", "") for number in range(20)) * 3
+
+    result = await search(tool_for(fake, max_results=20))
+
+    if fake.name in ("searxng", "duckduckgo"):  # the others keep to the number they are asked for
+        assert result.error_code == "E_NETWORK"
+        assert "it is longer than 2000000 bytes" in result.text
+    else:
+        assert len(urls(result)) == 20
+
+
 @pytest.mark.parametrize("fake", ["searxng", "brave", "tavily", "exa"], indirect=True)
 async def test_results_of_unexpected_types_are_passed_over(fake: FakeProvider) -> None:
     items: list[Any] = [None, 7, [], {}, {"url": 7, "title": []}, {"url": "https://a.com/", "title": None}]
@@ -552,7 +565,7 @@ async def test_a_silent_provider_ends_the_call_in_time(monkeypatch: pytest.Monke
 
 async def test_a_call_with_little_time_left_takes_no_more() -> None:
     async with silent_provider() as fake:
-        with anyio.fail_after(30):
+        with anyio.fail_after(15):
             ctx = ToolContext(call_id="c", started_at_s=time.monotonic() - 44.6)
             result = await search(tool_for(fake), ctx=ctx)
 
