@@ -7,7 +7,6 @@ notebooks does not live here.
 from __future__ import annotations
 
 import base64
-import binascii
 import html
 import json
 import re
@@ -19,12 +18,23 @@ from goat_mcp.core.errors import ToolError, cut_middle
 from goat_mcp.core.result import Block, image_block
 from goat_mcp.documents.image import fit_image_bytes
 from goat_mcp.documents.parts import Parts, parts_that_fit
+from goat_mcp.documents.text_encoding import TextFormat, decode_for_reading
 from goat_mcp.documents.visible_text import make_visible
 
 MAX_FILE_BYTES = 100_000_000
 MAX_OUTPUT_CHARS = 4_000
+MAX_OUTPUTS_CHARS = 20_000
+"""Of one cell: what comes after so much is only counted."""
 MAX_IMAGES = 10
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_OLD_NAMES = {
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "text": "text/plain",
+    "html": "text/html",
+    "svg": "image/svg+xml",
+}
+"""What nbformat 3 calls the kinds of data that matter here."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 Json = dict[str, Any]
@@ -43,21 +53,39 @@ class ShownNotebook:
     first_cell: int
     total_cells: int
     language: str
+    format: TextFormat
+    has_escapes: bool
+    """Some source is not shown as it is: hidden characters are escaped."""
 
     @property
     def last_shown(self) -> int:
         return self.first_cell + len(self.parts.texts) - 1
 
 
-def show_notebook(data: bytes, *, first_cell: int, limit: int, max_chars: int) -> ShownNotebook:
-    """Up to `limit` cells; `first_cell` counts from 1, negative from the end. Raises `NotANotebook`."""
-    notebook = _parse(data)
+def show_notebook(
+    data: bytes, *, first_cell: int, limit: int, max_chars: int, legacy_encoding: str | None = None
+) -> ShownNotebook:
+    """Up to `limit` cells; `first_cell` counts from 1, negative from the end.
+
+    Raises `NotANotebook`, and `ToolError(ENCODING)` for a legacy encoding nobody knows.
+    """
+    decoded = decode_for_reading(data, legacy_encoding=legacy_encoding)
+    notebook = _parse(decoded.text)
     cells = _cells(notebook)
     start = max(1, first_cell) if first_cell >= 0 else max(1, len(cells) + first_cell + 1)
     images = _Images()
     wanted = list(enumerate(cells))[start - 1 : start - 1 + limit]
     shown = parts_that_fit(images.counting(_cell(cell, index, images) for index, cell in wanted), max_chars)
-    return ShownNotebook(shown, images.of_first(len(shown.texts)), start, len(cells), _language(notebook))
+    sources = (_source(cell) for cell in _objects([cell for _, cell in wanted[: len(shown.texts)]]))
+    return ShownNotebook(
+        shown,
+        images.of_shown(shown),
+        start,
+        len(cells),
+        _language(notebook),
+        decoded.format,
+        has_escapes=any(make_visible(source) is not source for source in sources),
+    )
 
 
 def position_name(index: int) -> str:
@@ -82,8 +110,12 @@ class _Images:
             self._after_cell.append(len(self.blocks))
             yield cell
 
-    def of_first(self, cells: int) -> tuple[Block, ...]:
-        return tuple(self.blocks[: self._after_cell[cells - 1]]) if cells else ()
+    def of_shown(self, cells: Parts) -> tuple[Block, ...]:
+        """Those of cells that are shown, and that are named in what is left of one that was cut."""
+        many = self._after_cell[len(cells.texts) - 1] if cells.texts else 0
+        if cells.is_cut:
+            many = sum(f"\n[image {number}: " in cells.text for number in range(1, many + 1))
+        return tuple(self.blocks[:many])
 
     def show(self, encoded: str, mime_type: str) -> str:
         """The line that stands for an image in the text."""
@@ -91,16 +123,16 @@ class _Images:
             return f"[{mime_type} not shown: more than {MAX_IMAGES} images; read fewer cells with offset and limit]"
         try:
             fitted = fit_image_bytes(base64.b64decode(encoded))
-        except (binascii.Error, ToolError) as problem:
+        except (ValueError, ToolError) as problem:
             return f"[{mime_type} that cannot be shown: {problem}]"
         self.blocks.append(image_block(fitted.data, fitted.mime_type))
         return f"[image {len(self.blocks)}: {fitted.mime_type}, {fitted.width} x {fitted.height}]"
 
 
-def _parse(data: bytes) -> Json:
+def _parse(text: str) -> Json:
     try:
-        # utf-8-sig: some editors put a BOM before the JSON.
-        notebook = json.loads(data.decode("utf-8-sig"))
+        # No number is shown; as floats they may have any number of digits.
+        notebook = json.loads(text, parse_int=float)
     except (ValueError, RecursionError) as problem:
         raise NotANotebook(f"it is not valid JSON: {problem}") from None
     if not isinstance(notebook, dict):
@@ -144,12 +176,26 @@ def _cell_of_fields(cell: Json, index: int, images: _Images) -> str:
     shown_id = shown_cell_id(cell.get("id"), index)
     type_tag = "" if kind == "code" else f"<cell_type>{html.escape(make_visible(str(kind)))}</cell_type>"
     lines = [f'<cell id="{shown_id}">{type_tag}']
-    if source := _text(cell.get("source", cell.get("input"))):
+    if source := _source(cell):
         lines.append(make_visible(source).rstrip("\n"))
-    outputs = [line for output in _objects(cell.get("outputs")) for line in _output(output, images)]
-    if outputs:
+    if outputs := list(_outputs(_objects(cell.get("outputs")), images)):
         lines += ["<outputs>", *outputs, "</outputs>"]
     return "\n".join([*lines, "</cell>"])
+
+
+def _source(cell: Json) -> str:
+    return _text(cell.get("source", cell.get("input"))).replace("\r\n", "\n")
+
+
+def _outputs(outputs: list[Json], images: _Images) -> Iterator[str]:
+    chars = 0
+    for index, output in enumerate(outputs):
+        if chars >= MAX_OUTPUTS_CHARS:
+            yield f"[{len(outputs) - index} more outputs not shown]"
+            return
+        for shown in _output(output, images):
+            chars += len(shown)
+            yield shown
 
 
 def _output(output: Json, images: _Images) -> Iterator[str]:
@@ -160,8 +206,8 @@ def _output(output: Json, images: _Images) -> Iterator[str]:
         traceback = _text(output.get("traceback"), separator="\n")
         yield from _shortened(traceback or f"{output.get('ename')}: {output.get('evalue')}")
     else:
-        # nbformat 3 keeps the data beside the type instead of below "data".
-        data: Any = output.get("data", output)
+        # nbformat 3 keeps the data beside the type instead of below "data", under names of its own.
+        data: Any = output.get("data", {_OLD_NAMES.get(key, key): value for key, value in output.items()})
         yield from _shown_data(cast("Json", data) if isinstance(data, dict) else {}, images)
 
 
@@ -169,7 +215,7 @@ def _shown_data(data: Json, images: _Images) -> Iterator[str]:
     pictures = [mime_type for mime_type in _IMAGE_TYPES if _text(data.get(mime_type))]
     for mime_type in pictures:
         yield images.show(_text(data[mime_type]), mime_type)
-    plain = _text(data.get("text/plain", data.get("text")))
+    plain = _text(data.get("text/plain"))
     if plain:
         yield from _shortened(plain)
     elif not pictures and (others := [key for key in data if "/" in key]):

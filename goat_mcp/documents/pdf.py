@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
+import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -44,6 +47,18 @@ class PdfText:
         return self.asked.first + len(self.parts.texts) - 1
 
 
+@dataclass(frozen=True)
+class Patience:
+    """Until when pages are read: a moment of `time.monotonic`, or that `stop` is set."""
+
+    deadline_s: float = math.inf
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_over(self) -> bool:
+        return self.stop.is_set() or time.monotonic() >= self.deadline_s
+
+
 def parse_pages(pages: str) -> PageRange:
     """`"3"` or `"1-5"`. Raises `ValueError` with the problem in words."""
     match = _PAGES.fullmatch(pages.strip())
@@ -58,39 +73,81 @@ def parse_pages(pages: str) -> PageRange:
     return PageRange(first, last)
 
 
-def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int) -> PdfText:
-    """The text of the pages asked for, of all where there are few.
+def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Patience) -> PdfText:
+    """The text of the pages asked for, of all where there are few; of fewer, but one, where patience ends.
 
     Raises `ToolError`: INPUT without `pages` for a long document or past its end, BINARY if it is damaged or locked.
     """
     from pypdf import PdfReader
-    from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PyPdfError
+    from pypdf.errors import FileNotDecryptedError
 
     # pypdf describes each oddity it mends on stderr; none of them is of use to anyone here.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(file)
         total = len(reader.pages)
-        asked = _clipped(pages, total)
-        return PdfText(parts_that_fit(_texts(reader, asked, total), max_chars), asked, total)
     except FileNotDecryptedError:
         # Files locked with an empty password, as many are, open by themselves.
         raise _locked() from None
-    except DependencyError as problem:
-        raise _damaged(f"it is encrypted in a way this server cannot decrypt ({problem})") from None
-    except LimitReachedError as problem:
-        raise _damaged(f"it unpacks to more than is safe ({problem})") from None
-    except (PyPdfError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as problem:
-        # pypdf lets all of these out on damaged files.
-        raise _damaged(str(problem) or type(problem).__name__) from None
-    except RecursionError:
-        raise _damaged("its objects are nested too deeply") from None
+    except _let_out_by_pypdf() as problem:
+        raise _damaged(_in_words(problem)) from None
+    asked = _clipped(pages, total)
+    reading = _Reading(reader, asked, total, patience)
+    parts = parts_that_fit(reading.texts(), max_chars)
+    if not reading.has_read_any:
+        raise _damaged(reading.last_problem)
+    return PdfText(parts, asked, total)
 
 
-def _texts(reader: PdfReader, asked: PageRange, total: int) -> Iterator[str]:
-    for number in range(asked.first, asked.last + 1):
-        text = make_visible(reader.pages[number - 1].extract_text().replace("\r\n", "\n")).strip("\n")
-        yield f"--- page {number} of {total} ---\n{text or '(no text on this page; it may be a scan or a drawing)'}"
+@dataclass
+class _Reading:
+    """Pages on their way to text."""
+
+    reader: PdfReader
+    asked: PageRange
+    total: int
+    patience: Patience
+    has_read_any: bool = False
+    last_problem: str = ""
+
+    def texts(self) -> Iterator[str]:
+        for number in range(self.asked.first, self.asked.last + 1):
+            if number > self.asked.first and self.patience.is_over:
+                return
+            yield f"--- page {number} of {self.total} ---\n{self._text(number)}"
+
+    def _text(self, number: int) -> str:
+        try:
+            text = self.reader.pages[number - 1].extract_text()
+        except _let_out_by_pypdf() as problem:
+            self.last_problem = _in_words(problem)
+            return f"(this page cannot be read: {self.last_problem})"
+        self.has_read_any = True
+        shown = make_visible(text.replace("\r\n", "\n")).strip("\n")
+        return shown or "(no text on this page; it may be a scan or a drawing)"
+
+
+def _let_out_by_pypdf() -> tuple[type[Exception], ...]:
+    """What pypdf lets out on files that are damaged, or packed or locked in ways it does not know."""
+    from pypdf.errors import PyPdfError
+
+    return (
+        *(PyPdfError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError),
+        *(AssertionError, NotImplementedError, RecursionError),
+    )
+
+
+def _in_words(problem: Exception) -> str:
+    from pypdf.errors import DependencyError, LimitReachedError
+
+    said = make_visible(" ".join(str(problem).split())) or type(problem).__name__
+    if isinstance(problem, DependencyError):
+        return f"it is encrypted in a way this server cannot decrypt ({said})"
+    if isinstance(problem, LimitReachedError):
+        return f"it unpacks to more than is safe ({said})"
+    if isinstance(problem, RecursionError):
+        return "its objects are nested too deeply"
+    return said
 
 
 def _clipped(pages: PageRange | None, total: int) -> PageRange:

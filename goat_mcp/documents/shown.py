@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from goat_mcp.documents.file_type import in_words
 from goat_mcp.documents.image import FittedImage
 from goat_mcp.documents.notebook import ShownNotebook
 from goat_mcp.documents.pdf import PageRange, PdfText
+from goat_mcp.documents.text_encoding import TextFormat
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,7 @@ def shown_text(excerpt: Excerpt, asked: Asked) -> Shown:
     notices: list[str] = []
     if asked.pages is not None:
         notices.append("pages applies to PDF only")
-    if page.has_escapes:
-        notices.append("control and invisible characters are shown escaped, as in \\x1b or \\u202e")
-    if excerpt.format.is_guess:
-        notices.append(
-            "not UTF-8, encoding unknown: shown as latin-1; only ASCII can be added unless files.legacy_encoding is set"
-        )
+    notices += _about_characters(excerpt.format, has_escapes=page.has_escapes)
     if not total:
         notices.append("The file exists but is empty")
     elif not excerpt.lines:
@@ -116,6 +112,7 @@ def shown_notebook(notebook: ShownNotebook, asked: Asked) -> Shown:
     notices: list[str] = []
     if asked.pages is not None:
         notices.append("pages applies to PDF only")
+    notices += _about_characters(notebook.format, has_escapes=notebook.has_escapes)
     if not total:
         notices.append("The notebook has no cells")
     elif not cells:
@@ -133,6 +130,16 @@ def shown_notebook(notebook: ShownNotebook, asked: Asked) -> Shown:
     }
     is_whole = cells == total and not notebook.parts.is_cut
     return Shown(notebook.parts.text, facts, is_whole, tuple(notices), notebook.images)
+
+
+def _about_characters(format: TextFormat, *, has_escapes: bool) -> Iterator[str]:
+    """Why what is shown may differ from what the file holds."""
+    if has_escapes:
+        yield "control and invisible characters are shown escaped, as in \\x1b or \\u202e"
+    if format.is_guess:
+        yield (
+            "not UTF-8, encoding unknown: shown as latin-1; only ASCII can be added unless files.legacy_encoding is set"
+        )
 
 
 def _count(number: int, what: str) -> str:

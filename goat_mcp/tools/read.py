@@ -27,7 +27,7 @@ from goat_mcp.documents.image import fit_image
 from goat_mcp.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
 from goat_mcp.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.documents.notebook import NotANotebook, show_notebook
-from goat_mcp.documents.pdf import PageRange, parse_pages, read_pdf
+from goat_mcp.documents.pdf import PageRange, Patience, parse_pages, read_pdf
 from goat_mcp.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
 from goat_mcp.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
 from goat_mcp.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
@@ -250,7 +250,8 @@ class Read(
         asked = request.asked
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
-            pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars))
+            patience = Patience(request.deadline_s, request.stop)
+            pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars, patience))
         return _answer(file, shown_pdf(pdf, asked), _hash(file))
 
     def _notebook(self, request: _Request, file: OpenedFile) -> _Answer:
@@ -263,7 +264,13 @@ class Read(
         data = file.read()
         asked = request.asked
         try:
-            notebook = show_notebook(data, first_cell=asked.offset or 1, limit=request.limit, max_chars=asked.max_chars)
+            notebook = show_notebook(
+                data,
+                first_cell=asked.offset or 1,
+                limit=request.limit,
+                max_chars=asked.max_chars,
+                legacy_encoding=self.options.legacy_encoding,
+            )
         except NotANotebook as problem:
             answer = self._text_in_memory(request, file, data)
             notice = f"not a readable notebook, so shown as text: {problem}"

@@ -8,21 +8,26 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import os
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from PIL import Image
 from pypdf import PdfWriter
+from pypdf.generic import NameObject
 from reportlab.pdfgen.canvas import Canvas  # pyright: ignore[reportMissingTypeStubs] - reportlab ships none
 
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
-from goat_mcp.documents.pdf import PageRange, parse_pages
+from goat_mcp.documents.pdf import PageRange, Patience, parse_pages, read_pdf
+from goat_mcp.documents.shown import Asked, shown_pdf
+from goat_mcp.editing.options import FileOptions
 from tests.tools.reading import Desk
 
 pytestmark = pytest.mark.anyio
@@ -355,7 +360,149 @@ async def test_hidden_characters_of_notebooks_are_escaped(desk: Desk) -> None:
 
     result = await desk.read(path)
 
-    assert result.text == ('<cell id="a&quot;\\u202e">\ns\\x1b\n<outputs>\no\\ud800\\u202e\n</outputs>\n</cell>')
+    assert result.text == (
+        '<cell id="a&quot;\\u202e">\ns\\x1b\n<outputs>\no\\ud800\\u202e\n</outputs>\n</cell>\n'
+        "[control and invisible characters are shown escaped, as in \\x1b or \\u202e]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("bom", "encoding"), [(b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe\0\0", "utf-32-le")]
+)
+async def test_a_notebook_is_read_in_the_encoding_its_mark_names(desk: Desk, bom: bytes, encoding: str) -> None:
+    result = await desk.read(desk.file("n.ipynb", bom + notebook(code("c", "\u20ac")).encode(encoding)))
+
+    assert result.text == '<cell id="c">\n\u20ac\n</cell>'
+
+
+async def test_a_notebook_of_unknown_encoding_is_shown_with_a_notice(desk: Desk) -> None:
+    path = desk.file("n.ipynb", b'{"cells": [{"cell_type": "code", "id": "c", "source": "\xe9"}]}')
+
+    guessed = await desk.read(path)
+    named = await Desk(desk.folder, FileOptions(legacy_encoding="cp850")).read(path)
+
+    assert guessed.text.startswith('<cell id="c">\n\u00e9\n</cell>\n[not UTF-8, encoding unknown: shown as latin-1')
+    assert named.text == '<cell id="c">\n\u00da\n</cell>'
+
+
+async def test_a_number_of_any_length_does_not_hide_a_notebook(desk: Desk) -> None:
+    path = desk.file("n.ipynb", '{"cells": [{"cell_type": "code", "source": "x", "n": ' + "9" * 5000 + "}]}")
+
+    assert (await desk.read(path)).text == '<cell id="cell-0">\nx\n</cell>'
+
+
+async def test_an_image_in_letters_no_image_has_is_named_in_its_place(desk: Desk) -> None:
+    broken = {"output_type": "display_data", "data": {"image/png": "\u00e9"}}
+
+    result = await desk.read(desk.file("n.ipynb", notebook(code("c", "x", broken))))
+
+    assert "[image/png that cannot be shown:" in result.text
+
+
+async def test_windows_line_ends_in_a_source_are_line_ends(desk: Desk) -> None:
+    result = await desk.read(desk.file("n.ipynb", notebook(code("c", ["a\r\n", "b\r\n", "c"]))))
+
+    assert result.text == '<cell id="c">\na\nb\nc\n</cell>'
+
+
+async def test_who_reads_escaped_characters_of_a_source_is_told(desk: Desk) -> None:
+    output = {"output_type": "stream", "text": "\x07"}
+    source = await desk.read(desk.file("s.ipynb", notebook(code("a", "x"), code("c", "s\x1b"))))
+    other = await desk.read(desk.file("o.ipynb", notebook(code("c", "x", output))))
+
+    assert source.text.endswith("\n[control and invisible characters are shown escaped, as in \\x1b or \\u202e]")
+    assert other.text.endswith("\n</cell>")
+
+
+async def test_images_of_the_old_notebook_format_are_shown(desk: Desk) -> None:
+    png = picture("PNG")
+    output = {"output_type": "pyout", "png": base64.b64encode(png).decode(), "text": ["<Figure>"]}
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["a"], "outputs": [output]}]}], "nbformat": 3}
+
+    result = await desk.read(desk.file("n.ipynb", json.dumps(old)))
+
+    assert "[image 1: image/png, 8 x 6]\n<Figure>" in result.text
+    assert images(result) == [("image/png", png)]
+
+
+async def test_a_cell_of_many_outputs_does_not_push_the_others_out(desk: Desk) -> None:
+    outputs = [{"output_type": "stream", "text": f"{number} " + "y" * 3_000} for number in range(100)]
+    path = desk.file("n.ipynb", notebook(code("many", "x", *outputs), code("next", "z")))
+
+    result = await desk.read(path)
+
+    assert "\n6 yyy" in result.text and "\n7 yyy" not in result.text
+    assert '[93 more outputs not shown]\n</outputs>\n</cell>\n<cell id="next">\nz\n</cell>' in result.text
+
+
+async def test_images_behind_the_cut_of_a_cell_stay_away(desk: Desk) -> None:
+    shown = {"output_type": "display_data", "data": {"image/png": base64.b64encode(picture("PNG")).decode()}}
+
+    result = await desk.read(desk.file("n.ipynb", notebook(code("c", "z" * 60_000, shown))))
+
+    assert "[... cut:" in result.text
+    assert images(result) == []
+
+
+async def test_pages_that_were_not_read_in_time_are_left_for_the_next_call(desk: Desk) -> None:
+    seen: list[str] = []
+
+    def shown(deadline_s: float, *, stopped: bool = False) -> str:
+        stop = threading.Event()
+        if stopped:
+            stop.set()
+        found = read_pdf(io.BytesIO(pdf(3)), None, 48_000, Patience(deadline_s, stop))
+        answer = shown_pdf(found, Asked(None, None, None, 48_000))
+        seen.append(answer.text)
+        return " ".join(answer.notices)
+
+    in_time, late, stopped = shown(math.inf), shown(0), shown(math.inf, stopped=True)
+
+    assert in_time == ""
+    assert late == stopped == 'PARTIAL: pages 1 of 3; continue with pages="2-3"'
+    assert seen[1] == "--- page 1 of 3 ---\nText of page 1"
+
+
+def with_page_broken(data: bytes, *pages: int) -> bytes:
+    """The text of these pages is packed by a method nobody knows."""
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    for number in pages:
+        content = writer.pages[number - 1]["/Contents"].get_object()
+        cast("dict[NameObject, NameObject]", content)[NameObject("/Filter")] = NameObject("/\u202eNew")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+async def test_a_page_that_cannot_be_read_costs_only_itself(desk: Desk) -> None:
+    result = await desk.read(desk.file("d.pdf", with_page_broken(pdf(3), 2)))
+
+    lines = result.text.splitlines()
+    assert [lines[index] for index in (0, 1, 2, 4, 5)] == [
+        "--- page 1 of 3 ---",
+        "Text of page 1",
+        "--- page 2 of 3 ---",
+        "--- page 3 of 3 ---",
+        "Text of page 3",
+    ]
+    assert lines[3].startswith("(this page cannot be read: ") and "\\u202e" in lines[3]
+
+
+async def test_a_pdf_of_which_no_page_can_be_read_is_an_error(desk: Desk) -> None:
+    refused = await desk.refusal(desk.file("d.pdf", with_page_broken(pdf(2), 1, 2)))
+
+    assert refused.code is ErrorCode.BINARY
+    assert "d.pdf: the PDF cannot be read" in refused.message
+    assert "\u202e" not in refused.message
+
+
+async def test_a_pdf_locked_for_certain_readers_is_an_error(desk: Desk) -> None:
+    data = locked(pdf(1), "").replace(b"/Filter /Standard", b"/Filter /Adobe.X")
+
+    refused = await desk.refusal(desk.file("d.pdf", data))
+
+    assert refused.code is ErrorCode.BINARY
+    assert "d.pdf: the PDF cannot be read" in refused.message
 
 
 def test_reading_tools_start_without_heavy_libraries() -> None:
