@@ -24,6 +24,7 @@ SETTABLE = frozenset(
         "search.glob_limit",
         "search.grep_head_limit",
         "web.search.max_results",
+        "agent.model",
         "log_level",
     }
 )

@@ -21,10 +21,8 @@ from goat_mcp.catalog import Catalog, CatalogFilter
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
-from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.result import ToolResult
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.http_client import HttpClient
@@ -39,27 +37,26 @@ from goat_mcp.presets import TOOLSET, BrokenSelection, Selections
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
-from goat_mcp.state.call_log import CallLog, CallLogResource
+from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.plan_resources import PlanResources
 from goat_mcp.state.plans import PlanStore
 from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.state.todos import DatabaseTodoStore, TodoResource, Todos
+from goat_mcp.state.todos import DatabaseTodoStore, Todos
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.tasks.resources import TaskResources
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
 
-if TYPE_CHECKING:  # loaded when the first agent is started
+if TYPE_CHECKING:  # loaded when the first agent is started, or the first resource read
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
+    from goat_mcp.core.resources import ResourceProvider
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
@@ -229,8 +226,15 @@ class Gateway:
         """The calls of one agent's turn, as a client's batch."""
         return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
 
+    @cached_property
     def resources(self) -> Sequence[ResourceProvider]:
-        """What of our own can be read under `goat://...`."""
+        """What of our own can be read under `goat://...`; its modules are loaded when somebody asks."""
+        from goat_mcp.core.error_pages import ErrorPages
+        from goat_mcp.state.call_log_resource import CallLogResource
+        from goat_mcp.state.plan_resources import PlanResources
+        from goat_mcp.state.todo_resource import TodoResource
+        from goat_mcp.tasks.resources import TaskResources
+
         return (
             TodoResource(self.todos),
             TaskResources(self.tasks, self.settings.output.max_chars),

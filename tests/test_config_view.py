@@ -63,7 +63,7 @@ def test_cfg_001_what_protects_the_user_is_never_a_sessions_to_change(key: str) 
         ("output.max_char", "output.max_chars"),
         ("max_chars", "output.max_chars"),
         ("output", "output.max_chars, output.structured"),
-        ("nope.key", "Settings a session may change: bash.auto_background_after_s, edit.allow_fuzz"),
+        ("nope.key", "Settings a session may change: agent.model, bash.auto"),
     ],
 )
 def test_cfg_001_an_unknown_setting_is_answered_with_near_ones_or_those_there_are(name: str, near: str) -> None:

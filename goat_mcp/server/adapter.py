@@ -82,7 +82,7 @@ class Adapter:
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
         self.changes = ChangeHub(self._principal)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
-        resources = Resources(self.gateway.resources(), self.changes, self._reader)
+        resources = Resources(lambda: self.gateway.resources, self.changes, self._reader)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.server = _Server(
             "goat-mcp",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -11,8 +11,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.resources import Reading, ResourceProvider
 from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+
+if TYPE_CHECKING:  # loaded when somebody asks for one
+    from goat_mcp.core.resources import Reading, ResourceProvider
 
 RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 has retired it for invalid params."""
@@ -23,7 +25,10 @@ class Resources:
     """Handlers of `resources/*` over the providers, in their order."""
 
     def __init__(
-        self, providers: Sequence[ResourceProvider], changes: ChangeHub, reader: Callable[[Context], ToolContext]
+        self,
+        providers: Callable[[], Sequence[ResourceProvider]],
+        changes: ChangeHub,
+        reader: Callable[[Context], ToolContext],
     ) -> None:
         """`reader` tells who is asking."""
         self._providers = providers
@@ -31,13 +36,13 @@ class Resources:
         self._reader = reader
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        entries = [entry for provider in self._providers for entry in provider.entries]
+        entries = [entry for provider in self._providers() for entry in provider.entries]
         return types.ListResourcesResult(resources=[types.Resource.model_validate(entry) for entry in entries])
 
     async def templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        entries = [entry for provider in self._providers for entry in provider.templates]
+        entries = [entry for provider in self._providers() for entry in provider.templates]
         return types.ListResourceTemplatesResult(
             resource_templates=[types.ResourceTemplate.model_validate(entry) for entry in entries]
         )
@@ -62,7 +67,7 @@ class Resources:
     async def _reading(self, ctx: Context, uri: str) -> Reading:
         """Raises `MCPError` where there is nothing, or nothing of this principal's."""
         reader = self._reader(ctx)
-        for provider in self._providers:
+        for provider in self._providers():
             if (reading := await provider.read(uri, reader)) is not None:
                 return reading
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 
 CALLS_URI = "goat://calls"
 KEPT_CALLS = 100
@@ -51,16 +49,3 @@ class CallLog:
         if len(self._calls) > KEPT_PRINCIPALS:
             self._calls.popitem(last=False)
         return calls
-
-
-class CallLogResource:
-    """`goat://calls`."""
-
-    templates: Sequence[Entry] = ()
-    entries = (json_entry(CALLS_URI, "calls", f"Your last {KEPT_CALLS} calls: tool, time, outcome, duration"),)
-
-    def __init__(self, calls: CallLog) -> None:
-        self._calls = calls
-
-    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
-        return json_reading({"calls": self._calls.newest_first(ctx.principal)}) if uri == CALLS_URI else None

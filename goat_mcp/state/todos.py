@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.state.database import Database
 
 if TYPE_CHECKING:
@@ -96,16 +95,3 @@ class Todos:
     def _owner(self, ctx: ToolContext) -> str:
         names: list[Any] = [self._workspace(), ctx.principal]
         return json.dumps(names if ctx.rights.depth == 0 else [*names, ctx.session_key])
-
-
-class TodoResource:
-    """`goat://todos`: the list as its owner has it in this workspace."""
-
-    templates: Sequence[Entry] = ()
-    entries = (json_entry(TODOS_URI, "todos", "The todo list of this workspace: what is to do, in work and done"),)
-
-    def __init__(self, todos: Todos) -> None:
-        self._todos = todos
-
-    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
-        return json_reading({"todos": await self._todos.read(ctx)}) if uri == TODOS_URI else None

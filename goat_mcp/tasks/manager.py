@@ -161,7 +161,9 @@ class TaskManager:
         uri = f"{TASKS_URI}/{task.id}"
         seen = 0
         while not await task.work.wait(WATCH_EVERY_S):
-            if self._announcements.is_watched(uri, task.principal):
+            if not self._announcements.is_watched(uri, task.principal):
+                continue
+            with contextlib.suppress(OSError):
                 before, seen = seen, task.work.output(1, seen).end
                 if seen != before:
                     self._announcements.changed(uri, task.principal)

@@ -21,6 +21,7 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.agents.scripted import ScriptedModel
 from tests.tool_doubles import fake
 
 pytestmark = pytest.mark.anyio
@@ -249,7 +250,19 @@ async def log_level(served: Gateway, folder: Path) -> None:
     assert [json.loads(line)["tool"] for line in log.getvalue().splitlines()] == ["Glob"]
 
 
+async def agent_model(served: Gateway, folder: Path) -> None:
+    model = ScriptedModel()
+    task = {"description": "look", "prompt": "Look."}
+    await config(served, "agent.model", "tiny")
+
+    await served.call("Agent", task, replace(CTX, host_model=model))
+    await served.call("Agent", {**task, "model": "opus"}, replace(CTX, host_model=model))
+
+    assert [request.model for request in model.requests] == ["tiny", "opus"]
+
+
 EFFECTS: dict[str, Effect] = {
+    "agent.model": agent_model,
     "output.max_chars": output_max_chars,
     "bash.auto_background_after_s": bash_auto_background_after_s,
     "edit.allow_fuzz": edit_allow_fuzz,
@@ -259,7 +272,16 @@ EFFECTS: dict[str, Effect] = {
 }
 
 
-@pytest.mark.parametrize("key", sorted(SETTABLE))
+SHOWN_ELSEWHERE = {"web.search.max_results": ("test_web_search.py", "test_a_session_may_ask_for_fewer_results")}
+"""By tests beside what they need; they set the key with Config too."""
+
+
+@pytest.mark.parametrize(("file", "name"), SHOWN_ELSEWHERE.values(), ids=SHOWN_ELSEWHERE)
+def test_the_test_that_shows_an_effect_elsewhere_is_there(file: str, name: str) -> None:
+    assert f"\nasync def {name}(" in (Path(__file__).parent / file).read_text()
+
+
+@pytest.mark.parametrize("key", sorted(SETTABLE - set(SHOWN_ELSEWHERE)))
 async def test_a_set_takes_effect(tmp_path: Path, key: str) -> None:
     """A key without a test here is not one a session may set."""
     folder = tmp_path / "ws"
