@@ -78,7 +78,8 @@ async def _send(http: HttpClient, provider: ConfiguredProvider, query: SearchQue
             headers=request.headers,
             content=request.content,
             allow_hosts=provider.allow_hosts,
-            timeout_s=max(0.001, ends_at_s - time.monotonic()),
+            # A second more: the end of the whole call, which `ask` knows a better error for, comes first.
+            timeout_s=max(0.0, ends_at_s - time.monotonic()) + 1,
             max_bytes=MAX_ANSWER_BYTES,
         )
     except ToolError as failed:
