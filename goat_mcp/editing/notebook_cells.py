@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.documents.notebook import position_name, shown_cell_id
 from goat_mcp.editing.json_spans import (
     MAX_ITEMS,
@@ -27,6 +27,8 @@ FIRST_MINOR_WITH_IDS = 5
 _POSITION = re.compile(r"cell-(\d{1,9})")
 _INTEGER = re.compile(r"\d{1,9}")
 _MAX_IDS_NAMED = 40
+_MAX_ID_CHARS = 64
+"""No valid id is longer."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +103,14 @@ class NotebookCells:
         )
 
     def _unknown(self, cell_id: str) -> ToolError:
-        known = list(self.shown_ids)
-        more = f" and {len(known) - _MAX_IDS_NAMED} more" if len(known) > _MAX_IDS_NAMED else ""
+        total = len(self.shown_ids)
+        named = [cut_middle(known, _MAX_ID_CHARS) for known in self.shown_ids[:_MAX_IDS_NAMED]]
+        more = f" and {total - len(named)} more" if total > len(named) else ""
         return ToolError(
             ErrorCode.CELL,
             f"no cell {cell_id!r} in {self.path}; nothing was written",
-            f"Its cells: {', '.join(known[:_MAX_IDS_NAMED])}{more}."
-            if known
-            else "It has no cells; insert one without cell_id.",
-            facts={"cell_ids": known[:_MAX_IDS_NAMED], "total_cells": len(known)},
+            f"Its cells: {', '.join(named)}{more}." if named else "It has no cells; insert one without cell_id.",
+            facts={"cell_ids": named, "total_cells": total},
         )
 
 

@@ -266,6 +266,21 @@ async def test_an_unknown_cell_is_refused_with_those_there_are(desk: Desk) -> No
     assert state_of(desk.folder) == before
 
 
+async def test_of_many_cells_or_long_ids_only_some_are_named(desk: Desk) -> None:
+    path = desk.file(notebook(*(code("", f"{number}" + "x" * 10_000) for number in range(50))))
+
+    refusal = await desk.refused(path, cell_id="z" * 10_000, new_source="x")
+
+    assert refusal.suggestion.endswith(" and 10 more.")
+    assert len(refusal.suggestion) < 3_000
+
+
+async def test_in_a_notebook_without_cells_none_can_be_named(desk: Desk) -> None:
+    refusal = await desk.refused(desk.file(notebook()), cell_id="cell-0", edit_mode="delete")
+
+    assert refusal.suggestion == "It has no cells; insert one without cell_id."
+
+
 async def test_an_id_that_two_cells_have_is_ambiguous(desk: Desk) -> None:
     path = desk.file(notebook(code("1", "a"), code("2", "b"), code("3", "a")))
 
