@@ -138,7 +138,7 @@ class Spawner:
         if record is not None and asked != record.facts.type:
             raise ToolError(
                 ErrorCode.INPUT,
-                f"subagent_type: agent {record.facts.id} is a {record.facts.type}",
+                f"subagent_type: agent {record.facts.id} is of type {record.facts.type}",
                 "Leave out subagent_type to resume it.",
             )
         return known.get(asked), tuple(str(file) for file in known.broken[:_SHOWN_BROKEN])

@@ -1,0 +1,187 @@
+"""Going on with an agent that has ended: by id or name, after a restart, and only for who started it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from goat_mcp.agents import records
+from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.model import ModelMessage
+from goat_mcp.core.result import text_block
+from goat_mcp.state.directory import StateDirectory
+from tests.agents.scripted import ScriptedModel, ground, results_in, says, use
+from tests.agents.test_background import ended, id_of
+
+pytestmark = pytest.mark.anyio
+
+
+def texts(model: ScriptedModel, turn: int) -> list[tuple[str, str]]:
+    return [(message.role, str(message.content[0].get("text"))) for message in model.requests[turn].messages]
+
+
+async def test_an_agent_goes_on_where_it_ended_by_id_and_by_name(tmp_path: Path) -> None:
+    model = ScriptedModel([says("one"), says("two"), says("three")])
+    async with ground(tmp_path, model) as on:
+        first = await on.agent("Count.", name="counter")
+        second = await on.agent("Next.", resume=id_of(first))
+        third = await on.agent("Next.", resume="counter")
+
+    assert (id_of(second), id_of(third)) == (id_of(first), id_of(first))
+    assert third.text.splitlines()[0] == "three"
+    assert texts(model, 2) == [
+        ("user", "Count."),
+        ("assistant", "one"),
+        ("user", "Next."),
+        ("assistant", "two"),
+        ("user", "Next."),
+    ]
+
+
+async def test_an_agent_is_resumed_by_a_later_process_with_its_type(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel([says("", use("Glob", {"pattern": "*"}, "g")), says("one")])) as on:
+        first = await on.agent("Count.", subagent_type="explorer", name="counter")
+    later = ScriptedModel([says("two")])
+    async with ground(tmp_path, later) as on:
+        second = await on.agent("Next.", resume="counter")
+
+    assert second.text.splitlines()[0] == "two"
+    assert id_of(second) == id_of(first)
+    assert results_in(later.requests[0].messages[2]) == ["No files found"]
+    assert "Write" not in {tool.name for tool in later.requests[0].tools}
+
+
+async def test_what_an_agent_has_read_it_still_knows_when_it_is_resumed(tmp_path: Path) -> None:
+    edit = use("Edit", {"file_path": "@a.txt", "old_string": "a", "new_string": "b"}, "e")
+    model = ScriptedModel([says("", use("Read", {"file_path": "@a.txt"}, "r")), says("read"), says("", edit)])
+    async with ground(tmp_path, model) as on:
+        (on.workspace / "a.txt").write_text("a\n")
+        first = await on.agent()
+        await on.agent(resume=id_of(first))
+
+        assert (on.workspace / "a.txt").read_text() == "b\n"
+
+
+async def test_a_resumed_agent_has_no_more_rights_than_who_resumes_it(tmp_path: Path) -> None:
+    write = use("Write", {"file_path": "@x.txt", "content": "x"}, "w")
+    model = ScriptedModel([says("one"), says("", write)])
+    async with ground(tmp_path, model) as on:
+        first = await on.agent()
+        await on.agent(resume=id_of(first), mode="plan")
+
+        assert not (on.workspace / "x.txt").exists()
+
+
+async def test_an_agent_of_another_principal_is_as_unknown_as_a_made_up_one(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        first = await on.agent(name="mine")
+        eve = replace(on.ctx, principal="eve")
+        by_id, by_name = [await on.agent(resume=known, ctx=eve) for known in (id_of(first), "mine")]
+        unknown = await on.agent(resume="nobody")
+
+    assert (by_id.error_code, by_name.error_code, unknown.error_code) == ("E_TASK_UNKNOWN",) * 3
+    assert "No agent has ended here" in by_id.text
+    assert f"{id_of(first)} (mine)" in unknown.text
+
+
+async def test_a_running_agent_is_not_resumed(tmp_path: Path) -> None:
+    go = anyio.Event()
+    async with ground(tmp_path, ScriptedModel([go, says("ok")])) as on:
+        first = await on.agent(run_in_background=True, name="busy")
+        by_id, by_name = [await on.agent(resume=known) for known in (id_of(first), "busy")]
+        go.set()
+        await ended(on, id_of(first))
+
+    assert (by_id.error_code, by_name.error_code) == ("E_BUSY", "E_BUSY")
+
+
+async def test_an_agent_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
+    go = anyio.Event()
+    model = ScriptedModel([says("Half.", use("Glob", {"pattern": "*"}, "g")), go, says("never"), says("whole")])
+    async with ground(tmp_path, model) as on:
+        first = await on.agent(run_in_background=True)
+        with anyio.fail_after(30):
+            while len(model.requests) < 2:  # noqa: ASYNC110 - the second question is what we wait for
+                await anyio.sleep(0.01)
+        await on.call("TaskStop", {"task_id": id_of(first)})
+        model.steps = [says("whole")]
+        again = await on.agent("Go on.", resume=id_of(first))
+
+    assert again.text.splitlines()[0] == "whole"
+
+
+async def test_another_type_than_the_agent_has_is_refused(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        first = await on.agent(subagent_type="explorer")
+        refused = await on.agent(resume=id_of(first), subagent_type="planner")
+
+    assert refused.error_code == "E_INPUT"
+    assert f"agent {id_of(first)} is of type explorer" in refused.text
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]\n", '{"id": 1}\n', "null", "\x00"])
+async def test_a_damaged_transcript_is_set_aside(tmp_path: Path, damage: str) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        first = await on.agent()
+        (path,) = (on.gateway.state.path / "agents").rglob("*.jsonl")
+        path.write_text(damage)
+        result = await on.agent(resume=id_of(first))
+
+        assert [left.suffix for left in path.parent.iterdir()] == [".corrupt"]
+    assert result.error_code == "E_TASK_UNKNOWN"
+
+
+async def test_a_transcript_with_a_damaged_message_is_set_aside(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        first = await on.agent()
+        (path,) = (on.gateway.state.path / "agents").rglob("*.jsonl")
+        path.write_text(path.read_text().replace('"role": "assistant"', '"role": "boss"'))
+        result = await on.agent(resume=id_of(first))
+
+    assert result.error_code == "E_TASK_UNKNOWN"
+    assert path.with_suffix(".corrupt").exists()
+
+
+def record(number: int, *messages: ModelMessage) -> AgentRecord:
+    facts = AgentFacts(id=f"a{number}", principal="p", workspace="/w", type="explorer", title="t")
+    return AgentRecord(facts, messages or (ModelMessage("user", (text_block("hi"),)),))
+
+
+def test_only_the_newest_transcripts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MAX_FILES", 3)
+    kept = AgentRecords(StateDirectory(tmp_path))
+    for number in range(5):
+        kept.write(record(number))
+
+    assert kept.find("a4", "p", "/w").messages == record(4).messages
+    with pytest.raises(ToolError) as gone:
+        kept.find("a0", "p", "/w")
+    assert gone.value.code is ErrorCode.TASK_UNKNOWN
+
+
+def test_transcripts_are_private_and_their_workspaces_apart(tmp_path: Path) -> None:
+    kept = AgentRecords(StateDirectory(tmp_path))
+    kept.write(record(1))
+
+    (path,) = tmp_path.rglob("*.jsonl")
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ToolError):
+        kept.find("a1", "p", "/other")
+
+
+def test_a_large_transcript_loses_its_images_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MAX_FILE_BYTES", 2_000)
+    image = {"type": "image", "data": "A" * 3_000, "mimeType": "image/png"}
+    results = {"type": "tool_result", "toolUseId": "t", "content": [text_block("seen"), image], "isError": False}
+    kept = AgentRecords(StateDirectory(tmp_path))
+    kept.write(record(1, ModelMessage("user", (results,))))
+    kept.write(record(2, ModelMessage("user", (text_block("x" * 3_000),))))
+
+    (block,) = kept.find("a1", "p", "/w").messages[0].content
+    assert [inner["text"] for inner in block["content"]] == ["seen", "[an image that is no longer kept]"]
+    with pytest.raises(ToolError):
+        kept.find("a2", "p", "/w")

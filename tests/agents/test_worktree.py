@@ -1,0 +1,238 @@
+"""Agents in a git worktree of their own: what they may write, what is kept, what is removed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
+from tests.agents.test_background import ended, gone, id_of, pid_of, sleeper
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")]
+
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def repository(folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / "a.txt").write_text("committed\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+
+
+def traces(on: Ground) -> tuple[int, str, bool]:
+    """Worktrees, branches of ours, and whether the folder is there."""
+    listed = git(on.workspace, "worktree", "list").splitlines()
+    return len(listed), git(on.workspace, "branch", "--list", "goat/*"), (on.workspace / ".worktrees").exists()
+
+
+def where(model: ScriptedModel) -> Path:
+    """The worktree an agent was told of."""
+    return Path(model.requests[0].system.split("You work in ")[1].split(",")[0])
+
+
+async def test_an_unchanged_worktree_is_removed_without_a_trace(tmp_path: Path) -> None:
+    model = ScriptedModel([says("", use("Read", {"file_path": "@a.txt"}, "r"))])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        result = await on.agent(isolation="worktree")
+
+        assert traces(on) == (1, "", False)
+        assert git(on.workspace, "status", "--porcelain") == ""
+    assert results_in(model.requests[1].messages[-1]) == ["1\tcommitted"]
+    assert "worktree" not in result.text
+
+
+async def test_a_changed_worktree_is_kept_and_named_and_the_main_checkout_is_untouched(tmp_path: Path) -> None:
+    write = use("Write", {"file_path": "@new.txt", "content": "new\n"}, "w")
+    model = ScriptedModel([says("", write)])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        result = await on.agent(isolation="worktree", name="fixer")
+
+        kept = where(model)
+        assert (kept / "new.txt").read_text() == "new\n"
+        assert not (on.workspace / "new.txt").exists()
+        assert git(on.workspace, "status", "--porcelain") == ""
+        assert traces(on) == (2, f"+ goat/{kept.name}", True)
+    assert kept.parent == on.workspace / ".worktrees"
+    assert kept.name == f"fixer-{id_of(result)[:8]}"
+    assert f"[its changes are in the worktree {kept} on branch goat/{kept.name}]" in result.text
+
+
+async def test_a_commit_is_a_change_too(tmp_path: Path) -> None:
+    commit = "git -c user.name=t -c user.email=t@example.org commit -q --allow-empty -m work"
+    model = ScriptedModel([says("", use("Bash", {"command": commit}, "b"))])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        result = await on.agent(isolation="worktree")
+
+        assert git(where(model), "log", "-1", "--format=%s") == "work"
+        assert git(on.workspace, "log", "-1", "--format=%s") == "first"
+    assert "on branch goat/" in result.text
+
+
+async def test_an_agent_in_a_worktree_writes_nowhere_else_and_is_told_where(tmp_path: Path) -> None:
+    async with ground(tmp_path) as on:
+        repository(on.workspace)
+        outside = str(on.workspace / "a.txt")
+        model = ScriptedModel(
+            [says("", use("Read", {"file_path": outside}, "r")), says("", use("Write", _x(outside), "w"))]
+        )
+        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        await on.agent(isolation="worktree")
+
+        assert (on.workspace / "a.txt").read_text() == "committed\n"
+    assert results_in(model.requests[1].messages[-1]) == ["1\tcommitted"]
+    assert f"it writes below {where(model)} only" in results_in(model.requests[2].messages[-1])[0]
+
+
+def _x(path: str) -> dict[str, str]:
+    return {"file_path": path, "content": "x"}
+
+
+async def test_searches_and_the_shell_of_an_agent_begin_in_its_worktree(tmp_path: Path) -> None:
+    uses = [
+        use("Glob", {"pattern": "*.txt"}, "g"),
+        use("Grep", {"pattern": "comm"}, "s"),
+        use("Bash", {"command": "pwd"}, "b"),
+    ]
+    model = ScriptedModel([says("", *uses)])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        (on.workspace / "untracked.txt").write_text("comm\n")
+        await on.agent(isolation="worktree")
+
+    expected = str(where(model))
+    assert results_in(model.requests[1].messages[-1]) == [f"{expected}/a.txt", f"{expected}/a.txt", expected]
+
+
+async def test_the_main_checkouts_searches_do_not_see_worktrees(tmp_path: Path) -> None:
+    model = ScriptedModel([says("", use("Write", _x("@b.txt"), "w"))])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        await on.agent(isolation="worktree")
+        found = await on.call("Glob", {"pattern": "**/*.txt"})
+
+    assert found.text == str(on.workspace / "a.txt")
+
+
+async def test_a_workspace_below_its_repository_keeps_its_depth(tmp_path: Path) -> None:
+    model = ScriptedModel([says("", use("Write", _x("@b.txt"), "w"))])
+    async with ground(tmp_path, model) as on:
+        repository(tmp_path)
+        (on.workspace / "deep.txt").write_text("deep\n")
+        git(tmp_path, "add", "ws/deep.txt")
+        git(tmp_path, "commit", "-q", "-m", "second")
+        await on.agent(isolation="worktree")
+
+        assert (where(model) / "deep.txt").exists() and (where(model) / "b.txt").exists()
+        assert where(model).parent.parent == on.workspace / ".worktrees"
+        assert ".worktrees" not in git(tmp_path, "status", "--porcelain")
+
+
+@pytest.mark.parametrize(("is_repository", "reason"), [(False, "no git repository"), (True, "has no commit yet")])
+async def test_without_something_to_branch_from_it_is_an_error_and_nothing_stays(
+    tmp_path: Path, is_repository: bool, reason: str
+) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        if is_repository:
+            git(on.workspace, "init", "-q")
+        result = await on.agent(isolation="worktree")
+
+        assert not (on.workspace / ".worktrees").exists()
+        assert on.left_behind() == []
+        assert on.gateway.spawner.live.named(id_or_name="", principal="local") is None
+    assert (result.error_code, reason in result.text) == ("E_INPUT", True)
+
+
+async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        repository(on.workspace)
+        (tmp_path / "elsewhere").mkdir()
+        (on.workspace / ".worktrees").symlink_to(tmp_path / "elsewhere")
+        result = await on.agent(isolation="worktree")
+
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert result.error_code == "E_PATH_OUTSIDE"
+
+
+async def test_hooks_of_the_repository_do_not_run(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        repository(on.workspace)
+        hook = on.workspace / ".git/hooks/post-checkout"
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o755)
+        await on.agent(isolation="worktree")
+
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_remote_machine_is_not_configured(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        result = await on.agent(isolation="remote")
+
+    assert result.error_code == "E_NOT_CONFIGURED"
+
+
+async def test_a_resumed_agent_goes_on_in_the_worktree_it_has_changed(tmp_path: Path) -> None:
+    model = ScriptedModel(
+        [says("", use("Write", _x("@b.txt"), "w")), says("one"), says("", use("Read", {"file_path": "@b.txt"}, "r"))]
+    )
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        first = await on.agent(isolation="worktree")
+        again = await on.agent(resume=id_of(first))
+
+        assert traces(on)[0] == 2
+    assert results_in(model.requests[3].messages[-1]) == ["1\tx"]
+    assert f"in the worktree {where(model)}" in again.text
+
+
+async def test_agents_of_an_agent_in_a_worktree_work_there_too(tmp_path: Path) -> None:
+    nested = use("Agent", {"description": "inner", "prompt": "inner"}, "n")
+    apart = use("Agent", {"description": "inner", "prompt": "inner", "isolation": "worktree"}, "n2")
+    model = ScriptedModel([says("", nested, apart), says("", use("Write", _x("@b.txt"), "w"))])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        await on.agent(isolation="worktree")
+
+        assert (where(model) / "b.txt").exists()
+    assert "Leave out isolation" in results_in(model.requests[3].messages[-1])[1]
+
+
+async def test_a_stopped_agents_worktree_goes_unless_it_was_changed(tmp_path: Path) -> None:
+    async with ground(tmp_path) as on:
+        repository(on.workspace)
+        model = ScriptedModel([says("", sleeper(on))])
+        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        started = await on.agent(isolation="worktree", run_in_background=True)
+        pid = await pid_of(on)
+        await on.call("TaskStop", {"task_id": id_of(started)})
+        await gone(pid)
+        (on.workspace / "pid").unlink()
+
+        assert traces(on) == (1, "", False)
+
+
+async def test_two_agents_have_two_worktrees(tmp_path: Path) -> None:
+    go = anyio.Event()
+    model = ScriptedModel([go, go, says("ok"), says("ok")])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        both = [await on.agent(isolation="worktree", run_in_background=True) for _ in range(2)]
+        at_work = traces(on)[0]
+        go.set()
+        for one in both:
+            await ended(on, id_of(one))
+
+        assert traces(on) == (1, "", False)
+    assert at_work == 3
