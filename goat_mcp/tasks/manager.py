@@ -128,6 +128,7 @@ class TaskManager:
         if watcher is not None:
             await asyncio.wait([watcher])
         self._tasks.pop(task.id, None)
+        self._announcements.changed(TASKS_URI, task.principal)
         with contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(self._records.forget, task.id)
 
