@@ -50,6 +50,10 @@ class Catalog:
     def generation(self) -> int:
         return self._registry.snapshot.generation
 
+    def hides(self, label: str) -> bool:
+        """Whether everything that carries the label (`presets.labels_of`) is kept from this client."""
+        return label in self._filter.deny
+
     def tools(self) -> Sequence[AnyTool]:
         self._refresh()
         return tuple(self._tools.values())

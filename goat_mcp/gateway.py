@@ -150,6 +150,7 @@ class Gateway:
             telemetry=self.telemetry,
             guard=self.guard,
             problems=files.problems,
+            why_denied=self._why_denied,
         )
         self.upstreams.load_warm_catalogs()
 
@@ -284,6 +285,12 @@ class Gateway:
                     "Tell the user; the call may work once that server runs again.",
                 )
         return None
+
+    def _why_denied(self, server: str) -> str:
+        """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
+        if rule := self.pipeline.permission.rules.denying_all_of(server):
+            return f"rule {rule}"
+        return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
     def log_problems(self) -> None:
         """One log line for each upstream entry that is wrong in part or whole."""

@@ -79,3 +79,7 @@ class RuleSet:
     def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:
         """Raises `BrokenRule` for the first rule that cannot be understood."""
         return cls(*(tuple(parse_rule(text) for text in texts) for texts in (allow, ask, deny)))
+
+    def denying_all_of(self, server: str) -> str:
+        """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
+        return next((rule.text for rule in self.deny if rule.server == server), "")

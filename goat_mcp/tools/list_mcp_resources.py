@@ -87,7 +87,7 @@ class ListMcpResources(
 
     async def _ask(self, server: str | None, ctx: ToolContext) -> Sequence[ServerResources]:
         left_s = max(0.0, ctx.wait_left_s() - ANSWER_S)
-        if server is None:
+        if not server:
             return await self.resources().list_all(min(ALL_WAIT_S, left_s))
         return [await self.resources().list(server, left_s)]
 
@@ -127,7 +127,7 @@ def _problems(answers: Sequence[ServerResources]) -> list[str]:
 
 def _fair_share(rows: Mapping[str, Sequence[Row]], max_chars: int) -> dict[str, Sequence[Row]]:
     """As many rows as fit, of each server in order: a long list leaves the short ones whole."""
-    costs = {server: [len(json.dumps(row)) for row in of_server] for server, of_server in rows.items()}
+    costs = {server: [len(json.dumps(row)) + 2 for row in of_server] for server, of_server in rows.items()}
     counts: dict[str, int] = {}
     for server in sorted(rows, key=lambda server: sum(costs[server])):
         share = max_chars // (len(rows) - len(counts))

@@ -88,7 +88,14 @@ class ReadMcpResource(
         # What images need is not loaded at start.
         from goat_mcp.documents.resource_contents import show_contents
 
-        shown = await anyio.to_thread.run_sync(show_contents, contents, uri, self._store, abandon_on_cancel=True)
+        try:
+            shown = await anyio.to_thread.run_sync(show_contents, contents, uri, self._store, abandon_on_cancel=True)
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.IO,
+                f"a file for the contents of {one_line(uri, MAX_URI_CHARS)} cannot be written: {problem.strerror}",
+                "Make room in the state directory, then try again.",
+            ) from None
         facts = {"server": input.server, "uri": one_line(uri, MAX_URI_CHARS), "contents": shown.facts}
         return ToolResult(content=tuple(shown.blocks), facts=facts)
 

@@ -24,6 +24,7 @@ from goat_mcp.upstreams.slots import Slots
 
 SHARE = 4
 """Reads get one in so many of an upstream's places: however slow they are, tool calls have the others."""
+MAX_URI_CHARS = 8_000
 _METHOD_NOT_FOUND = -32601
 _DETAIL_CHARS = 300
 
@@ -63,7 +64,7 @@ class ResourceReads:
         except ToolError as failure:
             if not found.resources.entries and not found.templates.entries:
                 raise
-            problem = failure.message
+            problem = failure.message.removeprefix(f"upstream {self._config.name} ")
         resources, no_uri = _usable(found.resources.entries, "uri")
         templates, no_template = _usable(found.templates.entries, "uriTemplate")
         odd = no_uri + no_template
@@ -73,6 +74,7 @@ class ResourceReads:
 
     async def read(self, uri: str, max_wait_s: float, meta: Mapping[str, Any]) -> Mapping[str, Any]:
         """The upstream's result. Raises `ToolError`, `UpstreamError`."""
+        _check_uri(uri)
 
         async def run(connection: LiveConnection) -> Mapping[str, Any]:
             if not connection.offers("resources"):
@@ -164,6 +166,17 @@ class ResourceReads:
         return ToolError(
             ErrorCode.UPSTREAM, f"upstream {name} cannot be reached: {detail}", "Call again later.", facts=facts
         )
+
+
+def _check_uri(uri: str) -> None:
+    """Refuse what an upstream over HTTP, where the URI is a header too, would answer by closing the connection."""
+    problem = f"has {len(uri):,} characters, at most {MAX_URI_CHARS:,} are sent" if len(uri) > MAX_URI_CHARS else ""
+    try:
+        uri.encode()
+    except UnicodeEncodeError:
+        problem = "has half a surrogate pair in it, which no UTF-8 can carry"
+    if problem:
+        raise ToolError(ErrorCode.INPUT, f"uri: {problem}", "Take a URI as ListMcpResources shows it.")
 
 
 def _usable(entries: list[Any], key: str) -> tuple[tuple[Mapping[str, Any], ...], int]:

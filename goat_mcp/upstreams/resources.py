@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -19,11 +19,21 @@ _NAMES_SHOWN = 20
 
 
 class UpstreamResources:
-    """One `ResourceReads` per supervisor. Entries left out of use are known by their `problems`."""
+    """One `ResourceReads` per supervisor. Entries left out of use are known by their `problems`.
 
-    def __init__(self, supervisors: Sequence[Supervisor], problems: Sequence[UpstreamProblem] = ()) -> None:
+    `why_denied` says of a server's name in tool names what keeps it from clients; such a one is not even started.
+    """
+
+    def __init__(
+        self,
+        supervisors: Sequence[Supervisor],
+        problems: Sequence[UpstreamProblem] = (),
+        why_denied: Callable[[str], str] = lambda server: "",
+    ) -> None:
         self._reads = {one.config.name: ResourceReads(one.config, one, one.calls.slots) for one in supervisors}
         self._name_of = {one.config.server: one.config.name for one in supervisors}
+        self._server_of = {one.config.name: one.config.server for one in supervisors}
+        self._why_denied = why_denied
         self._left_out = {problem.name: problem for problem in problems if problem.is_fatal}
 
     def servers(self) -> Sequence[str]:
@@ -32,15 +42,15 @@ class UpstreamResources:
     async def list_all(self, max_wait_s: float) -> Sequence[ServerResources]:
         answers: dict[str, ServerResources] = {}
 
-        async def list_one(name: str, reads: ResourceReads) -> None:
+        async def list_one(name: str) -> None:
             try:
-                answers[name] = await reads.list(max_wait_s)
+                answers[name] = await self.list(name, max_wait_s)
             except ToolError as failure:
-                answers[name] = ServerResources(name, problem=failure.message)
+                answers[name] = ServerResources(name, problem=failure.message.removeprefix(f"upstream {name} "))
 
         async with anyio.create_task_group() as group:
-            for name, reads in self._reads.items():
-                group.start_soon(list_one, name, reads)
+            for name in self._reads:
+                group.start_soon(list_one, name)
         return [answers[name] for name in self._reads]
 
     async def list(self, server: str, max_wait_s: float) -> ServerResources:
@@ -53,8 +63,14 @@ class UpstreamResources:
 
     def _of(self, server: str) -> ResourceReads:
         """By its configured name, else by the part that names of its tools have of it. Raises `ToolError`."""
-        reads = self._reads.get(server) or self._reads.get(self._name_of.get(server, ""))
-        if reads is not None:
+        name = server if server in self._reads else self._name_of.get(server, "")
+        if (reads := self._reads.get(name)) is not None:
+            if reason := self._why_denied(self._server_of[name]):
+                raise ToolError(
+                    ErrorCode.PERMISSION,
+                    f"upstream {name} is denied by {reason}",
+                    "Use another server, or ask the user to change that.",
+                )
             return reads
         asked = make_visible(cut_middle(server, 100))
         if (problem := self._left_out.get(server)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.abc
@@ -35,9 +35,12 @@ class Upstreams:
         guard: ProcessGuard | None = None,
         problems: Sequence[UpstreamProblem] = (),
         limits: SupervisorLimits | None = None,
+        why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
+        """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does."""
         warm = WarmCatalog(state)
         self.problems = tuple(problems)
+        self._why_denied = why_denied
         self._supervisors = [
             Supervisor(config, registry=registry, warm=warm, telemetry=telemetry, guard=guard, limits=limits)
             for config in configs
@@ -90,7 +93,7 @@ class Upstreams:
             # Loaded by the first list or read of a resource, not at start.
             from goat_mcp.upstreams.resources import UpstreamResources
 
-            self._resources = UpstreamResources(self._supervisors, self.problems)
+            self._resources = UpstreamResources(self._supervisors, self.problems, self._why_denied)
         return self._resources
 
     def status(self) -> list[UpstreamStatus]:

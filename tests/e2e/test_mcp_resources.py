@@ -227,3 +227,17 @@ async def test_rules_know_both_names(tmp_path: Path, rule: str) -> None:
 
     assert "[E_PERMISSION]" in denied.content[0].model_dump()["text"]
     assert "[E_NOT_FOUND]" in allowed.content[0].model_dump()["text"]
+
+
+@pytest.mark.parametrize("setting", ["permissions.deny", "catalog.deny"])
+async def test_a_server_denied_as_a_whole_is_not_read_either(tmp_path: Path, setting: str) -> None:
+    file = upstream_file(tmp_path / "upstreams.json", library=ours("library"), other=ours("library"))
+    options = ("--upstreams", str(file), "--set", f'{setting}=["mcp__library"]')
+    launch = Launch(tmp_path, fill(tmp_path / "workspace"), options)
+    async with connected(launch, "auto") as client:
+        listed: dict[str, Any] = (await client.call_tool("ListMcpResources", {})).structured_content or {}
+        read = await client.call_tool("ReadMcpResource", {"server": "library", "uri": "lib://text"})
+
+    assert {row["server"] for row in listed["resources"]} == {"other"}
+    assert listed["notices"][0].startswith("library: is denied by ")
+    assert "[E_PERMISSION]" in read.content[0].model_dump()["text"]

@@ -179,3 +179,16 @@ def test_both_fields_are_wanted(tmp_path: Path, arguments: Mapping[str, Any]) ->
         tool.validate(arguments)
 
     assert caught.value.code is ErrorCode.INPUT
+
+
+async def test_a_full_disk_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SpillFiles, "create", full)
+    fake = FakeResources((), {"x://a": [{"uri": "x://a", "blob": b64(b"data")}]})
+
+    error = await refused(fake, tmp_path, "x://a")
+
+    assert error.code is ErrorCode.IO
+    assert error.message == "a file for the contents of x://a cannot be written: No space left on device"

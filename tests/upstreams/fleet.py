@@ -84,7 +84,12 @@ def warm(
 
 @asynccontextmanager
 async def fleet(
-    folder: Path, entries: Mapping[str, Any], *, limits: SupervisorLimits = QUICK, first_list: bool = True
+    folder: Path,
+    entries: Mapping[str, Any],
+    *,
+    limits: SupervisorLimits = QUICK,
+    first_list: bool = True,
+    why_denied: Callable[[str], str] = lambda server: "",
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries)
@@ -96,6 +101,7 @@ async def fleet(
         telemetry=Telemetry("error"),
         problems=files.problems,
         limits=limits,
+        why_denied=why_denied,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)

@@ -142,7 +142,7 @@ async def test_what_came_before_a_page_that_hangs_is_kept(tmp_path: Path) -> Non
         await running.until(lambda: "cancelled" in lines(log))
 
     assert [entry["uri"] for entry in listed.resources] == ["lib://0"]
-    assert listed.problem.startswith("upstream it did not list its resources within ")
+    assert listed.problem.startswith("did not list its resources within ")
 
 
 async def test_a_crash_in_the_middle_of_a_list_is_tried_once_more_and_then_told(tmp_path: Path) -> None:
@@ -205,6 +205,26 @@ async def test_an_unknown_server_is_refused_with_the_names_there_are(tmp_path: P
     assert error.code is ErrorCode.NOT_FOUND
     assert error.message == "there is no MCP server 'libary'"
     assert error.suggestion == "Did you mean library? Servers are: library, other."
+
+
+async def test_a_server_that_is_denied_as_a_whole_is_neither_started_nor_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    entries = {"my secrets": library("", log), "open": library()}
+    warm(tmp_path, entries, dict.fromkeys(entries, PING))
+    denied = {"my_secrets": "rule mcp__my_secrets"}
+    async with fleet(tmp_path, entries, first_list=False, why_denied=lambda server: denied.get(server, "")) as running:
+        secret, public = await of(running).list_all(WAIT_S)
+        errors = [
+            await failing_list(running, "my secrets"),
+            await failing_read(running, "my_secrets", "lib://text"),
+        ]
+
+    assert (secret.resources, secret.problem) == ((), "is denied by rule mcp__my_secrets")
+    assert len(public.resources) == 5
+    assert [(error.code, error.message) for error in errors] == [
+        (ErrorCode.PERMISSION, "upstream my secrets is denied by rule mcp__my_secrets")
+    ] * 2
+    assert lines(log) == []
 
 
 async def test_an_entry_that_is_not_in_use_is_named_with_the_reason(tmp_path: Path) -> None:
@@ -287,6 +307,19 @@ async def test_an_unknown_uri_is_refused_as_the_upstream_said_it(tmp_path: Path)
         "no such resource: file:///etc/passwd",
         {"uri": "file:///etc/passwd"},
     )
+
+
+@pytest.mark.parametrize(
+    ("uri", "problem"),
+    [("x" * 8_001, "has 8,001 characters, at most 8,000 are sent"), ("x://\ud83d", "has half a surrogate pair")],
+)
+async def test_a_uri_that_no_connection_would_survive_is_not_sent(tmp_path: Path, uri: str, problem: str) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"it": library("", log)}) as running:
+        error = await failing_read(running, "it", uri)
+
+    assert (error.code, error.message.startswith(f"uri: {problem}")) == (ErrorCode.INPUT, True)
+    assert "read" not in lines(log)
 
 
 # Beside tool calls
