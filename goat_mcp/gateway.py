@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -54,6 +55,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
 
 if TYPE_CHECKING:  # loaded when the first agent is started, or the first resource read
+    from goat_mcp.agents.engine import Engine
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.core.resources import ResourceProvider
@@ -216,12 +218,22 @@ class Gateway:
             spill=self.spill,
             telemetry=self.telemetry,
             options=options,
-            engines=Engines(WorktreeCalls(self._call_for_agent), self.models.endpoint, options),
+            engines=Engines(
+                WorktreeCalls(self._call_for_agent), self.models.endpoint, options, self._agent_command_line()
+            ),
             types=TypeFiles(self.workspace),
             records=AgentRecords(self.state),
             worktrees=Worktrees(self.workspace, self.environment),
             tools=self.catalog.tools,
         )
+
+    def _agent_command_line(self) -> Engine | None:
+        options = self.settings.agent
+        if not options.command:
+            return None
+        from goat_mcp.agents.command_line import CommandLine
+
+        return CommandLine(options, self.guard, replace(self.environment, passed_on=options.command_env))
 
     async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""

@@ -23,8 +23,8 @@ from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
-_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL"})
-"""Where state lies, and the mark that commands of a goat-mcp carry: another one may be among them."""
+_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL", "GOAT_MCP_AGENT_DEPTH"})
+"""Where state lies, and the marks that commands and agents of a goat-mcp carry: another one may be among them."""
 SECRET_NAMES = frozenset({"key", "token", "password"})
 _URL_WITH_USER = re.compile(r"://[^/]*@")
 
