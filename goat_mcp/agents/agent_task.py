@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -181,6 +182,7 @@ class AgentTask:
         self._result_from = self._capture.total
         self._capture.add("\n".join(line for line in lines if line).encode("utf-8", "replace") + b"\n")
         self._capture.close()
+        self.state = replace(self.state, messages=())  # they are stored; an ended task is kept for an hour
 
     def _on_event(self, event: Doing | AgentState) -> None:
         if isinstance(event, AgentState):

@@ -41,7 +41,8 @@ class Assignment:
 
     @property
     def isolation(self) -> str:
-        return self.request.isolation or self.type.isolation
+        earlier = self.record.facts.isolation if self.record is not None else ""
+        return self.request.isolation or earlier or self.type.isolation
 
     @property
     def session_key(self) -> str:
@@ -108,6 +109,7 @@ class Assignment:
             title=self.request.title[:_TITLE_CHARS],
             name=self.name,
             resume_token=state.resume_token,
+            isolation="worktree" if self.isolation == "worktree" else "",
             worktree=worktree.stored() if worktree is not None else None,
         )
         return AgentRecord(facts, state.messages)

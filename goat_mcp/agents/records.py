@@ -30,7 +30,8 @@ _NO_IMAGE = "[an image that is no longer kept]"
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFacts:
-    """What is known of an ended agent without its messages. `worktree` is where it worked, if that was kept."""
+    """What is known of an ended agent without its messages. `worktree` is where it worked, if that was kept;
+    `isolation` is how it worked, kept or not."""
 
     id: str
     principal: str
@@ -39,6 +40,7 @@ class AgentFacts:
     title: str
     name: str = ""
     resume_token: str = ""
+    isolation: str = ""
     worktree: dict[str, str] | None = None
     ended_at_s: float = 0.0
 
@@ -150,7 +152,8 @@ def _facts(line: str) -> AgentFacts | None:
         facts = AgentFacts(**json.loads(line))
     except (ValueError, TypeError):
         return None
-    texts = (facts.id, facts.principal, facts.workspace, facts.type, facts.title, facts.name, facts.resume_token)
+    fields = asdict(facts)
+    texts = [value for key, value in fields.items() if key not in ("worktree", "ended_at_s")]
     is_whole = all(isinstance(text, str) for text in texts) and isinstance(facts.ended_at_s, int | float)  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from a file
     return facts if is_whole and facts.id.isalnum() else None
 

@@ -106,27 +106,30 @@ class Agent(
         spawner = self.spawner()
         agent = await spawner.start(request, ctx)
         wanted_by_type = agent.type.background and agent.work.outlives_calls
+        notices = list(agent.broken_types)
+        if (input.max_turns or 0) > (most := spawner.options.max_turns):
+            notices.append(f"max_turns {input.max_turns} was reduced to {most} (agent.max_turns)")
         if input.run_in_background or wanted_by_type or not await agent.work.attend(ctx):
-            return _running(agent)
-        return await _ended(spawner, agent)
+            return _running(agent, notices)
+        return await _ended(spawner, agent, notices)
 
 
-def _running(agent: StartedAgent) -> ToolResult:
+def _running(agent: StartedAgent, notices: list[str]) -> ToolResult:
     notices = [
+        *notices,
         f"agent {_called(agent)} works in the background; TaskOutput waits for it, TaskStop ends it",
         f"its progress goes to {agent.work.output_file}",
-        *agent.broken_types,
     ]
     facts = {**_facts(agent, "running"), "task_id": agent.id}
     return text_result(f"Task started: {agent.id}", facts=facts, notices=notices)
 
 
-async def _ended(spawner: Spawner, agent: StartedAgent) -> ToolResult:
+async def _ended(spawner: Spawner, agent: StartedAgent, notices: list[str]) -> ToolResult:
     work = agent.work
     error, outcome = work.error, work.outcome
     if outcome is not None and outcome.status == "stopped":
         error = ToolError(ErrorCode.CANCELLED, "the agent was stopped", f"Go on with it by resume: {agent.id}.")
-    notices = [*work.notices, *agent.broken_types]
+    notices = [*work.notices, *notices]
     if error is None:
         notices.append(f"agent {_called(agent)}: {_effort(agent)}; resume with its id to go on")
         return text_result(work.state.text, facts=_facts(agent, "completed"), notices=notices)

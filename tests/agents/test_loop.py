@@ -231,3 +231,10 @@ async def test_more_uses_than_a_turn_may_have_are_not_run(tmp_path: Path) -> Non
     texts = results_in(model.requests[1].messages[-1])
     assert texts.count("No files found") == 32
     assert sum("at most 32" in text for text in texts) == 8
+
+
+async def test_more_turns_than_the_settings_allow_are_reduced_and_a_notice_says_so(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel(), agent={"max_turns": 3}) as on:
+        result = await on.agent(max_turns=90)
+
+    assert "[max_turns 90 was reduced to 3 (agent.max_turns)]" in result.text

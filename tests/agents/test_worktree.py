@@ -197,6 +197,19 @@ async def test_a_resumed_agent_goes_on_in_the_worktree_it_has_changed(tmp_path: 
     assert f"in the worktree {where(model)}" in again.text
 
 
+async def test_a_resumed_agent_gets_its_worktree_again_where_it_had_changed_nothing(tmp_path: Path) -> None:
+    model = ScriptedModel([says("one"), says("", use("Write", _x("@b.txt"), "w"))])
+    async with ground(tmp_path, model) as on:
+        repository(on.workspace)
+        first = await on.agent(isolation="worktree")
+        between = traces(on)
+        await on.agent(resume=id_of(first))
+
+        assert (where(model) / "b.txt").exists() and not (on.workspace / "b.txt").exists()
+    assert between == (1, "", False)
+    assert model.requests[1].system == model.requests[0].system
+
+
 async def test_agents_of_an_agent_in_a_worktree_work_there_too(tmp_path: Path) -> None:
     nested = use("Agent", {"description": "inner", "prompt": "inner"}, "n")
     apart = use("Agent", {"description": "inner", "prompt": "inner", "isolation": "worktree"}, "n2")
