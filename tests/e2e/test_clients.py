@@ -7,24 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.contract.test_every_tool import HINTS as CONTRACT
+from tests.contract.test_every_tool import TOOLS
 from tests.e2e.goat import HttpGoat, Launch, connected
 from tests.e2e.node_side import Node
 from tests.e2e.wire import text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-BUILT_IN = ["Bash", "Edit", "Glob", "Grep", "Read", "TaskOutput", "TaskStop", "Write"]
-# readOnly, destructive, idempotent, openWorld: the table in tools.md.
-HINTS = {
-    "Read": (True, False, True, False),
-    "Glob": (True, False, True, False),
-    "Grep": (True, False, True, False),
-    "TaskOutput": (True, False, True, False),
-    "Write": (False, True, True, False),
-    "Edit": (False, True, False, False),
-    "Bash": (False, True, False, True),
-    "TaskStop": (False, True, True, False),
-}
+# What the process has must be what a client sees, with the hints of the contract's table.
+BUILT_IN = sorted(tool.spec.name for tool in TOOLS)
+HINTS = {name: CONTRACT[name] for name in BUILT_IN}
 READ_TEXT = '1\tdef greet(name):\n2\t    return f"Hello, {name}!"'
 TRANSPORTS = ["stdio", "http"]
 BOTH_ERAS = ["legacy", "2026-07-28"]
