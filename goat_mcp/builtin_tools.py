@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.http_client import HttpClient
+from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.registry import AnyTool
 from goat_mcp.search.engine import SearchEngine, show_all
@@ -39,16 +41,18 @@ from goat_mcp.tools.read_mcp_resource import ReadMcpResource
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.tools.todo_write import TodoWrite
+from goat_mcp.tools.web_fetch import WebFetch
 from goat_mcp.tools.web_search import WebSearch
 from goat_mcp.tools.write import Write
 from goat_mcp.workspace import Workspace
 
-if TYPE_CHECKING:  # loaded when the first agent is started
+if TYPE_CHECKING:  # loaded when the first agent is started, and with the first page
     from goat_mcp.agents.spawner import Spawner
+    from goat_mcp.web.pages import Pages
 
 TOOL_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (
     *(Bash, Read, Write, Edit, Glob, Grep, TaskOutput, TaskStop),
-    *(TodoWrite, Config, ExitPlanMode, AskUserQuestion, WebSearch, Agent),
+    *(TodoWrite, Config, ExitPlanMode, AskUserQuestion, WebFetch, WebSearch, Agent),
     *(ListMcpResources, ReadMcpResource, NotebookEdit),
 )
 """In the order they are listed. Source: Goat, the 21 static tools."""
@@ -70,6 +74,7 @@ class Services:
     session_settings: SessionSettings
     plan_approval: PlanApproval
     http: HttpClient
+    models: ModelChoice
     environment: CommandEnvironment
     spawner: Callable[[], Spawner]
     upstream_resources: Callable[[], McpResources]
@@ -102,12 +107,25 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         Config(s.config_view, s.session_settings),
         ExitPlanMode(s.plan_approval),
         AskUserQuestion(),
+        WebFetch(_pages(s), s.spill, s.models, settings.web.cache_s, max_chars),
         WebSearch(s.http, s.sessions, settings.web.search, os.environ),
         Agent(s.spawner),
         ListMcpResources(s.upstream_resources, s.spill, max_chars),
         ReadMcpResource(s.upstream_resources, s.spill),
         NotebookEdit(s.workspace, s.sessions, options),
     )
+
+
+def _pages(services: Services) -> Callable[[], Pages]:
+    """The pages of this gateway. What it takes to fetch one is loaded when the first is wanted."""
+
+    @cache
+    def pages() -> Pages:
+        from goat_mcp.web.pages import Pages
+
+        return Pages(services.http, services.settings.web, services.guard)
+
+    return pages
 
 
 def _shown_in_searches(services: Services) -> Callable[[str], bool]:

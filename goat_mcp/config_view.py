@@ -23,6 +23,7 @@ SETTABLE = frozenset(
         "edit.allow_fuzz",
         "search.glob_limit",
         "search.grep_head_limit",
+        "web.cache_s",
         "web.search.max_results",
         "agent.model",
         "log_level",

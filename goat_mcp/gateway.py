@@ -174,6 +174,7 @@ class Gateway:
                 session_settings=self.session_settings,
                 plan_approval=self.plan_approval,
                 http=self.http,
+                models=self.models,
                 environment=self.environment,
                 spawner=lambda: self.spawner,
                 upstream_resources=lambda: self.upstreams.resources(),

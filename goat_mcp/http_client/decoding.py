@@ -31,6 +31,11 @@ class BodyDecoder:
         # Encodings are listed in the order they were applied (RFC 9110, 8.4).
         self._layers = [_layer(name) for name in reversed(names)]
 
+    @property
+    def waiting_bytes(self) -> int:
+        """How much of what was fed is still packed."""
+        return self._layers[0].waiting_bytes if self._layers else 0
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         return _through(self._layers, data)
 
@@ -48,6 +53,7 @@ class _Layer:
         self._window = window
         self._inflate = zlib.decompressobj(window)
         self._has_begun = False
+        self.waiting_bytes = 0
 
     @property
     def is_open(self) -> bool:
@@ -61,6 +67,7 @@ class _Layer:
                 self._inflate = zlib.decompressobj(self._window)
             piece = self._decompress(data)
             data = self._inflate.unconsumed_tail or self._inflate.unused_data
+            self.waiting_bytes = len(data)
             self._has_begun = True
             if piece:
                 yield piece

@@ -116,12 +116,15 @@ class OpenResponse:
     async def chunks(self) -> AsyncGenerator[bytes]:
         with _failures(self._target):
             decoder = BodyDecoder(self.headers.get("content-encoding", ""))
+            received = 0
             async for packed in self._answer.aiter_raw():
-                self.wire_bytes += len(packed)
+                received += len(packed)
                 for piece in decoder.feed(packed):
+                    self.wire_bytes = received - decoder.waiting_bytes
                     yield piece
                     # A packed piece may hold a thousand of these: others want their turn, and time may be over.
                     await anyio.lowlevel.checkpoint()
+            self.wire_bytes = received
             decoder.end()
 
     async def read(self, max_bytes: int) -> tuple[bytes, bool]:

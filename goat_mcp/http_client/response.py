@@ -37,7 +37,7 @@ class HttpResponse(Protocol):
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes of the body that came so far, before decoding."""
+        """Bytes of the body, before decoding, that became what was read so far."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:

@@ -94,6 +94,21 @@ def parse_target(url: str) -> Target:
     return Target(lower, _host(url, host), _port(url, port, lower), quote(path, safe=_KEPT))
 
 
+def check_host_entry(entry: str) -> str:
+    """An entry of a list of hosts as it was given. Raises `ValueError` for what can name none."""
+    host, port = _split_port(entry.strip())
+    bare = host.removeprefix("[").removesuffix("]")
+    is_address = ":" in bare and _IPV6_CHARS.match(bare) and why_not_public(bare) != "no IP address"
+    if not is_address:
+        try:
+            ascii_host(host)
+        except NotAHost as problem:
+            raise ValueError(f"wants host or host:port, e.g. localhost:8000; {problem}") from None
+    if port is not None and _port_number(port) is None:
+        raise ValueError(f"wants host or host:port; {port[:20]!r} is no port")
+    return entry
+
+
 def refuse_private_literal(target: Target) -> None:
     """Raises `ToolError(ADDRESS)` where the host is an address, not a name, and not public."""
     if ":" in target.host or looks_like_a_number(target.host):
@@ -135,9 +150,15 @@ def _host(url: str, host: str) -> str:
 def _port(url: str, port: str | None, scheme: Literal["http", "https"]) -> int:
     if port is None or port == "":
         return PORTS[scheme]
-    if not (port.isascii() and port.isdigit()) or len(port) > 5 or not 0 < int(port) < 65536:
+    number = _port_number(port)
+    if number is None:
         raise _refusal(url, f"{port[:20]!r} is no port", "Mend the URL.")
-    return int(port)
+    return number
+
+
+def _port_number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= 5
+    return int(text) if is_number and 0 < int(text) < 65536 else None
 
 
 def _split_port(authority: str) -> tuple[str, str | None]:

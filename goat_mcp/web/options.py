@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
 from goat_mcp.http_client import HttpOptions
+from goat_mcp.http_client.target import check_host_entry
 from goat_mcp.web.search.options import SearchOptions
 
 
+def _one_or_many(value: Any) -> Any:
+    return cast("Any", [value] if isinstance(value, str) else value)
+
+
+HostEntries = Annotated[
+    tuple[Annotated[str, AfterValidator(check_host_entry)], ...],
+    BeforeValidator(_one_or_many),
+]
+
+
 class WebOptions(HttpOptions):
+    """`allow_hosts` are `host` or `host:port`: they may have private addresses, and plain http stays as it is.
+
+    `cache_s` is how long a page is served again without asking for it; 0 turns that off. `robots` false ignores
+    robots.txt. `requests_per_minute` is for each host; 0 means any number.
+    """
+
+    allow_hosts: HostEntries = ()
+    cache_s: float = Field(default=900.0, ge=0, le=86_400)
+    robots: bool = True
+    requests_per_minute: int = Field(default=10, ge=0, le=10_000)
     search: SearchOptions = SearchOptions()

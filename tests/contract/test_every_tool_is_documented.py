@@ -20,7 +20,7 @@ FOLDER = Path(str(tool_docs.__file__)).parent
 MAX_SHORT_CHARS = 160
 MIN_LONG_CHARS = 600
 SECTIONS = ["## What comes back", "## Limits", "## When it fails"]
-NOT_WRITTEN_YET = {"WebFetch", "TeamCreate", "SendMessage", "TeamDelete"}
+NOT_WRITTEN_YET = {"TeamCreate", "SendMessage", "TeamDelete"}
 ONE_WAY_TO_CALL = {"TaskStop"}
 """Tools of which a second example would show nothing new."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +23,18 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.agents.scripted import ScriptedModel
+from tests.http_client.local_server import page, serving
 from tests.tool_doubles import fake
 
 pytestmark = pytest.mark.anyio
 
 CTX = ToolContext(call_id="c", session_key="stdio")
 MODERN = replace(CTX, session_key="principal:alice:client", principal="alice")
+
+
+def now() -> ToolContext:
+    """For calls that wait: the time a call may take counts from when its context was made."""
+    return replace(CTX, started_at_s=time.monotonic())
 
 
 def gateway(folder: Path, *, approval: Approval = Approval.HOST, **settings: Any) -> Gateway:
@@ -185,7 +192,7 @@ async def output_max_chars(served: Gateway, folder: Path) -> None:
     served.registry.replace_source("upstream:x", [fake("long", answer=text_result("x" * 20_000))])
 
     async def lengths() -> list[int]:
-        bash = await served.call("Bash", {"command": "printf 'y%.0s' {1..20000}"}, CTX)
+        bash = await served.call("Bash", {"command": "printf 'y%.0s' {1..20000}"}, now())
         return [len((await served.call("long", {}, CTX)).text), len(bash.text)]
 
     assert await lengths() == [20_000, 20_000]
@@ -261,6 +268,18 @@ async def agent_model(served: Gateway, folder: Path) -> None:
     assert [request.model for request in model.requests] == ["tiny", "opus"]
 
 
+async def web_cache_s(served: Gateway, folder: Path) -> None:
+    async with serving({"/": page("one")}) as server:
+        entry = f"127.0.0.1:{server.port}"
+        fetching = gateway(folder, web={"allow_hosts": entry})
+        await fetching.call("WebFetch", {"url": server.url()}, now())
+        kept = await fetching.call("WebFetch", {"url": server.url()}, now())
+        await config(fetching, "web.cache_s", 0)
+        fresh = await fetching.call("WebFetch", {"url": server.url()}, now())
+
+    assert [result.facts and result.facts["from_cache"] for result in (kept, fresh)] == [True, False]
+
+
 EFFECTS: dict[str, Effect] = {
     "agent.model": agent_model,
     "output.max_chars": output_max_chars,
@@ -268,6 +287,7 @@ EFFECTS: dict[str, Effect] = {
     "edit.allow_fuzz": edit_allow_fuzz,
     "search.glob_limit": search_glob_limit,
     "search.grep_head_limit": search_grep_head_limit,
+    "web.cache_s": web_cache_s,
     "log_level": log_level,
 }
 

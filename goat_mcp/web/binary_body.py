@@ -1,0 +1,33 @@
+"""Names for files that hold what is no text."""
+
+from __future__ import annotations
+
+import re
+
+from goat_mcp.documents.file_type import image_type, is_pdf
+from goat_mcp.web.page import Page
+
+_SUFFIXES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "image/bmp": ".bmp",
+    "application/zip": ".zip",
+    "application/gzip": ".gz",
+    "application/x-tar": ".tar",
+    "audio/mpeg": ".mp3",
+    "video/mp4": ".mp4",
+}
+_IN_URL = re.compile(r"(\.[A-Za-z0-9]{1,8})(?:\?|\Z)")
+
+
+def file_suffix(page: Page) -> str:
+    """By what the body is, else by what the server or the URL says."""
+    if is_pdf(page.body):
+        return ".pdf"
+    kind = image_type(page.body) or page.media_type
+    if kind in _SUFFIXES:
+        return _SUFFIXES[kind]
+    in_url = _IN_URL.search(page.final_url.rpartition("/")[2])
+    return in_url[1].lower() if in_url else ".bin"

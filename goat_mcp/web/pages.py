@@ -1,0 +1,105 @@
+"""`Pages`: what WebFetch sees of the web. Fetches, keeps for a while, and gives text. Loaded at the first fetch."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from goat_mcp.documents.visible_text import drop_hidden, make_visible
+from goat_mcp.http_client import HttpClient
+from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.web.charset import decode_page
+from goat_mcp.web.conversion import HtmlConverter, Markdown
+from goat_mcp.web.fetching import MAX_BODY_BYTES, Deadline, Elsewhere, Fetcher
+from goat_mcp.web.options import WebOptions
+from goat_mcp.web.page import Page
+from goat_mcp.web.page_cache import PageCache
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^(?: {0,3})(?:```|~~~)", re.MULTILINE)
+
+
+class Visit(NamedTuple):
+    page: Page
+    from_cache: bool
+
+
+class Pages:
+    """One per gateway. `clock` gives seconds."""
+
+    def __init__(
+        self, http: HttpClient, options: WebOptions, guard: ProcessGuard, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._fetcher = Fetcher(http, options, clock)
+        self._cache = PageCache(clock)
+        self._converter = HtmlConverter(guard)
+        self._proxy = http.proxy
+
+    def deadline(self, limit_s: float) -> Deadline:
+        return Deadline(limit_s, self._clock)
+
+    async def visit(self, url: str, deadline: Deadline, *, cache_s: float) -> Visit | Elsewhere:
+        """The page at `url`, from here if it was fetched within `cache_s`. Raises `ToolError`."""
+        first = self._fetcher.first_target(url)
+        kept = self._cache.get(first.url, cache_s)
+        if kept is not None:
+            return Visit(kept, from_cache=True)
+        found = await self._fetcher.fetch(first, deadline)
+        if isinstance(found, Elsewhere):
+            return found
+        if found.status == 200 and cache_s > 0:
+            self._cache.put(first.url, found)
+        return Visit(found, from_cache=False)
+
+    async def text(self, page: Page, deadline: Deadline, *, raw: bool) -> Markdown:
+        """The page as Markdown, or as it was sent. Either way nothing hides in it. Raises `ToolError`."""
+        cut = (f"the page is longer than {MAX_BODY_BYTES:,} bytes: the rest was not read",) if page.is_cut else ()
+        proxy = (
+            (f"fetched through the proxy {self._proxy}, which checks addresses in our place",) if self._proxy else ()
+        )
+        if page.is_html and not raw:
+            if page.markdown is None:
+                page.markdown = await self._converter.markdown(
+                    page.body, content_type=page.content_type, url=page.final_url, limit_s=deadline.left_s
+                )
+                self._cache.shrink()
+            return Markdown(page.markdown.text, (*page.markdown.notices, *cut, *proxy))
+        text = await anyio.to_thread.run_sync(_plain_text, page, raw)
+        return Markdown(text, (*cut, *proxy))
+
+
+def _plain_text(page: Page, raw: bool) -> str:
+    text = decode_page(page.body, page.content_type).replace("\r\n", "\n").replace("\r", "\n")
+    if raw:
+        return make_visible(text)
+    if page.media_type in ("text/markdown", "text/x-markdown"):
+        text = _without_comments(text)
+    return drop_hidden(text)
+
+
+def _without_comments(markdown: str) -> str:
+    """Markdown without the HTML comments that nobody sees; what is in a code block is seen and stays."""
+    if "<!--" not in markdown:
+        return markdown
+    parts: list[str] = []
+    at = 0
+    while at < len(markdown):
+        fence = _FENCE.search(markdown, at)
+        comment = _COMMENT.search(markdown, at)
+        if comment is None:
+            break
+        if fence is None or comment.start() < fence.start():
+            parts.append(markdown[at : comment.start()])
+            at = comment.end()
+            continue
+        closing = _FENCE.search(markdown, fence.end())
+        end = len(markdown) if closing is None else closing.end()
+        parts.append(markdown[at:end])
+        at = end
+    parts.append(markdown[at:])
+    return "".join(parts)
