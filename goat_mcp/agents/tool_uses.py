@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goat_mcp.core.errors import cut_middle
@@ -18,16 +18,21 @@ _SHOWN_ARGUMENTS_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """`problem` says why it is no call at all; it is then answered without one. `block` is it as history keeps it."""
+    """`problem` says why it is no call at all; it is then answered without one. `block` is it as history keeps it.
+
+    `meta` is what a model's provider wants back with it, e.g. signed thoughts.
+    """
 
     id: str
     name: str
     arguments: dict[str, Any]
     problem: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def block(self) -> Block:
-        return {"type": "tool_use", "id": self.id, "name": self.name, "input": self.arguments}
+        block: Block = {"type": "tool_use", "id": self.id, "name": self.name, "input": self.arguments}
+        return {**block, "_meta": dict(self.meta)} if self.meta else block
 
     @property
     def summary(self) -> str:
@@ -55,7 +60,7 @@ def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
             uses.append(ToolUse(use_id, name, {}, f"not run: {why}"))
             continue
         arguments, problem = _arguments(block.get("input"))
-        uses.append(ToolUse(use_id, name, arguments, problem))
+        uses.append(ToolUse(use_id, name, arguments, problem, block.get("_meta", {})))
     return uses
 
 

@@ -35,6 +35,15 @@ async def test_an_agent_reads_and_answers_with_its_last_words(tmp_path: Path) ->
     assert str(on.workspace) in first.system
 
 
+async def test_what_a_provider_wants_back_with_a_use_stays_with_it(tmp_path: Path) -> None:
+    signed = {**use("Glob", {"pattern": "*"}, "a"), "_meta": {"goat-mcp/kept": {"call": {"extra_content": "s"}}}}
+    model = ScriptedModel([says("", signed)])
+    async with ground(tmp_path, model) as on:
+        await on.agent()
+
+    assert model.requests[1].messages[1].content == (signed,)
+
+
 async def test_uses_of_one_turn_are_answered_in_their_order_and_errors_are_results(tmp_path: Path) -> None:
     model = ScriptedModel(
         [

@@ -56,12 +56,13 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Calls:
-    """The model calls tools."""
+    """The model calls tools. `more` are members of the message that are no part of OpenAI's format."""
 
     calls: tuple[ToolCall, ...]
     text: str | None = None
     input_tokens: int = 10
     output_tokens: int = 5
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ def _completion(answer: Says | Calls, model: str) -> dict[str, Any]:
     else:
         finish_reason = "tool_calls"
         message["tool_calls"] = [call.wire(number) for number, call in enumerate(answer.calls)]
+        message.update(answer.more)
     used = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens}
     return {
         "id": "chatcmpl-scripted",
