@@ -63,6 +63,7 @@ class ErrorCode(StrEnum):
     NETWORK = "E_NETWORK"
     RATE = "E_RATE"
     MODEL = "E_MODEL"
+    DELIVERY = "E_DELIVERY"
     NOT_CONFIGURED = "E_NOT_CONFIGURED"
     CONFIG = "E_CONFIG"
     SETTING = "E_SETTING"

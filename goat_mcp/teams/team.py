@@ -1,0 +1,60 @@
+"""A team: its name, its members and where its mail lies."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LEAD = "main"
+"""The session that made the team, as its members address it."""
+EVERYONE = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """Who is wanted. `prompt` is the first thing the member is told; empty means that it waits for mail."""
+
+    name: str
+    subagent_type: str = ""
+    prompt: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody who was started. `session_key` is the one its own calls carry."""
+
+    name: str
+    agent_id: str
+    session_key: str
+
+
+@dataclass
+class Team:
+    """One team of one principal."""
+
+    name: str
+    description: str
+    principal: str
+    folder: Path
+    members: dict[str, Member] = field(default_factory=dict[str, Member])
+
+    def by_any_name(self, text: str) -> Member | None:
+        """A member by its name or its agent id."""
+        return next((member for member in self.members.values() if text in (member.name, member.agent_id)), None)
+
+    def save(self) -> None:
+        """Leave on disk who was there, for people and for a server that starts again."""
+        record = {
+            "name": self.name,
+            "description": self.description,
+            "members": [{"name": member.name, "agent_id": member.agent_id} for member in self.members.values()],
+        }
+        temp = self.folder / f".team.{secrets.token_hex(4)}"
+        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=2)
+        temp.replace(self.folder / "team.json")

@@ -1,0 +1,80 @@
+"""TeamCreate: start a team of background agents that write to each other. Teams live in `goat_mcp.teams`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from goat_mcp.core.arguments import ToolInput
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.teams.coordinator import TeamCoordinator
+from goat_mcp.teams.team import NewMember
+
+MAX_MEMBERS = 10
+
+
+class WantedMember(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str
+    subagent_type: str = ""
+    prompt: str = ""
+    model: str = ""
+
+
+class TeamCreateInput(ToolInput):
+    team_name: str = Field(description="Letters, digits, - and _")
+    description: str = ""
+    members: list[WantedMember] = Field(default_factory=list[WantedMember], max_length=MAX_MEMBERS)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> TeamCreateInput:
+        names = [member.name.lower() for member in self.members]
+        if len(set(names)) < len(names):
+            raise ValueError(f"members: names must differ, got {', '.join(member.name for member in self.members)}")
+        return self
+
+
+@dataclass(frozen=True)
+class TeamCreate(
+    BuiltinTool[TeamCreateInput], side_effect=SideEffect.SPAWNS, toolset="teams", title="Create a team of agents"
+):
+    """Start a team of background agents; one team at a time. Each works on its `prompt`, then waits for SendMessage.
+
+    What members write to you comes with the results of your next calls. End the team with TeamDelete.
+    """
+
+    examples = (
+        ToolExample(
+            "Two members",
+            {
+                "team_name": "release",
+                "members": [
+                    {"name": "tester", "prompt": "Run the tests and tell main what fails."},
+                    {"name": "writer", "subagent_type": "general-purpose"},
+                ],
+            },
+        ),
+    )
+
+    teams: TeamCoordinator
+
+    async def execute(self, input: TeamCreateInput, ctx: ToolContext) -> ToolResult:
+        wanted = [NewMember(member.name, member.subagent_type, member.prompt, member.model) for member in input.members]
+        created = await self.teams.create(input.team_name, input.description, wanted, ctx)
+        lines = [f"Team {created.team.name} is there."]
+        members: list[dict[str, str]] = []
+        for member in wanted:
+            if (reason := created.failed.get(member.name)) is not None:
+                lines.append(f"{member.name}: could not be started: {reason}")
+                members.append({"name": member.name, "error": reason})
+            else:
+                agent_id = created.team.members[member.name].agent_id
+                lines.append(f"{member.name}: started, agent {agent_id}")
+                members.append({"name": member.name, "agent_id": agent_id})
+        return text_result("\n".join(lines), facts={"team_name": created.team.name, "members": members})
