@@ -38,8 +38,11 @@ from goat_mcp.tools.list_mcp_resources import ListMcpResources
 from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
 from goat_mcp.tools.read_mcp_resource import ReadMcpResource
+from goat_mcp.tools.send_message import SendMessage
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
+from goat_mcp.tools.team_create import TeamCreate
+from goat_mcp.tools.team_delete import TeamDelete
 from goat_mcp.tools.todo_write import TodoWrite
 from goat_mcp.tools.web_fetch import WebFetch
 from goat_mcp.tools.web_search import WebSearch
@@ -48,12 +51,13 @@ from goat_mcp.workspace import Workspace
 
 if TYPE_CHECKING:  # loaded when the first agent is started, and with the first page
     from goat_mcp.agents.spawner import Spawner
+    from goat_mcp.teams.coordinator import TeamCoordinator
     from goat_mcp.web.pages import Pages
 
 TOOL_CLASSES: tuple[type[BuiltinTool[Any]], ...] = (
     *(Bash, Read, Write, Edit, Glob, Grep, TaskOutput, TaskStop),
     *(TodoWrite, Config, ExitPlanMode, AskUserQuestion, WebFetch, WebSearch, Agent),
-    *(ListMcpResources, ReadMcpResource, NotebookEdit),
+    *(ListMcpResources, ReadMcpResource, NotebookEdit, TeamCreate, SendMessage, TeamDelete),
 )
 """In the order they are listed. Source: Goat, the 21 static tools."""
 
@@ -77,6 +81,7 @@ class Services:
     models: ModelChoice
     environment: CommandEnvironment
     spawner: Callable[[], Spawner]
+    teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
 
 
@@ -113,6 +118,9 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         ListMcpResources(s.upstream_resources, s.spill, max_chars),
         ReadMcpResource(s.upstream_resources, s.spill),
         NotebookEdit(s.workspace, s.sessions, options),
+        TeamCreate(s.teams),
+        SendMessage(s.teams),
+        TeamDelete(s.teams),
     )
 
 

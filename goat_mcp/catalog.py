@@ -13,6 +13,9 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
 from goat_mcp.presets import labels_of
 from goat_mcp.registry import AnyTool, Registry
 
+TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
+"""Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
@@ -75,7 +78,13 @@ class Catalog:
             if (tool := self._tools.get(canonical)) is not None:
                 return tool
             name = canonical if self._registry.get(canonical) is not None else name
-        if self._registry.get(name) is not None:
+        if (hidden := self._registry.get(name)) is not None:
+            if hidden.spec.toolset == "teams" and "teams" not in self._filter.toolsets:
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{name} exists only where the environment variable {TEAMS_VARIABLE} is set",
+                    f"The user can start the server with {TEAMS_VARIABLE}=1; until then use Agent.",
+                )
             raise ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
                 f"{name} exists but is not in this client's catalog",

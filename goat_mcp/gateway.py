@@ -18,14 +18,16 @@ import anyio.to_thread
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
-from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.catalog import TEAMS_VARIABLE, Catalog, CatalogFilter
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
+from goat_mcp.extensions import CallNext, Extensions
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.mode import Approval
@@ -59,6 +61,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.core.resources import ResourceProvider
+    from goat_mcp.teams.coordinator import TeamCoordinator
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
@@ -130,6 +133,7 @@ class Gateway:
             telemetry=self.telemetry,
             session_settings=self.session_settings,
             calls=self.calls,
+            extensions=Extensions((self._bring_mail,)),
             max_chars=settings.output.max_chars,
         )
         try:
@@ -177,6 +181,7 @@ class Gateway:
                 models=self.models,
                 environment=self.environment,
                 spawner=lambda: self.spawner,
+                teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
             )
             self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
@@ -190,7 +195,7 @@ class Gateway:
 
     def _check_allowed_are_on(self) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
-        on = self.settings.catalog.toolsets
+        on = _toolsets(self.settings.catalog.toolsets)
         for entry in self.settings.catalog.allow or ():
             name = NAME_ALIASES.get(entry.strip(), entry.strip())
             tool = self.registry.get(name)
@@ -235,6 +240,23 @@ class Gateway:
         from goat_mcp.agents.command_line import CommandLine
 
         return CommandLine(options, self.guard, replace(self.environment, passed_on=options.command_env))
+
+    @cached_property
+    def teams(self) -> TeamCoordinator:
+        """Teams of agents; loaded when the first one is made."""
+        from goat_mcp.teams.agent_members import AgentMembers
+        from goat_mcp.teams.coordinator import TeamCoordinator
+
+        scope = self.spill.scope
+        return TeamCoordinator(self.state, scope, self.tasks, AgentMembers(self.spawner), self.announcements)
+
+    async def _bring_mail(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
+    ) -> ToolResult:
+        """An extension: with a result comes what members of a team wrote to whoever leads it."""
+        if "teams" not in self.__dict__:
+            return await call_next(arguments)
+        return await self.teams.deliver_to_lead(spec, arguments, ctx, call_next)
 
     async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""
@@ -407,7 +429,18 @@ def _catalog_filter(settings: Settings, *, flat_names: bool) -> CatalogFilter:
         deny = selections.labels(chosen.deny)
     except BrokenSelection as broken:
         raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
-    return CatalogFilter(toolsets=chosen.toolsets, allow=allow, deny=deny)
+    return CatalogFilter(toolsets=_toolsets(chosen.toolsets), allow=allow, deny=deny)
+
+
+def _toolsets(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
+    """Those of the settings, and the teams where their variable is set. Raises `BrokenSettings`."""
+    if os.environ.get(TEAMS_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off"):
+        return (*chosen, "teams")
+    if "teams" in chosen:
+        raise BrokenSettings(
+            f"catalog.toolsets: teams needs the environment variable {TEAMS_VARIABLE}", f"Set {TEAMS_VARIABLE}=1."
+        )
+    return tuple(chosen)
 
 
 def _rules(settings: Settings) -> RuleSet:

@@ -59,6 +59,7 @@ class Assignment:
             modes=(self.type.mode, self.request.mode),
             client_session=self.ctx.session_key,
             writes_below=worktree.directory if worktree is not None else "",
+            granted=self.request.granted,
         )
 
     def job(self, work: AgentTask, worktree: Worktree | None, primary: Path, tools: Sequence[AnyTool]) -> AgentJob:

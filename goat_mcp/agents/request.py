@@ -15,7 +15,8 @@ class AgentRequest:
     """Empty fields leave the choice to the type and the settings.
 
     `resume` is the id or name of an agent that has ended. `background` wants it to outlive its call. `withheld` are
-    tools it never has; `mail` is what others tell it while it works.
+    tools it never has, `granted` those it has whatever its type says, and that nobody is asked about; `mail` is what
+    others tell it while it works.
     """
 
     title: str
@@ -30,4 +31,5 @@ class AgentRequest:
     max_turns: int | None = None
     background: bool = False
     withheld: frozenset[str] = WITHHELD
+    granted: frozenset[str] = frozenset()
     mail: Mail | None = None

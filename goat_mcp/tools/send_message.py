@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -15,9 +15,11 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.teams.coordinator import TeamCoordinator
 from goat_mcp.teams.mailbox import Letter
 from goat_mcp.teams.team import EVERYONE
+
+if TYPE_CHECKING:  # the machinery is loaded when the first team is made
+    from goat_mcp.teams.coordinator import TeamCoordinator
 
 MAX_MESSAGE_BYTES = 100 * 1024
 MAX_SUMMARY_CHARS = 200
@@ -67,7 +69,7 @@ class SendMessage(
         ToolExample("Ask a member to end", {"to": "tester", "type": "shutdown_request"}),
     )
 
-    teams: TeamCoordinator
+    teams: Callable[[], TeamCoordinator]
 
     async def execute(self, input: SendMessageInput, ctx: ToolContext) -> ToolResult:
         to = EVERYONE if input.type == "broadcast" else input.to
@@ -77,7 +79,7 @@ class SendMessage(
         def letter(sender: str) -> Letter:
             return Letter(sender, kind, input.message, summary)
 
-        delivery = await self.teams.send(to, letter, ctx, notify_when_idle=input.notify_when_idle)
+        delivery = await self.teams().send(to, letter, ctx, notify_when_idle=input.notify_when_idle)
         if not delivery.delivered:
             raise ToolError(
                 ErrorCode.DELIVERY,

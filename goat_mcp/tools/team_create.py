@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -12,8 +14,10 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.teams.coordinator import TeamCoordinator
 from goat_mcp.teams.team import NewMember
+
+if TYPE_CHECKING:  # the machinery is loaded when the first team is made
+    from goat_mcp.teams.coordinator import TeamCoordinator
 
 MAX_MEMBERS = 10
 
@@ -62,11 +66,11 @@ class TeamCreate(
         ),
     )
 
-    teams: TeamCoordinator
+    teams: Callable[[], TeamCoordinator]
 
     async def execute(self, input: TeamCreateInput, ctx: ToolContext) -> ToolResult:
         wanted = [NewMember(member.name, member.subagent_type, member.prompt, member.model) for member in input.members]
-        created = await self.teams.create(input.team_name, input.description, wanted, ctx)
+        created = await self.teams().create(input.team_name, input.description, wanted, ctx)
         lines = [f"Team {created.team.name} is there."]
         members: list[dict[str, str]] = []
         for member in wanted:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
@@ -10,7 +12,9 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.teams.coordinator import TeamCoordinator
+
+if TYPE_CHECKING:  # the machinery is loaded when the first team is made
+    from goat_mcp.teams.coordinator import TeamCoordinator
 
 
 class TeamDeleteInput(ToolInput):
@@ -30,10 +34,10 @@ class TeamDelete(
 
     examples = (ToolExample("Whatever its members do", {"team_name": "release", "force": True}),)
 
-    teams: TeamCoordinator
+    teams: Callable[[], TeamCoordinator]
 
     async def execute(self, input: TeamDeleteInput, ctx: ToolContext) -> ToolResult:
-        ended = await self.teams.delete(input.team_name, ctx, force=input.force)
+        ended = await self.teams().delete(input.team_name, ctx, force=input.force)
         if ended is None:
             return text_result("There is no team.", facts={"team_name": None, "stopped": []})
         team, stopped = ended

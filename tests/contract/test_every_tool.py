@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.catalog import TEAMS_VARIABLE
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.side_effect import SideEffect
@@ -68,8 +69,14 @@ def gateway_in(folder: Path, **settings: Any) -> Gateway:
 def every_tool() -> list[AnyTool]:
     import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TEAMS_VARIABLE, "1")
         return list(gateway_in(Path(folder)).catalog.tools())
+
+
+@pytest.fixture(autouse=True)
+def teams_are_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TEAMS_VARIABLE, "1")
 
 
 TOOLS = every_tool()

@@ -43,15 +43,15 @@ class Bench:
         self.teams = TeamCoordinator(state, "ws", self.tasks, self.members, announcements)
 
     async def create(self, *members: dict[str, str], ctx: ToolContext = LEAD, name: str = "release") -> ToolResult:
-        tool = TeamCreate(self.teams)
+        tool = TeamCreate(lambda: self.teams)
         return await tool.execute(tool.validate({"team_name": name, "members": list(members)}), ctx)
 
     async def send(self, ctx: ToolContext = LEAD, **arguments: Any) -> ToolResult:
-        tool = SendMessage(self.teams)
+        tool = SendMessage(lambda: self.teams)
         return await tool.execute(tool.validate(arguments), ctx)
 
     async def delete(self, ctx: ToolContext = LEAD, **arguments: Any) -> ToolResult:
-        tool = TeamDelete(self.teams)
+        tool = TeamDelete(lambda: self.teams)
         return await tool.execute(tool.validate(arguments), ctx)
 
     async def heard(self, name: str, text: str) -> None:
@@ -266,11 +266,11 @@ async def test_an_earlier_teams_mail_is_not_the_new_ones(bench: Bench) -> None:
 )
 async def test_what_cannot_be_a_message(bench: Bench, arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(ToolError, match=problem):
-        SendMessage(bench.teams).validate(arguments)
+        SendMessage(lambda: bench.teams).validate(arguments)
 
 
 async def test_a_message_may_be_empty_and_its_text_is_never_converted(bench: Bench) -> None:
-    tool = SendMessage(bench.teams)
+    tool = SendMessage(lambda: bench.teams)
 
     assert tool.validate({"to": "a"}).message == ""
     assert tool.validate({"to": "a", "message": "null"}).message == "null"
