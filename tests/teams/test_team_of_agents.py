@@ -26,14 +26,17 @@ class Members:
 
     takes_tools = True
 
-    def __init__(self, **replies: list[ModelReply]) -> None:
+    def __init__(self, *, waits_for: dict[str, str] | None = None, **replies: list[ModelReply]) -> None:
+        """`waits_for`: what a member must have been told before it begins with its replies."""
+        self.waits_for = waits_for or {}
         self.replies = replies
         self.heard: dict[str, list[str]] = {name: [] for name in replies}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         name = next(name for name in self.replies if f"You are {name}," in _text(request, 0))
         self.heard[name].append(_text(request, -1))
-        return self.replies[name].pop(0) if self.replies[name] else says("ready")
+        begins = any(self.waits_for.get(name, "") in heard for heard in self.heard[name])
+        return self.replies[name].pop(0) if begins and self.replies[name] else says("ready")
 
 
 def _text(request: ModelRequest, at: int) -> str:
@@ -55,12 +58,12 @@ def members_of(result: ToolResult) -> Any:
 
 async def test_members_work_write_to_each_other_and_to_the_lead_and_end(tmp_path: Path) -> None:
     model = Members(
+        waits_for={"writer": "three tests fail"},
         tester=[
             says("", use("SendMessage", {"to": "writer", "message": "three tests fail"})),
             says("I told the writer."),
         ],
         writer=[
-            says("ready"),
             says("", use("SendMessage", {"to": "main", "message": "notes are written"})),
             says("written"),
         ],
