@@ -93,9 +93,12 @@ class TeamCoordinator:
             except ToolError as problem:
                 failed[member.name] = f"{problem.message} [{problem.code}]"
 
-        async with anyio.create_task_group() as group:
-            for member in members:
-                group.start_soon(start, member)
+        try:
+            async with anyio.create_task_group() as group:
+                for member in members:
+                    group.start_soon(start, member)
+        finally:
+            team.complete.set()
         await anyio.to_thread.run_sync(team.save)
         self._announcements.changed(TEAMS_URI, team.principal)
         return Created(team, failed)
@@ -122,6 +125,7 @@ class TeamCoordinator:
         Raises `ToolError(DELIVERY)` where there is no team or nobody of that name.
         """
         team = self._team(ctx.principal)
+        await team.complete.wait()
         sender = self._sender(team, ctx)
         letter = letter_of(sender)
         recipients = await self._recipients(team, to, sender)

@@ -8,6 +8,8 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
+
 LEAD = "main"
 """The session that made the team, as its members address it."""
 EVERYONE = "*"
@@ -41,6 +43,8 @@ class Team:
     principal: str
     folder: Path
     members: dict[str, Member] = field(default_factory=dict[str, Member])
+    complete: anyio.Event = field(default_factory=anyio.Event)
+    """Set once everybody is started: the first member may write before the last one is there."""
 
     def by_any_name(self, text: str) -> Member | None:
         """A member by its name or its agent id."""
