@@ -97,8 +97,8 @@ def _canonical(question: Any) -> Any:
     given = dict(cast("dict[str, Any]", question))
     options = given.get("options")
     texts = isinstance(options, list) and any(isinstance(option, str) for option in cast("list[Any]", options))
-    given["is_goas"] = texts or bool(_GOA_FIELDS & given.keys())
-    if given["is_goas"]:
+    if texts or _GOA_FIELDS & given.keys():
+        given["is_goas"] = True
         given.setdefault("header", "")
         listed = cast("list[Any]", options) if isinstance(options, list) else []
         given["options"] = [
