@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, error_result, image_block, text_block, text_result
 from goat_mcp.openai_format import OpenAiCall, definitions, read_tool_calls, tool_message
+from tests.contract.test_every_tool import TOOLS
 from tests.tool_doubles import spec
+
+MAX_DESCRIPTION_CHARS = 1024
+"""What OpenAI took for years, and servers that imitate it still do."""
 
 
 def asked(arguments: Any, *, id: Any = "call_1", name: Any = "Read", **more: Any) -> dict[str, Any]:
@@ -202,3 +209,26 @@ def test_a_result_of_data_only_is_its_json() -> None:
 def test_a_message_is_never_empty() -> None:
     assert tool_message("c", text_result(""))["content"] == "(no output)"
     assert tool_message("c", ToolResult(is_error=True))["content"] == "Error: (no output)"
+
+
+@pytest.mark.parametrize("made", definitions(tool.spec for tool in TOOLS), ids=lambda made: made["function"]["name"])
+def test_our_definitions_keep_openais_rules(made: dict[str, Any]) -> None:
+    function = made["function"]
+
+    Draft202012Validator.check_schema(function["parameters"])
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", function["name"])
+    assert 0 < len(function["description"]) <= MAX_DESCRIPTION_CHARS
+    assert function["parameters"]["type"] == "object"
+    assert not {"oneOf", "anyOf", "allOf", "enum", "not", "$ref"} & set(function["parameters"])
+    assert not list(arrays_without_items(function["parameters"]))
+
+
+def arrays_without_items(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, dict):
+        members = cast("dict[str, Any]", schema)
+        if members.get("type") == "array" and "items" not in members:
+            yield members
+        schema = list(members.values())
+    if isinstance(schema, list):
+        for inner in cast("list[Any]", schema):
+            yield from arrays_without_items(inner)

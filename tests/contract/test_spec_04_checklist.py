@@ -423,6 +423,7 @@ FLAGS: list[tuple[dict[str, Any], list[str]]] = [
     ({"multiline": True, "pattern": "Handler.*?end", "output_mode": "content"}, ["-n", "-U", "--multiline-dotall"]),
     ({"multiline": True, "pattern": "Handler.*?end"}, ["-l", "-U", "--multiline-dotall"]),
     ({"pattern": r"func \w+Handler\(", "output_mode": "content"}, ["-n"]),
+    ({"pattern": r"\w+Handler", "-o": True, "output_mode": "content"}, ["-n", "-o"]),
     ({"pattern": "-dash", "output_mode": "content"}, ["-n"]),
 ]
 

@@ -6,6 +6,7 @@ Source: Goat Spec 04, section 9, "Tool definition format".
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.embed import EmbeddedTools, open_tools
-from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
+from tests.e2e.litellm_proxy import PROGRAM, LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import Calls, Says, ToolCall, calls
 
 pytestmark = [in_one_worker, pytest.mark.anyio]
@@ -37,6 +38,26 @@ async def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
         yield opened
 
 
+CHECK = """
+import json, sys
+from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
+from pydantic import TypeAdapter
+given = json.load(sys.stdin)
+TypeAdapter(list[ChatCompletionFunctionToolParam]).validate_python(given["tools"])
+TypeAdapter(list[ChatCompletionToolMessageParam]).validate_python(given["messages"])
+"""
+
+
+def check_with_openais_own_types(tools: list[dict[str, Any]], messages: list[dict[str, Any]]) -> None:
+    """The proxy hands definitions on as they are; what they must be, the client library knows."""
+    assert PROGRAM.exists(), f"no LiteLLM proxy at {PROGRAM}: run `make litellm`"
+    given = json.dumps({"tools": tools, "messages": messages})
+    done = subprocess.run(
+        [PROGRAM.with_name("python"), "-c", CHECK], input=given, capture_output=True, text=True, timeout=BOUND_S
+    )
+    assert done.returncode == 0, done.stderr
+
+
 async def complete(litellm: LiteLlm, messages: list[dict[str, Any]], **more: Any) -> Mapping[str, Any]:
     """The message of a completion that the proxy let through."""
     with anyio.fail_after(BOUND_S):
@@ -55,6 +76,16 @@ async def test_tool_definition_format_every_definition_passes_the_proxys_validat
 
     assert litellm.backend.asked[0].body["tools"] == definitions
     assert {made["function"]["name"] for made in definitions} == set(BUILTIN_NAMES) - STILL_TO_COME
+
+
+async def test_tool_definition_format_is_that_of_openais_client(tools: EmbeddedTools) -> None:
+    definitions = await tools.definitions()
+    read = {"id": "call_1", "type": "function", "function": {"name": "Read", "arguments": '{"file_path": "@note.txt"}'}}
+    failing = {**read, "id": "call_2", "function": {"name": "Read", "arguments": "{"}}
+
+    turn = await tools.run([read, failing])
+
+    await anyio.to_thread.run_sync(check_with_openais_own_types, definitions, turn.messages)
 
 
 async def test_a_tools_answer_reaches_the_model_as_a_tool_message(litellm: LiteLlm, tools: EmbeddedTools) -> None:
