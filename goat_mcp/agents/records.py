@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import Block, text_block
@@ -43,6 +45,9 @@ class AgentFacts:
     isolation: str = ""
     worktree: dict[str, str] | None = None
     ended_at_s: float = 0.0
+
+
+_FACTS = TypeAdapter(AgentFacts)
 
 
 @dataclass(frozen=True)
@@ -149,13 +154,10 @@ def _first_line(path: Path) -> str:
 
 def _facts(line: str) -> AgentFacts | None:
     try:
-        facts = AgentFacts(**json.loads(line))
-    except (ValueError, TypeError):
+        facts = _FACTS.validate_json(line, strict=True)
+    except ValueError:
         return None
-    fields = asdict(facts)
-    texts = [value for key, value in fields.items() if key not in ("worktree", "ended_at_s")]
-    is_whole = all(isinstance(text, str) for text in texts) and isinstance(facts.ended_at_s, int | float)  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from a file
-    return facts if is_whole and facts.id.isalnum() else None
+    return facts if facts.id.isalnum() else None
 
 
 def _message(given: Any) -> ModelMessage:

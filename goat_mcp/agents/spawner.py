@@ -215,7 +215,12 @@ class Spawner:
         self.telemetry.unexpected(agent_id, "Agent", bug)
 
     def _output_file(self, stem: str) -> tuple[Path, int]:
-        return self.spill.create("agent")
+        try:
+            return self.spill.create("agent")
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.IO, f"the agent's output file cannot be made: {problem.strerror}", "Try again later."
+            ) from None
 
     def _workspace_name(self) -> str:
         roots = self.workspace.roots

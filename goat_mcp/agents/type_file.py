@@ -11,6 +11,7 @@ from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.permissions.mode import Mode
 
 MAX_DESCRIPTION_CHARS = 2_000
+MAX_FRONT_MATTER_CHARS = 20_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
@@ -35,6 +36,8 @@ def split_file(content: bytes) -> tuple[Fields, str]:
     if found is None:
         raise BrokenType("it does not begin with front matter between two lines of ---")
     front, body = found.groups()
+    if len(front) > MAX_FRONT_MATTER_CHARS:
+        raise BrokenType(f"its front matter is longer than {MAX_FRONT_MATTER_CHARS} characters")
     return _front_matter(front), body.strip()
 
 
@@ -43,7 +46,7 @@ def _front_matter(text: str) -> Fields:
 
     try:
         loaded: Any = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         # Many descriptions in the wild hold `: ` unquoted, which is no YAML and still means what it says.
         if (plain := _plain_lines(text)) is not None:
             return plain
@@ -52,7 +55,7 @@ def _front_matter(text: str) -> Fields:
         raise BrokenType(f"its front matter is not YAML{where}") from None
     if not isinstance(loaded, dict):
         raise BrokenType("its front matter is not `key: value`")
-    return {str(key): value for key, value in cast("dict[Any, Any]", loaded).items()}
+    return {key: value for key, value in cast("dict[Any, Any]", loaded).items() if isinstance(key, str)}
 
 
 def _plain_lines(text: str) -> Fields | None:
@@ -99,7 +102,7 @@ def _line(fields: Fields, key: str, *, required: bool = False) -> str:
         if required:
             raise BrokenType(f"it has no {key}")
         return ""
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float) or (isinstance(value, int) and abs(value) > 10**18):
         raise BrokenType(f"{key} is not text")
     return " ".join(str(value).split())
 
@@ -132,8 +135,10 @@ def _tools(fields: Fields, key: str) -> frozenset[str] | None:
     value = fields.get(key)
     if value is None or value == "":
         return None
-    listed = cast("list[Any]", value) if isinstance(value, list) else str(value).split(",")
-    names = [str(name).strip() for name in listed if str(name).strip()]
+    listed = cast("list[Any]", value) if isinstance(value, list) else _line(fields, key).split(",")
+    if not all(isinstance(name, str) for name in listed):
+        raise BrokenType(f"{key} is no list of names")
+    names = [name.strip() for name in listed if name.strip()]
     if key == "tools" and "*" in names:
         return None
     return frozenset(_rule_name(name, key) for name in names)

@@ -76,6 +76,7 @@ class Worktrees:
             folder = self._folder(root)
             worktree = Worktree(str(folder / name), str(folder / name / prefix), f"goat/{name}", base)
             await self._check_is_new(root, worktree)
+            await self._ignore(root, folder)
             try:
                 await self._git(
                     root, "worktree", "add", "-q", "-b", worktree.branch, worktree.top, base, why="isolation"
@@ -112,6 +113,14 @@ class Worktrees:
             await self._remove(worktree)
         return _is_there(worktree)
 
+    async def _ignore(self, root: Path, folder: Path) -> None:
+        """Keep the folder out of the user's status and searches, unless they have seen to that themselves."""
+        try:
+            await self._git(root, "check-ignore", "-q", str(folder / "x"), why="isolation")
+        except ToolError:
+            with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+                file.write("*\n")
+
     async def _check_is_new(self, root: Path, worktree: Worktree) -> None:
         """What a failed start removes must be of its own making."""
         branches = await self._git(root, "branch", "--list", worktree.branch, why="isolation")
@@ -142,8 +151,6 @@ class Worktrees:
                 f"isolation: {folder} is a link, and worktrees must lie in the workspace",
                 "Remove the link, or leave out isolation.",
             )
-        with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
-            file.write("*\n")
         return folder
 
     async def _git(self, directory: Path, *arguments: str, why: str) -> str:
@@ -201,4 +208,4 @@ def _remove_if_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         if [path.name for path in folder.iterdir()] == [".gitignore"]:
             (folder / ".gitignore").unlink()
-            folder.rmdir()
+        folder.rmdir()

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from goat_mcp.agents.loop import CallTools, ToolCall
+from goat_mcp.core.names import TOOL_ALIASES
 from goat_mcp.core.result import ToolResult
 
+_FILE_TOOLS = frozenset({"Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"})
 _PATH_FIELDS = frozenset({"file_path", "notebook_path", "path", "directory", "workdir", "cwd", "filePath"})
-_SEARCHES = frozenset({"Glob", "Grep", "search"})
+_SEARCHES = frozenset({"Glob", "Grep"})
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,15 @@ class WorktreeCalls:
 
 
 def _moved(call: ToolCall) -> ToolCall:
+    name = TOOL_ALIASES.get(call.name, call.name)
+    if name not in _FILE_TOOLS:
+        return call  # an `@` of others is none of ours: @scope/package
     directory = call.ctx.rights.writes_below
     arguments: dict[str, Any] = {
         key: _path(value, directory) if key in _PATH_FIELDS and isinstance(value, str) else value
         for key, value in call.arguments.items()
     }
-    if call.name in _SEARCHES and not arguments.get("path") and not arguments.get("directory"):
+    if name in _SEARCHES and not arguments.get("path") and not arguments.get("directory"):
         arguments["path"] = directory
     return replace(call, arguments=arguments)
 

@@ -346,7 +346,7 @@ async def test_a_name_belongs_to_one_running_agent_of_a_principal(tmp_path: Path
 
 async def test_bad_names_are_refused_at_the_door(tmp_path: Path) -> None:
     async with ground(tmp_path, ScriptedModel()) as on:
-        for name in ("", "-a", "a b", "a/b", "x" * 65):
+        for name in ("", "-a", "a b", "a/b", "a\n", "x" * 65):
             assert (await on.agent(name=name)).error_code == "E_INPUT", name
         assert (await on.agent("")).error_code == "E_INPUT"
 

@@ -135,6 +135,16 @@ async def test_a_damaged_transcript_is_set_aside(tmp_path: Path, damage: str) ->
     assert result.error_code == "E_TASK_UNKNOWN"
 
 
+async def test_a_transcript_with_a_damaged_worktree_is_set_aside(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        first = await on.agent()
+        (path,) = (on.gateway.state.path / "agents").rglob("*.jsonl")
+        path.write_text(path.read_text().replace('"worktree": null', '"worktree": {"top": 1}'))
+        result = await on.agent(resume=id_of(first))
+
+    assert result.error_code == "E_TASK_UNKNOWN"
+
+
 async def test_a_transcript_with_a_damaged_message_is_set_aside(tmp_path: Path) -> None:
     async with ground(tmp_path, ScriptedModel()) as on:
         first = await on.agent()

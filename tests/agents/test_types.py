@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from goat_mcp.agents.agent_type import BUILT_IN, AgentType
 from goat_mcp.agents.type_file import BrokenType, agent_type, split_file
@@ -100,6 +103,10 @@ def test_a_description_with_an_unquoted_colon_is_taken_as_it_stands() -> None:
         ("---\nname: a\ndescription: b\nisolation: moon\n---\n", "isolation 'moon' is none of worktree, remote"),
         ("---\nname: a\ndescription: b\ntools: Bash(git:*)\n---\n", "'Bash(git:*)' is no tool name"),
         ("---\nname: a\ndescription: b\ndisallowedTools: '*'\n---\n", "'*' is no tool name"),
+        ("---\nname: a\ndescription: b\ntools: [[Read]]\n---\n", "no list of names"),
+        ("---\nname: a\ndescription: b\ntools: {Read: yes}\n---\n", "tools is not text"),
+        (f"---\nname: a\ndescription: b\nmaxTurns: 0x{'f' * 5000}\n---\n", "maxTurns is not text"),
+        (f"---\nname: a\ndescription: {'b' * 20_001}\n---\n", "longer than 20000"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(text: str, reason: str) -> None:
@@ -196,3 +203,24 @@ async def test_a_types_file_is_read_at_the_call(tmp_path: Path) -> None:
         after = await on.agent(subagent_type="fresh")
 
     assert (before.error_code, after.is_error) == ("E_INPUT", False)
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(["---", "name: a", "description: b", "tools: &x [*x]", "a: *x", "- 1", "? x", "!!set {a}"]),
+        st.text(max_size=40),
+        st.builds(
+            "{}: {}".format,
+            st.sampled_from(["name", "description", "tools", "disallowedTools", "model", "maxTurns", "background"]),
+            st.text(max_size=20),
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(LINES)
+@settings(max_examples=300, deadline=None)
+def test_whatever_is_in_a_file_it_is_an_agent_or_broken(lines: list[str]) -> None:
+    with suppress(BrokenType):
+        parsed("\n".join(["---", *lines, "---", "body"]).encode("utf-8", "replace").decode())

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
 
+from goat_mcp.agents.loop import ToolCall
+from goat_mcp.agents.worktree_calls import WorktreeCalls
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import NO_LIMITS
 from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
 from tests.agents.test_background import ended, gone, id_of, pid_of, sleeper
 
@@ -152,6 +158,32 @@ async def test_without_something_to_branch_from_it_is_an_error_and_nothing_stays
         assert on.left_behind() == []
         assert on.gateway.spawner.live.named(id_or_name="", principal="local") is None
     assert (result.error_code, reason in result.text) == ("E_INPUT", True)
+
+
+async def test_a_folder_of_worktrees_that_the_user_ignores_already_is_left_as_it_was(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        repository(on.workspace)
+        (on.workspace / ".gitignore").write_text(".worktrees/\n")
+        (on.workspace / ".worktrees").mkdir()
+        (on.workspace / ".worktrees" / "mine").mkdir()
+        result = await on.agent(isolation="worktree")
+
+        assert not result.is_error, result.text
+        assert [path.name for path in (on.workspace / ".worktrees").iterdir()] == ["mine"]
+
+
+async def test_an_at_sign_of_other_tools_means_what_it_says(tmp_path: Path) -> None:
+    seen: list[ToolCall] = []
+
+    async def call(calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+        seen.extend(calls)
+        return []
+
+    ctx = ToolContext(call_id="c", rights=NO_LIMITS.narrowed(allowed=None, writes_below="/ws/w"))
+    package = ToolCall("mcp__npm__view", {"path": "@types/node"}, ctx)
+    await WorktreeCalls(call)([package, ToolCall("read", {"path": "@/a.py"}, ctx)])
+
+    assert [made.arguments for made in seen] == [{"path": "@types/node"}, {"path": "/ws/w/a.py"}]
 
 
 async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
