@@ -44,10 +44,10 @@ from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStore
-from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
+from goat_mcp.state.session_settings import ConfigStore, DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.state.todos import DatabaseTodoStore, Todos
+from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
@@ -71,7 +71,8 @@ class Gateway:
     """Everything one process serves, built once. `running()` starts what lives: upstreams, tasks, the guard.
 
     `ask_client_for_roots`: where the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
-    the current directory. Raises `BrokenSettings` where the settings name something that cannot be used.
+    the current directory. Without stores, todos and changed settings are in the state directory's database. Raises
+    `BrokenSettings` where the settings name something that cannot be used.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class Gateway:
         approval: Approval,
         ask_client_for_roots: bool = False,
         state: StateDirectory | None = None,
+        todo_store: TodoStore | None = None,
+        config_store: ConfigStore | None = None,
     ) -> None:
         self.settings = settings
         self.state = state or StateDirectory.default()
@@ -108,11 +111,11 @@ class Gateway:
             self.workspace.adopt_roots(_default_roots())
         self.tasks = TaskManager(self.state, self._workspace_name, announcements=self.announcements)
         self.database = Database(self.state, self.telemetry.warning)
-        self.todos = Todos(DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
+        self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
         self.calls = CallLog(self.announcements)
         self.config_view = ConfigView(settings)
         self.session_settings = SessionSettings(
-            DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
+            config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
         files = load_upstream_files(settings.upstreams)

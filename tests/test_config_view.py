@@ -139,6 +139,28 @@ def test_a_wrong_value_is_an_error_that_says_what_is_wanted(key: str, given: Any
     assert len(error.message) < 300
 
 
+@pytest.mark.parametrize("key", sorted(SETTABLE))
+def test_what_the_user_has_set_beside_a_key_is_no_obstacle(key: str, tmp_path: Path) -> None:
+    configured = view(
+        workspace=[tmp_path],
+        mode="plan",
+        permissions={"deny": ["Bash"]},
+        web={"allow_hosts": ["localhost:1"], "search": {"key": "k", "provider": "brave"}},
+        agent={"base_url": "http://127.0.0.1:1/v1", "key": "k"},
+    )
+
+    assert configured.check(key, configured.value(key)) == configured.value(key)
+
+
+@pytest.mark.parametrize("key", sorted(SETTABLE))
+def test_each_settable_key_is_on_configs_page(key: str) -> None:
+    import goat_mcp.tool_docs
+
+    page = Path(goat_mcp.tool_docs.__file__).parent / "Config.md"
+
+    assert f"`{key}`" in page.read_text()
+
+
 def test_a_session_cannot_make_the_log_quieter() -> None:
     error = refused(ErrorCode.INPUT, VIEW.check, "log_level", "error")
 

@@ -27,6 +27,7 @@ T = TypeVar("T")
 FILE_NAME = "state.db"
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 1.0
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS todos (owner TEXT PRIMARY KEY, items TEXT NOT NULL, changed_at_s REAL NOT NULL)",
     """CREATE TABLE IF NOT EXISTS session_settings (
@@ -67,9 +68,12 @@ class Database:
         return await self._in_thread("BEGIN IMMEDIATE", work)
 
     def close(self) -> None:
-        """Let go of the file; the next use opens it again."""
-        with self._lock:
-            self._close()
+        """Let go of the file; the next use opens it again. Work that nobody waits for any more may keep it a while."""
+        if self._lock.acquire(timeout=CLOSE_TIMEOUT_S):
+            try:
+                self._close()
+            finally:
+                self._lock.release()
 
     async def _in_thread(self, begin: str, work: Callable[[Connection], T]) -> T:
         # Left alone when cancelled: the lock keeps whoever comes next from the connection until it is done.

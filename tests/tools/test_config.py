@@ -22,6 +22,8 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.session_settings import MemoryConfigStore
+from goat_mcp.state.todos import MemoryTodoStore
 from tests.agents.scripted import ScriptedModel
 from tests.http_client.local_server import page, serving
 from tests.tool_doubles import fake
@@ -133,6 +135,21 @@ async def test_a_new_process_starts_clean_but_for_clients_without_connections(tm
         30000,
         "default",
     )
+
+
+async def test_an_embedder_may_bring_stores_of_its_own_and_nothing_is_on_disk(tmp_path: Path) -> None:
+    tree, store = Settings.model_validate({"workspace": [tmp_path]}), MemoryConfigStore()
+    stores: Any = {"config_store": store, "todo_store": MemoryTodoStore()}
+    served = Gateway(tree, approval=Approval.HOST, state=StateDirectory(tmp_path / "state"), **stores)
+
+    await config(served, "output.max_chars", 5000, ctx=MODERN)
+    await config(served, "search.glob_limit", 7, ctx=MODERN)
+    await config(served, "search.glob_limit", "default", ctx=MODERN)
+    await served.call("TodoWrite", {"todos": []}, MODERN)
+
+    assert await value_of(served, "output.max_chars", ctx=MODERN) == (5000, "session")
+    assert await store.read(MODERN.session_key) == {"output.max_chars": 5000}
+    assert not (tmp_path / "state" / "state.db").exists()
 
 
 async def test_what_another_version_stored_is_left_out_with_a_line_in_the_log(
