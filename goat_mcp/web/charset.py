@@ -30,8 +30,8 @@ def decode_page(body: bytes, content_type: str) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as problem:
-        # A character that was cut at the end of a body that was too long does not make it another encoding.
-        is_cut = problem.start >= len(body) - 3 and problem.reason == "unexpected end of data"
+        # A character that was cut where a body was too long does not make it another encoding.
+        is_cut = problem.reason == "unexpected end of data" and not body[: problem.start].isascii()
         return body.decode("utf-8" if is_cut else "cp1252", "replace")
 
 

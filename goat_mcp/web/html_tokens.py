@@ -12,7 +12,7 @@ from html import unescape
 from typing import Literal
 
 _OPENING = re.compile(r"<(?:(?P<start>[a-zA-Z][^\s/>]*)|/(?P<end>[a-zA-Z][^\s/>]*)|(?P<comment>!--)|(?P<other>[!?/]))")
-_ATTRIBUTE = re.compile(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
+_ATTRIBUTE = re.compile(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([\"'])|([^\s>]*)))?")
 _TAG_END = re.compile(r"[\s/]*>")
 _COMMENT_END = re.compile(r"--!?>")
 _RAW_ELEMENTS = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "plaintext", "textarea", "title"})
@@ -76,9 +76,11 @@ def _attributes(html: str, at: int) -> tuple[dict[str, str], int, bool]:
         if attribute is None:
             return found, -1, False
         at = attribute.end()
+        name, double, single, open_quote, bare = attribute.groups()
+        if open_quote:
+            return found, -1, False
         if len(found) < _MAX_ATTRIBUTES:
-            name, *values = attribute.groups()
-            found.setdefault(name.lower(), _text(next((value for value in values if value is not None), "")))
+            found.setdefault(name.lower(), _text(double or single or bare or ""))
 
 
 def _after(html: str, mark: str, at: int) -> int:

@@ -11,7 +11,6 @@ import signal
 import sys
 from types import FrameType
 
-from goat_mcp.documents.visible_text import drop_hidden
 from goat_mcp.web.charset import decode_page
 from goat_mcp.web.visible_markdown import OutOfRoom, VisibleMarkdown
 
@@ -44,21 +43,11 @@ def main() -> None:
         cut = "it takes too much memory"
     finally:
         _stop_timer()
-    text = _tidy(drop_hidden(page.so_far()))
+    text = page.so_far()
     with open(1, "wb", closefd=False) as out:
         out.write(json.dumps({"cut": cut, "is_too_deep": page.is_too_deep}).encode("ascii") + b"\n")
         out.write(text.encode("utf-8", "replace"))
     os._exit(0)  # taking the interpreter down takes longer than many pages
-
-
-def _tidy(text: str) -> str:
-    """Without blanks at line ends, and without more than one empty line in a row."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        line = line.rstrip()
-        if line or (lines and lines[-1]):
-            lines.append(line)
-    return "\n".join(lines).strip("\n")
 
 
 def _limit_resources() -> None:

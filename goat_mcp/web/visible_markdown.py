@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 from html2text import HTML2Text
 
+from goat_mcp.documents.visible_text import drop_hidden
 from goat_mcp.web.html_tokens import tokens
 
 MAX_DEPTH = 512
@@ -93,7 +94,13 @@ class VisibleMarkdown(HTML2Text):
         self._pop_to(0)
 
     def so_far(self) -> str:
-        return self.finish()
+        """The text, without blanks at line ends and with one empty line in a row at most."""
+        lines: list[str] = []
+        for line in drop_hidden(self.finish()).split("\n"):
+            line = line.rstrip()
+            if line or (lines and lines[-1]):
+                lines.append(line)
+        return "\n".join(lines).strip("\n")
 
     def outtextf(self, s: str) -> None:
         self._room_chars -= len(s)

@@ -1,0 +1,89 @@
+"""The worker that turns HTML into Markdown. Pages that attack it are tested with WebFetch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.web import conversion
+from goat_mcp.web.conversion import HtmlConverter, Markdown
+
+pytestmark = pytest.mark.anyio
+
+
+CONVERTER = HtmlConverter(ProcessGuard())
+
+
+async def convert(body: bytes, limit_s: float = 60) -> Markdown:
+    return await CONVERTER.markdown(
+        body, content_type="text/html; charset=utf-8", url="https://example.com/", limit_s=limit_s
+    )
+
+
+async def test_a_page_comes_back_as_markdown() -> None:
+    assert await convert("<p>Zürich <a href=/x>x</a>".encode()) == Markdown("Zürich [x](https://example.com/x)", ())
+
+
+async def test_pages_are_converted_side_by_side() -> None:
+    texts: list[str] = []
+
+    async def one(number: int) -> None:
+        texts.append((await convert(b"<p>%d" % number)).text)
+
+    async with anyio.create_task_group() as group:
+        for number in range(6):
+            group.start_soon(one, number)
+
+    assert sorted(texts) == ["0", "1", "2", "3", "4", "5"]
+
+
+async def test_a_page_that_takes_too_long_is_shown_in_part() -> None:
+    converted = await convert(b"<p>first</p>" + b"<b>x</b>" * 600_000)
+
+    assert converted.text.startswith("first\n\n**x**")
+    assert "the page is not shown to its end" in converted.notices[0]
+
+
+async def test_what_is_too_deep_is_told() -> None:
+    assert (await convert(b"<p>a" + b"<div>" * 600)).notices == (
+        "what is nested more than 512 elements deep was left out",
+    )
+
+
+async def test_nothing_of_the_environment_reaches_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "html2text.py").write_text("raise SystemExit(9)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "html2text.py"))
+    monkeypatch.setenv("SECRET_KEY", "canary")
+    monkeypatch.setattr(conversion, "_START", "import os; open(1, 'w').write('{}\\n' + repr(dict(os.environ)))")
+    monkeypatch.setattr(conversion, "_read", lambda answer: Markdown(answer.decode(), ()))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType, reportUnknownMemberType]
+
+    told = (await convert(b"")).text
+
+    assert "canary" not in told
+    assert "PYTHONPATH" not in told
+
+
+async def test_a_worker_that_breaks_is_an_error_that_offers_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_START", "raise SystemExit(3)")
+
+    with pytest.raises(ToolError) as refused:
+        await convert(b"<p>" * 1_000_000)
+
+    assert (refused.value.code, "exit code 3" in refused.value.message) == (ErrorCode.TOOL, True)
+    assert "raw=true" in refused.value.suggestion
+
+
+async def test_no_descriptor_stays_open() -> None:
+    await convert(b"<p>warm")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
+
+    for _ in range(5):
+        await convert(b"<p>x")
+
+    assert len(os.listdir("/proc/self/fd")) <= before + 1  # noqa: PTH208 - names only
