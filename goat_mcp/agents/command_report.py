@@ -155,7 +155,10 @@ def _use(block: Mapping[str, Any]) -> ToolUse:
 
 
 def _errors(result: Mapping[str, Any]) -> str:
-    errors = result.get("errors") or result.get("error")
+    errors: Any = result.get("errors") or result.get("error")
+    if isinstance(errors, list):
+        listed = cast("list[Any]", errors)
+        return "; ".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in listed)[:500]
     return json.dumps(errors, ensure_ascii=False)[:500] if errors else ""
 
 

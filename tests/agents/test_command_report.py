@@ -98,7 +98,7 @@ def test_an_answer_by_another_name_is_one() -> None:
     ("result", "failure"),
     [
         ({"is_error": True, "result": "Invalid API key"}, "Invalid API key"),
-        ({"subtype": "error_during_execution", "errors": ["it broke"]}, '["it broke"]'),
+        ({"subtype": "error_during_execution", "errors": ["it broke", {"a": 1}]}, 'it broke; {"a": 1}'),
         ({"subtype": "error_max_budget_usd"}, "error_max_budget_usd"),
         ({"is_error": True}, "it does not say why"),
     ],

@@ -131,3 +131,18 @@ def test_the_readmes_host_config_is_the_example_file() -> None:
 def test_links_lead_to_files(document: Path) -> None:
     missing = [link for link in _LINK.findall(document.read_text()) if not (document.parent / link.strip()).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        (page, number)
+        for page in sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+        for number in range(len(blocks(ROOT / "docs" / page, "yaml")))
+    ],
+)
+def test_documented_settings_load(page: str, number: int, tmp_path: Path) -> None:
+    file = tmp_path / "goat-mcp.yaml"
+    file.write_text(blocks(ROOT / "docs" / page, "yaml")[number])
+
+    assert load_settings({}, config_file=file).model_fields_set
