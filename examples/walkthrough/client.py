@@ -35,8 +35,12 @@ async def you(context: ClientRequestContext, params: types.ElicitRequestParams) 
     return types.ElicitResult(action="accept", content=answer)
 
 
+def _short(value: Any) -> str:
+    return repr(value.splitlines()[0]) if isinstance(value, str) else "..."
+
+
 async def call(client: Client, tool: str, **arguments: Any) -> None:
-    shown = ", ".join(f"{name}={str(value).splitlines()[0]!r}" for name, value in arguments.items())
+    shown = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
     say(f"\n{tool}({shown})")
     result = await client.call_tool(tool, arguments)
     text = "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
