@@ -204,10 +204,8 @@ class Gateway:
             tool = self.registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET)
             if (tool is not None or name.startswith(TOOLSET)) and toolset not in on:
-                raise BrokenSettings(
-                    f"catalog.allow: {entry} needs the toolset {toolset}, which is off",
-                    f"Add it with --toolset {toolset}.",
-                )
+                remedy = f"Set {TEAMS_VARIABLE}=1." if toolset == "teams" else f"Add it with --toolset {toolset}."
+                raise BrokenSettings(f"catalog.allow: {entry} needs the toolset {toolset}, which is off", remedy)
 
     @cached_property
     def spawner(self) -> Spawner:

@@ -17,7 +17,7 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
 TOOLSET, PRESET = "toolset:", "preset:"
 
 PRESETS: Mapping[str, tuple[str, ...]] = {
-    "claude_code": tuple(f"{TOOLSET}{name}" for name in DEFAULT_TOOLSETS),
+    "claude_code": tuple(f"{TOOLSET}{name}" for name in (*DEFAULT_TOOLSETS, "teams")),
     "core": (f"{TOOLSET}core",),
     # Every built-in whose hints say that it only reads. An upstream's word for that is not taken.
     "read_only": (

@@ -103,7 +103,7 @@ def test_a_preset_of_ones_own_holds_tools_and_toolsets(tmp_path: Path) -> None:
         ({"allow": ["mcp__github__get_*"]}, "`*` stands only for all tools of a server"),
         (
             {"allow": ["toolset:teams"]},
-            "toolset:teams needs the toolset teams, which is off Add it with --toolset teams",
+            "toolset:teams needs the toolset teams, which is off Set CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1.",
         ),
         ({"toolsets": ["core"], "allow": ["TaskStop"]}, "TaskStop needs the toolset tasks, which is off"),
         ({"presets": {"core": ["Read"]}}, "catalog.presets: preset core is one of ours"),

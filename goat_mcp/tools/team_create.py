@@ -64,6 +64,16 @@ class TeamCreate(
                 ],
             },
         ),
+        ToolExample(
+            "One member, on a small model",
+            {
+                "team_name": "watch",
+                "description": "Tells when the build breaks",
+                "members": [
+                    {"name": "watcher", "subagent_type": "explorer", "prompt": "Read the log.", "model": "haiku"}
+                ],
+            },
+        ),
     )
 
     teams: Callable[[], TeamCoordinator]

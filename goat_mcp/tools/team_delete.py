@@ -32,7 +32,10 @@ class TeamDelete(
 ):
     """End your team. Fails while members work or wait; with `force` they are asked to end, and stopped after 10 s."""
 
-    examples = (ToolExample("Whatever its members do", {"team_name": "release", "force": True}),)
+    examples = (
+        ToolExample("Once its members have ended", {}),
+        ToolExample("Whatever its members do", {"team_name": "release", "force": True}),
+    )
 
     teams: Callable[[], TeamCoordinator]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -16,8 +17,13 @@ from goat_mcp.cli.terminal import escaped
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
 
 
-def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "GOAT_MCP_STATE_DIR": str(cwd / "state")}
+def run(*words: str, cwd: Path, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(cwd),
+        "GOAT_MCP_STATE_DIR": str(cwd / "state"),
+        **(variables or {}),
+    }
     return subprocess.run(
         [sys.executable, "-m", "goat_mcp", *words],
         cwd=cwd,
