@@ -82,7 +82,7 @@ async def test_what_it_leaves_running_with_its_output_open_is_ended(run: Run) ->
     child = "import time; time.sleep(600)"
     end = await run(f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); print('left one')")
 
-    assert (end.exit_code, run.output) == (0, b"left one\n")
+    assert (end, run.output) == (ProgramEnd(0, ""), b"left one\n")
     assert run.left() == []
 
 
