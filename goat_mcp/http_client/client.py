@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client.options import HttpOptions
+from goat_mcp.http_client.options import HttpOptions, proxy_place
 from goat_mcp.http_client.resolving import Resolve, system_resolve
 from goat_mcp.http_client.response import HttpResponse, WholeResponse
 from goat_mcp.http_client.target import parse_target
@@ -39,9 +39,8 @@ class HttpClient:
     @property
     def proxy(self) -> str | None:
         """Host and port of the proxy that checks addresses in our place, if the user named one."""
-        if self._options.proxy is None:
-            return None
-        return self._options.proxy.get_secret_value().rpartition("@")[2].rpartition("/")[2]
+        url = self._options.proxy.get_secret_value()
+        return proxy_place(url).target.authority if url else None
 
     @asynccontextmanager
     async def stream(

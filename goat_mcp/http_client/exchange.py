@@ -9,7 +9,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from urllib.parse import unquote
 
 import anyio.lowlevel
 import httpcore
@@ -20,9 +19,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client.decoding import ACCEPTED, BodyDecoder, NotDecodable
 from goat_mcp.http_client.domains import host_is_in_domain, looks_like_a_number
 from goat_mcp.http_client.guarded_connections import GuardedTransport
-from goat_mcp.http_client.options import HttpOptions
+from goat_mcp.http_client.options import HttpOptions, ProxyPlace, proxy_place
 from goat_mcp.http_client.resolving import Resolve, addresses_to_dial
-from goat_mcp.http_client.target import Target, parse_target, refuse_private_literal
+from goat_mcp.http_client.target import Target, refuse_private_literal
 
 USER_AGENT = f"goat-mcp/{__version__}"
 _DEFAULT_HEADERS = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPTED, "connection": "close"}
@@ -54,7 +53,16 @@ class Exchanges:
                     f"web.ca_file {options.ca_file} cannot be used: {problem}",
                     "Name a file with certificates in PEM format.",
                 ) from None
-        self._proxy = None if options.proxy is None else _proxy(options.proxy.get_secret_value())
+        proxy = options.proxy.get_secret_value()
+        self._proxy = self._core_proxy(proxy_place(proxy)) if proxy else None
+
+    def _core_proxy(self, place: ProxyPlace) -> httpcore.Proxy:
+        target = place.target
+        return httpcore.Proxy(
+            httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target="/"),
+            auth=None if place.login is None else (place.login[0].encode(), place.login[1].encode()),
+            ssl_context=self._tls if target.scheme == "https" else None,
+        )
 
     @asynccontextmanager
     async def open(
@@ -151,21 +159,6 @@ def _library_url(target: Target) -> httpx.URL:
 def _is_on_this_machine(target: Target) -> bool:
     is_address = ":" in target.host or looks_like_a_number(target.host)
     return is_address or host_is_in_domain(target.host, "localhost")
-
-
-def _proxy(url: str) -> httpcore.Proxy:
-    scheme, _, rest = url.partition("://")
-    credentials, at, authority = rest.rpartition("@")
-    if scheme.lower() not in ("http", "https"):
-        raise ToolError(
-            ErrorCode.CONFIG, "web.proxy is not usable: only http and https proxies are", "Mend the setting."
-        )
-    place = parse_target(f"{scheme}://{authority}")
-    user, _, password = credentials.partition(":")
-    return httpcore.Proxy(
-        httpcore.URL(scheme=place.scheme, host=place.host, port=place.port, target="/"),
-        auth=(unquote(user).encode(), unquote(password).encode()) if at else None,
-    )
 
 
 @contextmanager

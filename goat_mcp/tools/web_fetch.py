@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -108,6 +109,9 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
             return None
         nonce = new_nonce()
         wait_s = max(0.0, ctx.wait_left_s() - _ANSWER_MARGIN_S)
+        if model is ctx.host_model and ctx.client_waits_since_s is not None:
+            # This client's request is not open while it asks its model, so nothing can time out.
+            wait_s = math.inf
         given = await answer(model, input.prompt or "", shown, url=page.final_url, nonce=nonce, wait_s=wait_s)
         if given.text is None:
             notices.append(f"no answer to the prompt ({given.problem[:300]}); this is the page")

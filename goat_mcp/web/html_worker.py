@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 from goat_mcp.web.charset import decode_page
@@ -61,8 +62,8 @@ def _limit_resources() -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
     ):
-        _, hard = resource.getrlimit(kind)
-        if hard == resource.RLIM_INFINITY or most < hard:
+        # Not every system has every limit, and a lower one may be in force.
+        with suppress(ValueError, OSError):
             resource.setrlimit(kind, (most, most))
 
 

@@ -46,12 +46,12 @@ class Page:
     def is_binary(self) -> bool:
         """By the bytes; what the server says only decides where they could be either."""
         sample = self.body[:_SAMPLE_BYTES]
-        if not sample or self.is_html:
-            return False
         if is_pdf(sample) or image_type(sample) is not None:
             return True
-        if self.says_text and "charset" in self.content_type.lower():
-            return b"\0" in sample and "utf-16" not in self.content_type.lower()
+        said = self.content_type.lower()
+        if self.says_text and "charset" in said:
+            # Where the characters are named, only a NUL speaks against text, and not even that in a wide encoding.
+            return b"\0" in sample and "utf-16" not in said
         return looks_binary(sample)
 
     @property

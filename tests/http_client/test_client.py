@@ -15,6 +15,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient, HttpOptions
+from goat_mcp.settings import BrokenSettings, settings_of
 from tests.http_client.certificates import self_signed
 from tests.http_client.local_server import LocalServer, page, redirect, serving
 
@@ -173,6 +174,16 @@ async def test_a_proxy_that_the_user_names_carries_the_request() -> None:
     assert b"Proxy-Authorization: Basic bWU6cEBzcw==" in proxy.requests[0]
     assert [each.code for each in refused] == [ErrorCode.ADDRESS] * 3
     assert "p%40ss" not in repr(options)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://a:1", "a:1", "http://", "http://u:secret@", "http://a:1/x", "http://a b"])
+def test_a_proxy_that_cannot_be_one_stops_the_start_and_its_password_is_not_shown(proxy: str) -> None:
+    with pytest.raises(BrokenSettings) as refused:
+        settings_of({"web": {"proxy": proxy}}, "the test")
+
+    assert "web.proxy: " in refused.value.message
+    assert "wants http(s)://[USER:PASSWORD@]HOST:PORT" in refused.value.message
+    assert "secret" not in refused.value.message
 
 
 async def test_the_body_is_cut_at_the_bound() -> None:

@@ -186,7 +186,9 @@ async def test_a_binary_body_is_saved_with_its_type_and_size(tmp_path: Path) -> 
     ("path", "content_type", "body", "suffix"),
     [
         ("/x", "application/pdf", b"%PDF-1.7 text", ".pdf"),
-        ("/x", "text/html", b"%PDF-1.7 \0\1\2", None),
+        ("/x", "text/html", b"%PDF-1.7 \0\1\2", ".pdf"),
+        ("/x", "text/html", b"\0\1\2\3" * 10, ".bin"),
+        ("/x", "text/html; charset=utf-16le", "<p>wide".encode("utf-16-le"), None),
         ("/a.zip?b=1", "application/octet-stream", b"PK\x03\x04\0\0", ".zip"),
         ("/x", "application/octet-stream", b"just text", None),
         ("/x", "text/plain", b"\0\1\2\3" * 10, ".bin"),
