@@ -1,0 +1,100 @@
+"""The programs on the page about embedding run, and do what the page says."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.embed import open_tools
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.settings import load_settings
+from goat_mcp.state.directory import StateDirectory
+from tests.docs.test_documents import ROOT, blocks
+from tests.tool_doubles import FakeTool, spec
+
+pytestmark = pytest.mark.anyio
+
+
+def program(number: int) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(blocks(ROOT / "docs" / "library.md", "python")[number], names)
+    return names
+
+
+def asking_for(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    tool_calls = [
+        {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": tool_calls}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "note.txt").write_text("buy hay\n")
+    monkeypatch.chdir(tmp_path / "ws")
+    monkeypatch.setenv("GOAT_MCP_STATE_DIR", str(tmp_path / "state"))
+
+
+async def test_the_conversation_on_the_page_runs_tools_and_ends_with_the_models_words() -> None:
+    seen: list[list[dict[str, Any]]] = []
+    replies = [
+        asking_for(("Read", {"file_path": "@note.txt"}), ("Bash", {"command": "echo from bash"})),
+        {"role": "assistant", "content": "It says: buy hay."},
+    ]
+
+    async def complete(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
+        seen.append(list(messages))
+        assert [made["function"]["name"] for made in tools] == ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]
+        return replies[len(seen) - 1]
+
+    answer = await program(0)["converse"](complete, "What does the note say?")
+
+    assert answer == "It says: buy hay."
+    assert [message["content"] for message in seen[1][-2:]] == ["1\tbuy hay", "from bash"]
+
+
+async def test_the_lines_in_the_readme_run() -> None:
+    (block,) = blocks(ROOT / "README.md", "python")
+    message = asking_for(("Read", {"file_path": "@note.txt"}))
+    names: dict[str, Any] = {"open_tools": open_tools, "message": message}
+
+    await eval(compile(block, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+
+    assert "Read" in [made["function"]["name"] for made in names["definitions"]]
+    assert names["turn"].messages == [{"role": "tool", "tool_call_id": "call_0", "content": "1\tbuy hay"}]
+
+
+async def test_the_ask_on_the_page_allows_a_file_and_refuses_a_command() -> None:
+    async with open_tools({"workspace": ["."]}, ask=program(1)["ask"]) as tools:
+        turn = await tools.run(
+            asking_for(
+                ("Write", {"file_path": "@new.txt", "content": "x"}), ("Bash", {"command": "true"}), ("Glob", {})
+            )["tool_calls"]
+        )
+
+    assert [message["content"].splitlines()[0] for message in turn.messages] == [
+        f"Created {Path.cwd() / 'new.txt'} (1 line).",
+        "Error: the user refused Bash",
+        "Error: not run: the batch was interrupted (the user refused Bash)",
+    ]
+    assert turn.interrupted
+
+
+def test_the_settings_on_the_page_about_choosing_tools_select_what_it_says(tmp_path: Path) -> None:
+    (block,) = blocks(ROOT / "docs" / "choosing-tools.md", "yaml")
+    file = tmp_path / "goat-mcp.yaml"
+    file.write_text(block)
+    gateway = Gateway(load_settings({}, config_file=file), approval=Approval.HOST, state=StateDirectory(tmp_path / "s"))
+    tools = [FakeTool(spec(f"mcp__github__{name}", toolset="upstream")) for name in ("get_issue", "delete_repository")]
+    gateway.registry.replace_source("upstream:github", tools)
+
+    names = [tool.spec.name for tool in gateway.catalog.tools()]
+
+    assert names == ["Read", "Glob", "Grep", "TodoWrite", "mcp__github__get_issue"]
