@@ -36,8 +36,6 @@ _SCHEMA = (
 )
 _DAMAGED = frozenset({11, 26})
 """SQLITE_CORRUPT and SQLITE_NOTADB."""
-_BUSY = frozenset({5, 6})
-"""SQLITE_BUSY and SQLITE_LOCKED."""
 
 
 class Warn(Protocol):
@@ -125,7 +123,7 @@ class Database:
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=16
         )
         try:
-            _patiently(lambda: _prepare(connection, self._path))
+            _prepare(connection, self._path)
         except BaseException:
             connection.close()
             raise
@@ -174,20 +172,6 @@ def _prepare(connection: Connection, path: Path) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
-
-
-def _patiently(prepare: Callable[[], None]) -> None:
-    """Turning the log on does not wait for other processes that do the same at this moment, so we do."""
-    import sqlite3
-
-    ends_at_s = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            return prepare()
-        except sqlite3.OperationalError as problem:
-            if _code(problem) not in _BUSY or time.monotonic() > ends_at_s:
-                raise
-        time.sleep(0.02)
 
 
 def _make_private(path: Path) -> None:

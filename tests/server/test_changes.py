@@ -68,6 +68,9 @@ class Stream:
     async def send_notification(self, notification: Any, related_request_id: Any) -> None:
         self._send.send_nowait(notification.method)
 
+    def end(self) -> None:
+        self._send.send_nowait("ended")
+
     async def next(self) -> str:
         with anyio.fail_after(WAIT_S):
             return await self._receive.receive()
@@ -112,6 +115,7 @@ async def test_several_changes_at_once_are_told_once() -> None:
 
         for _ in range(100):
             hub.hub.resource_changed("goat://todos", "alice")
+            await anyio.lowlevel.checkpoint()
         hub.hub.resource_changed("goat://calls", "alice")
 
         assert sorted(await session.wait_for(2)) == ["goat://calls", "goat://todos"]
@@ -150,6 +154,34 @@ async def test_listen_streams_are_kept_apart_by_principal_too() -> None:
 
     assert not hub.hub.is_watched("goat://todos", None)
     assert (alice.unread, bob.unread) == (0, 0)
+
+
+async def test_a_listen_stream_that_ends_takes_only_its_own_wishes_with_it() -> None:
+    def params(uri: str) -> types.SubscriptionsListenRequestParams:
+        filter = types.SubscriptionFilter(resource_subscriptions=[uri])
+        return types.SubscriptionsListenRequestParams(notifications=filter)
+
+    async with running() as hub, anyio.create_task_group() as group:
+        ending = anyio.CancelScope()
+
+        async def listen(stream: Stream, uri: str, scope: anyio.CancelScope) -> None:
+            context: Any = SimpleNamespace(session=stream, request_id=uri)
+            with scope:
+                await hub.hub.listen(context, params(uri))
+            stream.end()
+
+        first, second = Stream(), Stream()
+        group.start_soon(listen, first, "goat://todos", ending)
+        group.start_soon(listen, second, "goat://calls", anyio.CancelScope())
+        for stream in (first, second):
+            await stream.next()
+
+        ending.cancel()
+        assert await first.next() == "ended"
+
+        assert not hub.hub.is_watched("goat://todos", "alice")
+        assert hub.hub.is_watched("goat://calls", "alice")
+        hub.hub.close()
 
 
 async def test_a_client_that_does_not_read_holds_up_nobody_and_is_told_once_when_it_does() -> None:

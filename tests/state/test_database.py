@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -182,6 +183,46 @@ async def test_a_file_damaged_while_it_is_open_is_set_aside_and_every_process_us
 
     assert seen_by_other == ["b"]
     assert len(aside(state)) == 1 and len(log.lines) == 1
+
+
+async def test_where_another_process_was_faster_its_new_file_is_left_alone(state: StateDirectory) -> None:
+    path = state.path / "state.db"
+    database, faster = Database(state, Log()), Database(state, Log())
+    await database.write(put("a"))
+
+    def damaged_once(connection: sqlite3.Connection) -> list[str]:
+        if not (state.path / "moved").exists():
+            for suffix in ("-wal", "-shm", ""):
+                Path(f"{path}{suffix}").replace(state.path / f"moved{suffix}")
+            anyio.from_thread.run(faster.write, put("b"))
+            raise damage
+        return owners(connection)
+
+    damage = sqlite3.DatabaseError("database disk image is malformed")
+    damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+    assert await database.read(damaged_once) == ["b"]
+    assert aside(state) == []
+
+
+async def test_opening_waits_for_who_reads_the_file_at_that_moment(state: StateDirectory) -> None:
+    state.folder()
+    reader = sqlite3.connect(state.path / "state.db", isolation_level=None)
+    reader.execute("CREATE TABLE other (x)")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM other").fetchall()  # the way of writing cannot be changed meanwhile
+    results: list[list[str]] = []
+
+    async def read() -> None:
+        results.append(await Database(state, Log()).read(owners))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await anyio.sleep(0.3)
+        reader.execute("COMMIT")
+
+    reader.close()
+    assert results == [[]]
 
 
 async def test_a_file_that_was_deleted_under_us_is_made_anew(state: StateDirectory) -> None:

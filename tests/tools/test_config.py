@@ -99,6 +99,12 @@ async def test_cfg_001_security_keys_are_not_settable_and_nobody_is_asked(tmp_pa
     assert await value_of(served, "permissions.allow") == ([], "default")
 
 
+async def test_cfg_001_what_cannot_be_set_cannot_be_reset(tmp_path: Path) -> None:
+    answer = await config(gateway(tmp_path, mode="acceptEdits"), "mode", "default")
+
+    assert answer.error_code == "E_PERMISSION"
+
+
 async def test_cfg_001_an_unknown_setting_is_an_error(tmp_path: Path) -> None:
     answer = await config(gateway(tmp_path), "nope.key", 1)
 
