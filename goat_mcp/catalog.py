@@ -8,18 +8,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import TOOL_ALIASES
+from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
-from goat_mcp.presets import labels_of
 from goat_mcp.registry import AnyTool, Registry
 
 TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 """Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
 
 
+def labels_of(spec: ToolSpec) -> frozenset[str]:
+    """Everything that selects this tool: its names, its toolset, its server."""
+    labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
+    if spec.rule_name.startswith(UPSTREAM_PREFIX):
+        server, _, _ = spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+        labels.add(f"{UPSTREAM_PREFIX}{server}")
+    return frozenset(labels)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
-    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`presets.labels_of`)."""
+    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`)."""
 
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
     allow: frozenset[str] | None = None

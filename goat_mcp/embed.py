@@ -115,5 +115,12 @@ async def open_tools(
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
     gateway = Gateway(settings, approval=Approval.ELICIT, state=state)
+    failed: Exception | None = None
     async with gateway.running():
-        yield EmbeddedTools(gateway, ask, host_model)
+        try:
+            yield EmbeddedTools(gateway, ask, host_model)
+        except Exception as problem:
+            # Leaving the gateway's task group with it would wrap it into an exception group.
+            failed = problem
+    if failed is not None:
+        raise failed

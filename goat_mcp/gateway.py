@@ -23,7 +23,7 @@ from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import Toolset, ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
@@ -36,7 +36,6 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
-from goat_mcp.presets import TOOLSET, BrokenSelection, Selections
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
@@ -202,8 +201,8 @@ class Gateway:
         for entry in self.settings.catalog.allow or ():
             name = NAME_ALIASES.get(entry.strip(), entry.strip())
             tool = self.registry.get(name)
-            toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET)
-            if (tool is not None or name.startswith(TOOLSET)) and toolset not in on:
+            toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
+            if (tool is not None or name.startswith(TOOLSET_PREFIX)) and toolset not in on:
                 remedy = f"Set {TEAMS_VARIABLE}=1." if toolset == "teams" else f"Add it with --toolset {toolset}."
                 raise BrokenSettings(f"catalog.allow: {entry} needs the toolset {toolset}, which is off", remedy)
 
@@ -421,6 +420,11 @@ def _or(known: Sequence[str]) -> str:
 def _catalog_filter(settings: Settings, *, flat_names: bool) -> CatalogFilter:
     """What the settings select. `flat_names`: see `Selections`."""
     chosen = settings.catalog
+    if chosen.allow is None and not chosen.deny and not chosen.presets:
+        return CatalogFilter(toolsets=_toolsets(chosen.toolsets))
+    # Most starts select nothing.
+    from goat_mcp.presets import BrokenSelection, Selections
+
     key = "catalog.presets"
     try:
         selections = Selections(chosen.presets, flat_names=flat_names)

@@ -147,7 +147,8 @@ def tool_message(tool_call_id: str, result: ToolResult) -> dict[str, Any]:
     texts = [text for block in result.content if (text := _as_text(block))]
     if not texts and result.structured is not None:
         texts = [json.dumps(result.structured, ensure_ascii=False)]
-    text = "\n".join(texts) or NOTHING
+    # Half a character (an upstream can send one in JSON) would not go into any request.
+    text = "\n".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "replace") or NOTHING
     if result.is_error and not text.startswith(ERROR_PREFIX):
         text = ERROR_PREFIX + text
     return {"role": "tool", "tool_call_id": tool_call_id, "content": text}

@@ -1,4 +1,4 @@
-"""What a person may write to select tools - names, aliases, servers, toolsets, presets - as labels that tools carry.
+"""What a person may write to select tools - names, aliases, servers, toolsets, presets - as the labels tools carry.
 
 Which of them a client sees is the catalog's business. Source: Goat Spec 04, `Tools option (string[] | preset)`,
 `DisallowedTools`.
@@ -11,14 +11,22 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
-from goat_mcp.core.names import BUILTIN_NAMES, NAME_ALIASES, SEPARATOR, UPSTREAM_PREFIX, InvalidName, split_name
-from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.core.names import (
+    BUILTIN_NAMES,
+    NAME_ALIASES,
+    SEPARATOR,
+    TOOLSET_PREFIX,
+    UPSTREAM_PREFIX,
+    InvalidName,
+    split_name,
+)
+from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 
-TOOLSET, PRESET = "toolset:", "preset:"
+PRESET_PREFIX = "preset:"
 
 PRESETS: Mapping[str, tuple[str, ...]] = {
-    "claude_code": tuple(f"{TOOLSET}{name}" for name in (*DEFAULT_TOOLSETS, "teams")),
-    "core": (f"{TOOLSET}core",),
+    "claude_code": tuple(f"{TOOLSET_PREFIX}{name}" for name in (*DEFAULT_TOOLSETS, "teams")),
+    "core": (f"{TOOLSET_PREFIX}core",),
     # Every built-in whose hints say that it only reads. An upstream's word for that is not taken.
     "read_only": (
         *("Read", "Glob", "Grep", "TaskOutput", "ExitPlanMode", "AskUserQuestion"),
@@ -31,15 +39,6 @@ _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
 class BrokenSelection(ValueError):
     """A selection that cannot be understood; the text names what was written, and what could have been meant."""
-
-
-def labels_of(spec: ToolSpec) -> frozenset[str]:
-    """Everything that selects this tool: its names, its toolset, its server."""
-    labels = {spec.name, spec.rule_name, f"{TOOLSET}{spec.toolset}"}
-    if spec.rule_name.startswith(UPSTREAM_PREFIX):
-        server, _, _ = spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
-        labels.add(f"{UPSTREAM_PREFIX}{server}")
-    return frozenset(labels)
 
 
 class Selections:
@@ -65,8 +64,8 @@ class Selections:
         labels: set[str] = set()
         for entry in entries:
             name = entry.strip()
-            if name.startswith(PRESET):
-                labels |= self._preset(name.removeprefix(PRESET))
+            if name.startswith(PRESET_PREFIX):
+                labels |= self._preset(name.removeprefix(PRESET_PREFIX))
             else:
                 labels |= self._labels(name)
         return frozenset(labels)
@@ -78,10 +77,10 @@ class Selections:
 
     def _labels(self, entry: str) -> frozenset[str]:
         name = entry.strip()
-        if name.startswith(PRESET):
-            raise BrokenSelection(f"{name!r}: a preset holds tools and {TOOLSET}NAME, no other preset")
-        if name.startswith(TOOLSET):
-            toolset = name.removeprefix(TOOLSET)
+        if name.startswith(PRESET_PREFIX):
+            raise BrokenSelection(f"{name!r}: a preset holds tools and {TOOLSET_PREFIX}NAME, no other preset")
+        if name.startswith(TOOLSET_PREFIX):
+            toolset = name.removeprefix(TOOLSET_PREFIX)
             if toolset not in get_args(Toolset):
                 raise BrokenSelection(f"{toolset!r} is no toolset; {_near(toolset, get_args(Toolset), 'toolsets')}")
             return frozenset({name})

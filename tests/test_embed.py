@@ -210,3 +210,9 @@ async def test_settings_are_what_you_pass_and_nothing_else(
     with pytest.raises(BrokenSettings, match="no such setting; did you mean workspace"):
         async with open_tools({"workspce": ["."]}, state_directory=tmp_path / "state"):
             pass
+
+
+async def test_what_your_own_code_raises_comes_out_as_it_is(workspace: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="mine"):
+        async with open_tools({"workspace": [str(workspace)]}, state_directory=tmp_path / "state"):
+            raise KeyError("mine")

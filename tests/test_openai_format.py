@@ -206,6 +206,12 @@ def test_a_result_of_data_only_is_its_json() -> None:
     assert tool_message("c", ToolResult(structured={"town": "Åby"}))["content"] == '{"town": "Åby"}'
 
 
+def test_half_a_character_never_reaches_a_request() -> None:
+    content = tool_message("c", text_result("a\ud83db\ud83d\ude00"))["content"]
+
+    assert content == "a\ufffdb\U0001f600"
+
+
 def test_a_message_is_never_empty() -> None:
     assert tool_message("c", text_result(""))["content"] == "(no output)"
     assert tool_message("c", ToolResult(is_error=True))["content"] == "Error: (no output)"

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.catalog import labels_of
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.presets import PRESETS, BrokenSelection, Selections, labels_of
+from goat_mcp.presets import PRESETS, BrokenSelection, Selections
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.tool_doubles import FakeTool, spec

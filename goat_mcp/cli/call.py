@@ -113,13 +113,21 @@ async def _with_task(gateway: Gateway, result: ToolResult, ctx: ToolContext) -> 
     """Wait for a background task the call started, and answer with the task's own result."""
     from dataclasses import replace
 
+    from goat_mcp.core.errors import ToolError
+    from goat_mcp.core.result import error_result
+
     task_id = (result.facts or {}).get("task_id")
-    if not task_id or gateway.registry.get("TaskOutput") is None:
+    if not task_id:
         return result
+    # The tool itself: this wait is ours and no call of the user's, who may have left TaskOutput out of the catalog.
+    task_output = gateway.builtin("TaskOutput")
     while True:
         fresh = replace(ctx, call_id=secrets.token_hex(8), started_at_s=_now_s())
-        answer = await gateway.pipeline.call("TaskOutput", {"task_id": task_id, "timeout": 45_000}, fresh)
-        if answer.is_error or (answer.facts or {}).get("status") != "running":
+        try:
+            answer = await task_output.execute(task_output.validate({"task_id": task_id, "timeout": 45_000}), fresh)
+        except ToolError as lost:
+            return error_result(lost)
+        if (answer.facts or {}).get("status") != "running":
             return answer
 
 

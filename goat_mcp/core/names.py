@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 SEPARATOR = "__"
 UPSTREAM_PREFIX = "mcp__"
+TOOLSET_PREFIX = "toolset:"
+"""What marks a toolset's name where tools are selected by name."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")

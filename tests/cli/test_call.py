@@ -106,6 +106,15 @@ def test_a_background_task_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
+def test_a_background_task_is_waited_for_where_the_catalog_cannot_show_it(tmp_path: Path) -> None:
+    words = ("call", "Bash", "command=sleep 0.3; echo finished", "run_in_background=true", "--preset", "core")
+
+    done = run(*words, "--allowed-tool", "Bash", "--workspace", str(tmp_path), cwd=tmp_path)
+
+    assert (done.returncode, "finished" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.e2e
 def test_a_background_task_that_fails_is_status_5(tmp_path: Path) -> None:
     words = ("call", "Bash", "command=exit 4", "run_in_background=true", "--mode", "bypassPermissions")
 
