@@ -115,6 +115,7 @@ async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_h
     one = use("Write", {"file_path": "@one.txt", "content": "1"}, "w1")
     two = use("Write", {"file_path": "@two.txt", "content": "2"}, "w2")
     model = ScriptedModel([says("", one), go, says("", two)])
+    has_waited = False
     async with ground(tmp_path, model, mode="default") as on, anyio.create_task_group() as group:
 
         async def answer_after_the_limit() -> None:
@@ -124,11 +125,13 @@ async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_h
 
         group.start_soon(answer_after_the_limit)
         result = await on.agent(ctx=replace(late(on), ask=ask))
+        has_waited = answer_now.is_set()
         go.set()
         await ended(on, id_of(result))
 
         assert (on.workspace / "one.txt").exists()
         assert not (on.workspace / "two.txt").exists()
+    assert has_waited
     assert "nobody could be asked" in results_in(model.requests[2].messages[-1])[0]
 
 

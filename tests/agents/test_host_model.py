@@ -199,3 +199,20 @@ async def test_approvals_leave_the_last_round_for_the_answer(tmp_path: Path) -> 
     assert (len(host.requests), len(asked)) == (5, 4)
     assert "last turn" in host.requests[-1].system
     assert not result.is_error
+
+
+async def test_many_approvals_of_one_turn_leave_the_last_round_too(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def ask(form: Form) -> Answer:
+        asked.append(form.message)
+        return Answer(Reply.UNANSWERED)
+
+    writes = [use("Write", {"file_path": f"@{number}.txt", "content": "x"}, f"w{number}") for number in range(12)]
+    host = ScriptedModel([says("", *writes)])
+    async with ground(tmp_path, mode="default") as on:
+        ctx = ToolContext(call_id="c", session_key="stdio", host_model=host, ask=ask, client_waits_since_s=lambda: 0.0)
+        await on.agent(ctx=ctx)
+
+    assert (len(asked), len(host.requests)) == (7, 2)
+    assert "last turn" in host.requests[1].system

@@ -102,9 +102,10 @@ async def test_what_an_endpoint_could_not_read_is_told_to_the_model(tmp_path: Pa
     assert results_in(model.requests[1].messages[-1]) == ["not run: they end in the middle"]
 
 
-async def test_ids_that_are_missing_or_used_again_are_made_distinct(tmp_path: Path) -> None:
+@pytest.mark.parametrize("id", ["", "call_0"], ids=["missing", "used again"])
+async def test_ids_that_are_missing_or_used_again_are_made_distinct(tmp_path: Path, id: str) -> None:
     glob = {"pattern": "*"}
-    model = ScriptedModel([says("", use("Glob", glob, ""), use("Glob", glob, "")), says("", use("Glob", glob, ""))])
+    model = ScriptedModel([says("", use("Glob", glob, id), use("Glob", glob, id)), says("", use("Glob", glob, id))])
     async with ground(tmp_path, model) as on:
         await on.agent()
 
