@@ -8,6 +8,8 @@ READ_ONLY_TOOLS = frozenset(
     {"Read", "Glob", "Grep", "WebFetch", "WebSearch", "ListMcpResources", "ReadMcpResource", "TaskOutput"}
 )
 DEFAULT_TYPE = "general-purpose"
+ALIASES = {"Explore": "explorer", "Plan": "planner"}
+"""What Claude Code calls these, unless a file defines a type of that very name."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from goat_mcp.agents.agent_type import BUILT_IN, AgentType
+from goat_mcp.agents.agent_type import ALIASES, BUILT_IN, AgentType
 from goat_mcp.agents.type_file import BrokenType, agent_type, split_file
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import Workspace
@@ -50,7 +50,7 @@ class KnownTypes:
             # Another type of that name would have other rights than its writer meant.
             if file.name == name:
                 raise ToolError(ErrorCode.CONFIG, f"agent type {name}: {file}", "Mend the file and call again.")
-        if (found := self.types.get(name)) is not None:
+        if (found := self.types.get(name) or self.types.get(ALIASES.get(name, ""))) is not None:
             return found
         lines = [f"{type.name} ({type.source}): {_first_words(type.description)}" for type in self.types.values()]
         problems = "".join(f" ({file})" for file in self.broken)

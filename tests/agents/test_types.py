@@ -133,6 +133,15 @@ async def test_the_projects_type_goes_before_the_users_and_that_before_the_built
     assert set(known.types) == {"shared", *(type.name for type in BUILT_IN)}
 
 
+async def test_claude_codes_names_of_the_built_in_types_are_understood(project: Path) -> None:
+    put(project, "plan.md", "---\nname: Plan\ndescription: my own\n---\n")
+
+    known = await TypeFiles(Workspace(project)).read()
+
+    assert known.get("Explore").name == "explorer"
+    assert known.get("Plan").description == "my own"
+
+
 async def test_an_unknown_type_is_an_error_that_lists_all_and_the_broken_files(home: Path, project: Path) -> None:
     put(project, "fine.md", "---\nname: fine\ndescription: works\n---\n")
     broken = put(home, "bad.md", "---\nname: bad\n---\n")
