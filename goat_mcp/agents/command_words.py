@@ -56,6 +56,8 @@ def filled(words: Sequence[Word], values: Mapping[str, str]) -> list[str]:
 
     def fill(part: str) -> str:
         word = _PLACEHOLDER.sub(lambda match: values[match[1]], part)
+        # What no argument can hold.
+        word = word.replace("\0", "").encode("utf-8", "replace").decode()
         # A prompt that begins with `--` is a model's, and options are the user's.
         return f" {word}" if word.startswith("-") and not part.startswith("-") else word
 

@@ -134,10 +134,13 @@ class OpenAiChatModel:
     def _named(self, wanted: str) -> _NamedModel:
         if wanted and wanted not in ModelNames.model_fields:
             return _NamedModel(wanted, "the call's `model`")
-        if wanted and (id := getattr(self._options.models, wanted)):
-            return _NamedModel(id, f"agent.models.{wanted}")
-        if self._options.model:
-            return _NamedModel(self._options.model, "agent.model")
+        default = self._options.model
+        for name in (wanted, default):
+            # The default may be one of those names too.
+            if name in ModelNames.model_fields and (id := getattr(self._options.models, name)):
+                return _NamedModel(id, f"agent.models.{name}")
+        if default:
+            return _NamedModel(default, "agent.model")
         where = f"agent.models.{wanted} or agent.model" if wanted else "agent.model"
         raise ToolError(
             ErrorCode.NOT_CONFIGURED,

@@ -46,6 +46,10 @@ def test_what_is_filled_in_is_never_an_option() -> None:
     ]
 
 
+def test_what_no_argument_can_hold_is_left_out() -> None:
+    assert filled(command(["agent", "{prompt}"]), {**NOTHING, "prompt": "a\0b\ud800c"}) == ["agent", "ab?c"]
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

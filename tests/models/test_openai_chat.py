@@ -103,6 +103,16 @@ async def test_names_of_models_are_the_endpoints(backend: ScriptedBackend, wante
     assert backend.asked[0].body["model"] == sent
 
 
+async def test_the_default_may_be_one_of_the_names(backend: ScriptedBackend) -> None:
+    backend.script(Says("yes"), Says("yes"))
+    model = Model(backend.url, model="opus", models={"opus": "gpt-big"})
+
+    await model.reply(ASKED)
+    await model.reply(ModelRequest((HELLO,), model="haiku"))
+
+    assert [asked.body["model"] for asked in backend.asked] == ["gpt-big", "gpt-big"]
+
+
 @pytest.mark.parametrize(("effort", "sent"), [("max", "high"), ("low", None), ("", None), ("extreme", None)])
 async def test_effort_is_sent_where_the_settings_say_how(
     backend: ScriptedBackend, effort: str, sent: str | None
