@@ -9,6 +9,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.core.context import ToolContext
@@ -24,7 +26,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
 from goat_mcp.pipeline import CallRequest, Pipeline
 from tests.test_pipeline import audit_lines, pipeline_over
-from tests.tool_doubles import FakeTool, fake
+from tests.tool_doubles import FakeTool, fake, spec
 
 pytestmark = pytest.mark.anyio
 
@@ -233,6 +235,50 @@ async def test_a_batch_cancelled_while_a_person_is_asked_answers_every_call(tmp_
     outcome = await run(pipeline, "Write", "Read", person=Undecided(), cancelled=cancelled)
 
     assert first_lines(outcome) == ["operation cancelled"] * 2
+
+
+KINDS = ("plain", "slow", "shared", "failing", "refused", "unknown")
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kinds=st.lists(st.sampled_from(KINDS), max_size=8))
+async def test_whatever_comes_together_each_call_has_its_answer_and_nothing_begins_after_a_refusal(
+    tmp_path: Path, kinds: list[str]
+) -> None:
+    class Slow(FakeTool):
+        async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
+            return await super().execute(input, ctx)
+
+    tools: list[FakeTool] = []
+    for number, kind in enumerate(kinds):
+        name = f"{kind}_{number}"
+        made = {
+            "plain": lambda name=name: fake(name),
+            "slow": lambda name=name: Slow(spec(name)),
+            "shared": lambda name=name: Slow(spec(name), touches=Access(writes=("/a",))),
+            "failing": lambda name=name: fake(name, answer=RuntimeError("broken")),
+            "refused": lambda name=name: fake(name, SideEffect.MUTATING),
+            "unknown": lambda: None,
+        }[kind]()
+        tools += [made] if made is not None else []
+    pipeline = pipeline_over(tmp_path, *tools, permission=ELICIT)
+
+    outcome = await run(
+        pipeline, *(f"{kind}_{number}" for number, kind in enumerate(kinds)), person=Person(*[DENY] * len(kinds))
+    )
+
+    stop = kinds.index("refused") if "refused" in kinds else len(kinds)
+    own = {"failing": "E_INTERNAL", "refused": "E_PERMISSION", "unknown": "E_TOOL_NOT_FOUND"}
+    codes = [result.error_code for result in outcome.results]
+    began = {tool.spec.name for tool in tools if tool.calls}
+    assert len(codes) == len(kinds)
+    assert codes[stop + 1 :] == ["E_CANCELLED"] * len(codes[stop + 1 :])
+    assert not {f"{kind}_{number}" for number, kind in enumerate(kinds) if number >= stop} & began
+    for kind, code in zip(kinds[: stop + 1], codes[: stop + 1], strict=True):
+        waited_for_another = kind == "shared" and code == "E_CANCELLED" and stop < len(kinds)
+        assert waited_for_another or code == own.get(kind)
 
 
 async def test_an_extension_that_awaits_after_a_refusal_still_tells_of_it(tmp_path: Path) -> None:

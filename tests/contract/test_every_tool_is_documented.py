@@ -10,16 +10,19 @@ import pytest
 
 from goat_mcp import tool_docs
 from goat_mcp.builtin_contracts import builtin_contracts
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.settings import setting_keys
 from goat_mcp.tool_docs.page import document
+from tests.contract.test_every_tool import gateway_in
 
 FOLDER = Path(str(tool_docs.__file__)).parent
 MAX_SHORT_CHARS = 160
 MIN_LONG_CHARS = 600
 SECTIONS = ["## What comes back", "## Limits", "## When it fails"]
+NEEDING_A_SERVER = {"ListMcpResources"}
 ONE_WAY_TO_CALL = {"TaskStop"}
 """Tools of which a second example would show nothing new."""
 
@@ -77,3 +80,16 @@ def test_a_tool_is_shown_in_use_more_than_once(spec: ToolSpec) -> None:
 
 def test_each_text_belongs_to_a_tool() -> None:
     assert {file.stem for file in FOLDER.glob("*.md")} == set(BUILTIN_NAMES)
+
+
+@pytest.mark.anyio
+async def test_what_an_example_says_comes_back_does(tmp_path: Path) -> None:
+    """Of the examples that need nothing around them."""
+    served = gateway_in(tmp_path)
+    examples = [(spec.name, example) for spec in builtin_contracts() for example in spec.examples if example.output]
+
+    for name, example in examples:
+        if name not in NEEDING_A_SERVER:
+            result = await served.call(name, dict(example.input), ToolContext(call_id="c"))
+            assert result.text == example.output
+    assert examples
