@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,14 +16,15 @@ import anyio.to_thread
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
-from goat_mcp.catalog import TEAMS_VARIABLE, Catalog, CatalogFilter
+from goat_mcp.catalog import Catalog
+from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.spec import Toolset, ToolSpec
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.extensions import CallNext, Extensions
 from goat_mcp.http_client import HttpClient
@@ -36,6 +35,7 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
+from goat_mcp.places import check_state, default_roots, named_roots, scope_of
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
@@ -86,7 +86,7 @@ class Gateway:
     ) -> None:
         self.settings = settings
         self.state = state or StateDirectory.default()
-        _check_state(self.state)
+        check_state(self.state)
         self.telemetry = Telemetry(settings.log_level)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
@@ -96,18 +96,18 @@ class Gateway:
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
         self.plan_approval = PlanApproval(
-            PlanStore(self.state, _scope(settings.workspace or (Path.cwd(),))),
+            PlanStore(self.state, scope_of(settings.workspace or (Path.cwd(),))),
             self.modes,
             settings.plan,
             self.announcements,
         )
-        self.spill = SpillFiles(self.state, _scope(settings.workspace or (Path.cwd(),)))
+        self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.workspace = Workspace(
-            *_named_roots(settings.workspace), readable=(self.spill.folder,), private=(self.state.path,)
+            *named_roots(settings.workspace), readable=(self.spill.folder,), private=(self.state.path,)
         )
         if not settings.workspace and not ask_client_for_roots:
-            self.workspace.adopt_roots(_default_roots())
+            self.workspace.adopt_roots(default_roots())
         self.tasks = TaskManager(self.state, self._workspace_name, announcements=self.announcements)
         self.database = Database(self.state, self.telemetry.warning)
         self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
@@ -118,10 +118,10 @@ class Gateway:
         )
         self.registry = Registry()
         files = load_upstream_files(settings.upstreams)
-        self._servers = tuple(config.server for config in files.configs)
+        self._chosen = ChosenTools(settings, files.configs)
         self.catalog = Catalog(
             self.registry,
-            _catalog_filter(settings, flat_names=any(config.naming == "flat" for config in files.configs)),
+            self._chosen.filter(),
             self._why_missing,
         )
         self.pipeline = Pipeline(
@@ -150,7 +150,7 @@ class Gateway:
         self._builtins: dict[str, AnyTool] = {}
         for contract in builtin_contracts():
             self.registry.register(DeferredTool(contract, self.builtin))
-        self._check_allowed_are_on()
+        self._chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
             files.configs,
             registry=self.registry,
@@ -194,17 +194,6 @@ class Gateway:
         await self.listed.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         await anyio.to_thread.run_sync(import_module, "goat_mcp.builtin_tools", abandon_on_cancel=True)
-
-    def _check_allowed_are_on(self) -> None:
-        """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
-        on = _toolsets(self.settings.catalog.toolsets)
-        for entry in self.settings.catalog.allow or ():
-            name = NAME_ALIASES.get(entry.strip(), entry.strip())
-            tool = self.registry.get(name)
-            toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
-            if (tool is not None or name.startswith(TOOLSET_PREFIX)) and toolset not in on:
-                remedy = f"Set {TEAMS_VARIABLE}=1." if toolset == "teams" else f"Add it with --toolset {toolset}."
-                raise BrokenSettings(f"catalog.allow: {entry} needs the toolset {toolset}, which is off", remedy)
 
     @cached_property
     def spawner(self) -> Spawner:
@@ -307,7 +296,7 @@ class Gateway:
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
-        self.workspace.adopt_roots([root for root in roots if root.is_dir()] or _default_roots())
+        self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Where the name belongs to an upstream that does not run: that, and why."""
@@ -345,21 +334,7 @@ class Gateway:
             {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
             for collision in self.registry.snapshot.collisions
         ]
-        return wrong + collided + self._unknown_servers()
-
-    def _unknown_servers(self) -> list[dict[str, Any]]:
-        """Selections that name a server nobody configured: no error, since one settings file serves many lists."""
-        known = [f"{UPSTREAM_PREFIX}{server}" for server in self._servers]
-        return [
-            {
-                "name": entry,
-                "reason_code": "unknown_server",
-                "detail": f"catalog.{key} selects nothing: no upstream has this name{_or(known)}",
-            }
-            for key, entries in (("allow", self.settings.catalog.allow), ("deny", self.settings.catalog.deny))
-            for entry in entries or ()
-            if entry.startswith(UPSTREAM_PREFIX) and SEPARATOR.join(entry.split(SEPARATOR)[:2]) not in known
-        ]
+        return wrong + collided + self._chosen.unknown_servers()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -376,76 +351,6 @@ class Gateway:
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
         self.database.close()
-
-
-def _check_state(state: StateDirectory) -> None:
-    """Raises `BrokenSettings` for a state directory that cannot be used, or that others may write."""
-    try:
-        folder = state.folder()
-        mode = folder.stat().st_mode
-    except OSError as problem:
-        raise BrokenSettings(
-            f"state directory {state.path} cannot be used: {problem.strerror}",
-            "Name another one with GOAT_MCP_STATE_DIR.",
-        ) from None
-    if os.name == "posix" and mode & 0o022:
-        raise BrokenSettings(
-            f"state directory {state.path} can be written by others (mode {mode & 0o777:04o})",
-            "Name one that only you can write with GOAT_MCP_STATE_DIR.",
-        )
-
-
-def _scope(directories: Sequence[Path]) -> str:
-    """A short name for a set of workspace directories."""
-    return hashlib.sha256("\0".join(str(directory.absolute()) for directory in directories).encode()).hexdigest()[:16]
-
-
-def _named_roots(directories: Sequence[Path]) -> list[Path]:
-    roots = [directory.expanduser().absolute() for directory in directories]
-    for root in roots:
-        if not root.is_dir():
-            raise BrokenSettings(f"workspace {root} is not a directory", "Name an existing directory with --workspace.")
-    return roots
-
-
-def _default_roots() -> list[Path]:
-    here = Path.cwd()
-    return [] if here in (Path(here.anchor), Path.home()) else [here]
-
-
-def _or(known: Sequence[str]) -> str:
-    return f"; there are {', '.join(known)}" if known else ""
-
-
-def _catalog_filter(settings: Settings, *, flat_names: bool) -> CatalogFilter:
-    """What the settings select. `flat_names`: see `Selections`."""
-    chosen = settings.catalog
-    if chosen.allow is None and not chosen.deny and not chosen.presets:
-        return CatalogFilter(toolsets=_toolsets(chosen.toolsets))
-    # Most starts select nothing.
-    from goat_mcp.presets import BrokenSelection, Selections
-
-    key = "catalog.presets"
-    try:
-        selections = Selections(chosen.presets, flat_names=flat_names)
-        key = "catalog.allow"
-        allow = selections.labels(chosen.allow) if chosen.allow is not None else None
-        key = "catalog.deny"
-        deny = selections.labels(chosen.deny)
-    except BrokenSelection as broken:
-        raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
-    return CatalogFilter(toolsets=_toolsets(chosen.toolsets), allow=allow, deny=deny)
-
-
-def _toolsets(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
-    """Those of the settings, and the teams where their variable is set. Raises `BrokenSettings`."""
-    if os.environ.get(TEAMS_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off"):
-        return (*chosen, "teams")
-    if "teams" in chosen:
-        raise BrokenSettings(
-            f"catalog.toolsets: teams needs the environment variable {TEAMS_VARIABLE}", f"Set {TEAMS_VARIABLE}=1."
-        )
-    return tuple(chosen)
 
 
 def _rules(settings: Settings) -> RuleSet:

@@ -1,0 +1,82 @@
+"""Which tools the settings choose: the filter of the catalog, and what is odd about the choice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter
+from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.spec import Toolset
+from goat_mcp.registry import Registry
+from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.upstreams.entry import UpstreamConfig
+
+
+class ChosenTools:
+    """`catalog.*` of the settings, over the upstreams there are."""
+
+    def __init__(self, settings: Settings, upstreams: Sequence[UpstreamConfig]) -> None:
+        self._chosen = settings.catalog
+        self._upstreams = upstreams
+
+    def filter(self) -> CatalogFilter:
+        """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
+        chosen = self._chosen
+        if chosen.allow is None and not chosen.deny and not chosen.presets:
+            return CatalogFilter(toolsets=_toolsets(chosen.toolsets))
+        # Most starts select nothing.
+        from goat_mcp.presets import BrokenSelection, Selections
+
+        flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
+        key = "catalog.presets"
+        try:
+            selections = Selections(chosen.presets, flat_names=flat_names)
+            key = "catalog.allow"
+            allow = selections.labels(chosen.allow) if chosen.allow is not None else None
+            key = "catalog.deny"
+            deny = selections.labels(chosen.deny)
+        except BrokenSelection as broken:
+            raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
+        return CatalogFilter(toolsets=_toolsets(chosen.toolsets), allow=allow, deny=deny)
+
+    def check_allowed_are_on(self, registry: Registry) -> None:
+        """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
+        on = _toolsets(self._chosen.toolsets)
+        for entry in self._chosen.allow or ():
+            name = NAME_ALIASES.get(entry.strip(), entry.strip())
+            tool = registry.get(name)
+            toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
+            if (tool is not None or name.startswith(TOOLSET_PREFIX)) and toolset not in on:
+                remedy = f"Set {TEAMS_VARIABLE}=1." if toolset == "teams" else f"Add it with --toolset {toolset}."
+                raise BrokenSettings(f"catalog.allow: {entry} needs the toolset {toolset}, which is off", remedy)
+
+    def unknown_servers(self) -> list[dict[str, Any]]:
+        """Selections that name a server nobody configured: no error, since one settings file serves many lists."""
+        known = [f"{UPSTREAM_PREFIX}{upstream.server}" for upstream in self._upstreams]
+        return [
+            {
+                "name": entry,
+                "reason_code": "unknown_server",
+                "detail": f"catalog.{key} selects nothing: no upstream has this name{_or(known)}",
+            }
+            for key, entries in (("allow", self._chosen.allow), ("deny", self._chosen.deny))
+            for entry in entries or ()
+            if entry.startswith(UPSTREAM_PREFIX) and SEPARATOR.join(entry.split(SEPARATOR)[:2]) not in known
+        ]
+
+
+def _or(known: Sequence[str]) -> str:
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def _toolsets(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
+    """Those of the settings, and the teams where their variable is set. Raises `BrokenSettings`."""
+    if os.environ.get(TEAMS_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off"):
+        return (*chosen, "teams")
+    if "teams" in chosen:
+        raise BrokenSettings(
+            f"catalog.toolsets: teams needs the environment variable {TEAMS_VARIABLE}", f"Set {TEAMS_VARIABLE}=1."
+        )
+    return tuple(chosen)
