@@ -68,11 +68,10 @@ class Fetcher:
 
     def first_target(self, url: str) -> Target:
         """Where a call for `url` begins: over https, but for hosts the user named. Raises `ToolError(ADDRESS)`."""
-        return self._upgraded(parse_target(url))
+        return self._permitted(parse_target(url))
 
     async def fetch(self, first: Target, deadline: Deadline) -> Page | Elsewhere:
         """The page, following redirects on its host. An error status is a page too. Raises `ToolError`."""
-        self._check_address(first)
         self._rate.take(first.host)
         target = first
         for _ in range(MAX_REDIRECTS + 1):
@@ -81,7 +80,6 @@ class Fetcher:
             found = await self._ask(first, target, deadline)
             if isinstance(found, Page):
                 return found
-            self._check_address(found.target)
             if found.target.host != target.host:
                 return Elsewhere(first.url, found.status, found.target.url)
             target = found.target
@@ -103,11 +101,6 @@ class Fetcher:
                 raise _too_large(target, f"{response.wire_bytes} bytes of it unpack to more than {MAX_BODY_BYTES}")
             content_type = response.headers.get("content-type", "")
             return Page(first.url, target.url, response.status, content_type, body, is_cut)
-
-    def _check_address(self, target: Target) -> None:
-        """What is refused before anything is asked; the client checks the addresses of names."""
-        if not target.is_among(self._options.allow_hosts):
-            refuse_private_literal(target)
 
     async def _check_robots(self, target: Target, deadline: Deadline) -> None:
         kept = self._robots.get(target.origin)
@@ -162,11 +155,14 @@ class Fetcher:
         location = response.headers.get("location", "")
         if response.status not in _REDIRECTS or not location:
             return None
-        return _Redirect(self._upgraded(target.joined(location)), response.status)
+        return _Redirect(self._permitted(target.joined(location)), response.status)
 
-    def _upgraded(self, target: Target) -> Target:
-        is_as_it_is = target.scheme == "https" or target.is_among(self._options.allow_hosts)
-        return target if is_as_it_is else target.upgraded()
+    def _permitted(self, target: Target) -> Target:
+        """As the target is to be asked. What names a private address is refused here, names once they are resolved."""
+        if target.is_among(self._options.allow_hosts):
+            return target
+        refuse_private_literal(target)
+        return target if target.scheme == "https" else target.upgraded()
 
 
 def _refuse_long(target: Target, declared: str) -> None:
