@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,12 @@ def ours(name: str, *arguments: str) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def node() -> Node:
     return find_node()
+
+
+@pytest.fixture
+def seek_node(request: pytest.FixtureRequest) -> Callable[[], Node]:
+    """Node is looked for where a sitting needs it, so that the Python clients are tested without one, too."""
+    return lambda: request.getfixturevalue("node")
 
 
 @pytest.fixture

@@ -32,10 +32,21 @@ class Node:
         entry = MODULES / "@modelcontextprotocol" / package / "dist" / "index.js"
         return [self.program, str(entry), *arguments]
 
-    def session(self, client: str, era: str, target: Launch | HttpGoat, steps: Sequence[Mapping[str, Any]]) -> Any:
-        """Run the steps in one session of a TypeScript client; `client` is `v1` or `v2`."""
-        job = json.dumps({"era": era, "target": _target(target), "steps": [dict(step) for step in steps]})
-        return json.loads(self._run([str(FOLDER / f"client_{client}.mjs"), job]))
+    def session(
+        self,
+        client: str,
+        era: str,
+        target: Launch | HttpGoat,
+        steps: Sequence[Mapping[str, Any]],
+        answers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+        name: str = "",
+    ) -> Any:
+        """Run the steps in one session of a TypeScript client; `client` is `v1` or `v2`.
+
+        `answers` are given to the server's own requests, by method, in order; `name` is the client's.
+        """
+        job = {"era": era, "target": _target(target), "steps": list(steps), "answers": answers or {}, "name": name}
+        return json.loads(self._run([str(FOLDER / f"client_{client}.mjs"), json.dumps(job)]))
 
     def inspect(self, target: Launch | HttpGoat, *arguments: str) -> Any:
         """One run of the MCP Inspector's command line, as a person would type it; its answer."""
