@@ -237,7 +237,7 @@ class Gateway:
         from goat_mcp.teams.coordinator import TeamCoordinator
 
         scope = self.spill.scope
-        return TeamCoordinator(self.state, scope, self.tasks, AgentMembers(self.spawner), self.announcements)
+        return TeamCoordinator(self.state, scope, self.tasks, AgentMembers(self.spawner))
 
     async def _bring_mail(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext

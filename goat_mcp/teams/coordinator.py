@@ -12,7 +12,6 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.agents.engine import Mail
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
@@ -26,7 +25,6 @@ from goat_mcp.teams.team import EVERYONE, LEAD, Member, NewMember, Team
 
 SHUTDOWN_GRACE_S = 10.0
 MAX_IDLE_TEXT_CHARS = 4_000
-TEAMS_URI = "goat://teams"
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
@@ -61,13 +59,11 @@ class TeamCoordinator:
         scope: str,
         tasks: TaskManager,
         start_member: StartMember,
-        announcements: Announcements,
     ) -> None:
         self._state = state
         self._scope = scope
         self._tasks = tasks
         self._start_member = start_member
-        self._announcements = announcements
         self._teams: dict[str, Team] = {}
         self._mail: dict[tuple[str, str], MemberMail] = {}
         self._wants_idle: dict[tuple[str, str], set[str]] = {}
@@ -100,7 +96,6 @@ class TeamCoordinator:
         finally:
             team.complete.set()
         await anyio.to_thread.run_sync(team.save)
-        self._announcements.changed(TEAMS_URI, team.principal)
         return Created(team, failed)
 
     async def join(self, team: Team, member: NewMember, ctx: ToolContext) -> Member:
@@ -163,7 +158,6 @@ class TeamCoordinator:
         for member in team.members:
             self._mail.pop((team.principal, member), None)
             self._wants_idle.pop((team.principal, member), None)
-        self._announcements.changed(TEAMS_URI, team.principal)
         return team, stopped
 
     async def deliver_to_lead(
@@ -200,7 +194,6 @@ class TeamCoordinator:
             return f"could not be stored: {problem.strerror or problem}"
         if (mail := self._mail.get((team.principal, name))) is not None:
             mail.arrived()
-        self._announcements.changed(TEAMS_URI, team.principal)
         return ""
 
     async def _recipients(self, team: Team, to: str, sender: str) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
@@ -37,10 +36,7 @@ class Bench:
         self.folder = folder / "state" / "teams" / "ws"
         self.tasks = TaskManager(state, "/ws")
         self.members = Members(self.tasks)
-        self.changed: list[str] = []
-        announcements = Announcements()
-        announcements.listen(lambda uri, principal: self.changed.append(uri))
-        self.teams = TeamCoordinator(state, "ws", self.tasks, self.members, announcements)
+        self.teams = TeamCoordinator(state, "ws", self.tasks, self.members)
 
     async def create(self, *members: dict[str, str], ctx: ToolContext = LEAD, name: str = "release") -> ToolResult:
         tool = TeamCreate(lambda: self.teams)
@@ -228,7 +224,6 @@ async def test_a_team_with_live_members_is_deleted_only_by_force(bench: Bench) -
 
     assert facts(result) == {"team_name": "release", "stopped": []}
     assert all(work.outcome is not None for work in bench.members.works.values())
-    assert bench.changed[-1] == "goat://teams"
 
 
 async def test_one_that_does_not_end_in_time_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
