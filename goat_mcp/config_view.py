@@ -39,6 +39,7 @@ ALIASES = {
 
 _USER_IN_URL = re.compile(r":(/+)[^/\s]*@")
 _SHOWN_CHARS = 100
+_SHOWN_NEAR = 8
 
 
 class ConfigView:
@@ -54,11 +55,15 @@ class ConfigView:
             return key
         near = [found for found in known if found.startswith(f"{key}.") or found.endswith(f".{key}")]
         near = near or difflib.get_close_matches(key[:_SHOWN_CHARS], known, n=3)
+        near = near[:_SHOWN_NEAR]
         suggestion = (
             f"Did you mean {', '.join(near)}?" if near else f"Settings a session may change: {', '.join(_settable())}."
         )
         raise ToolError(
-            ErrorCode.SETTING, f"no setting {name[:_SHOWN_CHARS]!r}", suggestion, facts={"setting": name, "near": near}
+            ErrorCode.SETTING,
+            f"no setting {name[:_SHOWN_CHARS]!r}",
+            suggestion,
+            facts={"setting": name[:_SHOWN_CHARS], "near": near},
         )
 
     def value(self, key: str) -> Any:
