@@ -193,6 +193,10 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The tool needs something that is not set up: a provider, a key, a program.",
         "Tell the user the steps in the message. Until then use another tool.",
     ),
+    ErrorCode.DELIVERY: (
+        "The message could not be delivered: there is no team, nobody of that name, or that member has ended.",
+        "Write to one of the members the message names, start one with TeamCreate, or resume an ended one with Agent.",
+    ),
     ErrorCode.CONFIG: (
         "The settings cannot be used. The message names the file or flag, the key and what is wanted.",
         "The user mends them and starts goat-mcp again.",

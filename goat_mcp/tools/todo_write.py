@@ -103,5 +103,6 @@ def _summary(todos: Sequence[TodoItem], current: Sequence[str]) -> str:
         return "The todo list is empty."
     done = sum(item.status == "completed" for item in todos)
     pending = len(todos) - done - len(current)
-    counts = f"{len(todos)} todo{'' if len(todos) == 1 else 's'}: {done} completed, {len(current)} in progress, {pending} pending."
+    in_all = f"{len(todos)} todo{'' if len(todos) == 1 else 's'}"
+    counts = f"{in_all}: {done} completed, {len(current)} in progress, {pending} pending."
     return "\n".join([counts, *(f"Now: {active_form}" for active_form in current)])

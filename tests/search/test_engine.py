@@ -51,6 +51,13 @@ def children() -> set[int]:
     return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
 
 
+@pytest.fixture
+def new_children() -> Callable[[], set[int]]:
+    """The child processes since the test began. Guards of other tests' gateways live as long as this process."""
+    before = children()
+    return lambda: children() - before
+
+
 async def true_within(limit_s: float, is_so: Callable[[], bool]) -> None:
     ends_at_s = time.monotonic() + limit_s
     while not is_so():
@@ -155,7 +162,11 @@ class TestBrokenRipgrep:
 
 class TestTime:
     async def test_what_takes_too_long_is_answered_in_part(
-        self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+        self,
+        tmp_path: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+        monkeypatch: pytest.MonkeyPatch,
+        new_children: Callable[[], set[int]],
     ) -> None:
         script = '"$RG" "$@"; exec sleep 60'
         rg = fake_rg(tmp_path_factory.mktemp("bin"), script)
@@ -170,10 +181,10 @@ class TestTime:
         assert found.facts is not None and found.facts["timed_out"] is True
         assert listed.text == f"{tmp_path}/a.txt\n[timed out, list incomplete]"
         assert listed.facts == {"total": 1, "count_is_complete": False, "timed_out": True, "truncated": False}
-        assert children() == set()
+        assert new_children() == set()
 
     async def test_fs_34_a_stuck_pattern_of_our_engine_ends_by_itself_and_leaves_nothing(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_children: Callable[[], set[int]]
     ) -> None:
         limit_time(monkeypatch, 120.0)
         expired: list[object] = []
@@ -186,7 +197,7 @@ class TestTime:
 
         assert expired == []
         assert result.text.split("\n")[-1] == "[timed out, results incomplete; narrow path, glob or type]"
-        assert children() == set()
+        assert new_children() == set()
 
     async def test_fs_34_a_harmless_run_of_it_matches(self, files: Folder) -> None:
         files.write("a.txt", "a" * 64 * 1024 + "\n")
@@ -194,7 +205,11 @@ class TestTime:
         assert await files.matching("(a+)+$") == ["a.txt"]
 
     async def test_cancelling_ends_the_engine_at_once(
-        self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+        self,
+        tmp_path: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+        monkeypatch: pytest.MonkeyPatch,
+        new_children: Callable[[], set[int]],
     ) -> None:
         limit_time(monkeypatch, 600.0)
         rg = fake_rg(tmp_path_factory.mktemp("bin"), "exec sleep 600")
@@ -203,9 +218,11 @@ class TestTime:
         with anyio.move_on_after(0.3):
             await files.grep("x")
 
-        await true_within(60, lambda: not children())
+        await true_within(60, lambda: not new_children())
 
-    async def test_searches_leave_no_descriptors_threads_or_children(self, files: Folder) -> None:
+    async def test_searches_leave_no_descriptors_threads_or_children(
+        self, files: Folder, new_children: Callable[[], set[int]]
+    ) -> None:
         for number in range(20):
             files.write(f"{number}.txt", "x\n" * 500)
         await files.content("x")
@@ -220,7 +237,7 @@ class TestTime:
 
         # a stopped timer's thread takes a moment to end
         await true_within(60, lambda: threading.active_count() <= before[1])
-        assert (open_descriptors(), children()) == (before[0], set())
+        assert (open_descriptors(), new_children()) == (before[0], set())
 
     async def test_a_guard_knows_of_what_runs_and_forgets_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
