@@ -194,7 +194,8 @@ class Pipeline:
                 input = tool.validate(arguments)
                 access = tool.access(input)
                 judged = spec if access.risk is None else replace(spec, risk=access.risk)
-                decision = await self.permission.settle(self.permission.decide(judged, ctx, access.writes), judged, ctx)
+                decision = self.permission.decide(judged, ctx, access.writes)
+                decision = await self.permission.settle(decision, judged, arguments, ctx)
                 verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
                 if verdict.deny is not None:
                     raise ToolError(

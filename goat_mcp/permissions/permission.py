@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.questions import Form, Option, Question, Reply
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.protected import protected_reason
@@ -18,6 +21,7 @@ from goat_mcp.permissions.session_modes import SessionModes
 
 ALLOW_ONCE, DENY = "allow_once", "deny"
 _DECISION = "decision"
+_SHOWN_CHARS = 1_000
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
@@ -58,8 +62,13 @@ class Permission:
         below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
         return str(min(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
 
-    async def settle(self, decision: Decision, spec: ToolSpec, ctx: ToolContext) -> Decision:
-        """The decision with who allowed it. Raises `ToolError`: PERMISSION, or PLAN_MODE."""
+    async def settle(
+        self, decision: Decision, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext
+    ) -> Decision:
+        """The decision with who allowed it; whoever is asked sees the arguments.
+
+        Raises `ToolError`: PERMISSION, or PLAN_MODE.
+        """
         if decision.effect is Effect.ALLOW:
             return decision
         if decision.effect is Effect.ASK:
@@ -68,7 +77,7 @@ class Permission:
                 # it never sees the calls of an agent that runs in here.
                 return Decision(Effect.ALLOW, f"{decision.reason}, left to the host")
             if self.approval is not Approval.DENY or decision.by_rule:
-                answer = await ctx.ask(_approval_form(spec))
+                answer = await ctx.ask(_approval_form(spec, arguments, decision))
                 if answer.text(_DECISION) == ALLOW_ONCE:
                     return Decision(Effect.ALLOW, f"{decision.reason}, allowed once by the user")
                 if answer.text(_DECISION) == DENY or answer.reply in _REFUSALS:
@@ -101,9 +110,17 @@ class Permission:
         )
 
 
-def _approval_form(spec: ToolSpec) -> Form:
+def _approval_form(spec: ToolSpec, arguments: Mapping[str, Any], decision: Decision) -> Form:
     choices = (Option(ALLOW_ONCE, "Allow once"), Option(DENY, "Deny"))
-    return Form(f"Allow {spec.rule_name}?", (Question(_DECISION, "Decision", options=choices, required=True),))
+    shown = [f"{name}: {_shown(value)}" for name, value in arguments.items()]
+    message = "\n".join([f"Allow {spec.rule_name}? ({decision.reason})", *shown])
+    return Form(message, (Question(_DECISION, "Decision", options=choices, required=True),))
+
+
+def _shown(value: Any) -> str:
+    """An argument as a person sees it: cut in the middle, and with nothing in it that hides or reorders text."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return make_visible(cut_middle(text, _SHOWN_CHARS))
 
 
 def _denied(spec: ToolSpec, message: str, suggestion: str) -> ToolError:

@@ -37,7 +37,7 @@ NOBODY = ToolContext(call_id="c")
 
 async def outcome(permission: Permission, ctx: ToolContext, writes: tuple[str, ...] = ()) -> ErrorCode | Effect:
     try:
-        return (await permission.settle(permission.decide(WRITE, ctx, writes), WRITE, ctx)).effect
+        return (await permission.settle(permission.decide(WRITE, ctx, writes), WRITE, {}, ctx)).effect
     except ToolError as refusal:
         return refusal.code
 
@@ -55,6 +55,23 @@ async def outcome(permission: Permission, ctx: ToolContext, writes: tuple[str, .
 )
 async def test_who_answers_an_ask_of_the_mode(approval: Approval, ctx: ToolContext, expected: object) -> None:
     assert await outcome(Permission(approval=approval), ctx) is expected
+
+
+async def test_whoever_is_asked_sees_what_the_call_would_do() -> None:
+    shown: list[str] = []
+
+    async def ask(form: Form) -> Answer:
+        shown.append(form.message)
+        return Answer(Reply.ACCEPTED, {form.questions[0].name: ALLOW_ONCE})
+
+    permission = Permission(approval=Approval.ELICIT)
+    arguments = {"file_path": "/ws/a\u202etxt.py", "content": "x" * 5_000, "count": 3}
+    await permission.settle(permission.decide(WRITE, NOBODY), WRITE, arguments, ToolContext(call_id="c", ask=ask))
+
+    lines = shown[0].splitlines()
+    assert lines[:2] == ["Allow Write? (mode default)", "file_path: /ws/a\\u202etxt.py"]
+    assert len(lines[2]) < 1_100 and "characters cut" in lines[2]
+    assert lines[3] == "count: 3"
 
 
 async def test_the_host_does_not_stand_in_for_an_ask_rule() -> None:
@@ -80,7 +97,7 @@ async def test_a_refusal_names_the_rule_that_would_allow() -> None:
     permission = Permission(modes=SessionModes(Mode.DONT_ASK))
 
     with pytest.raises(ToolError) as caught:
-        await permission.settle(permission.decide(WRITE, NOBODY), WRITE, NOBODY)
+        await permission.settle(permission.decide(WRITE, NOBODY), WRITE, {}, NOBODY)
 
     assert "permissions.allow: [Write]" in caught.value.suggestion
 
