@@ -185,10 +185,6 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The language model that should answer could not: it refused, was not reached, or its answer cannot be used.",
         "Try again; if it stays so, the user checks the settings the message names.",
     ),
-    ErrorCode.DELIVERY: (
-        "A message to a team could not be stored for its reader, or there is no such reader, or no team.",
-        "The message names the members. One that has ended is gone on with through Agent and its id.",
-    ),
     ErrorCode.NOT_CONFIGURED: (
         "The tool needs something that is not set up: a provider, a key, a program.",
         "Tell the user the steps in the message. Until then use another tool.",
