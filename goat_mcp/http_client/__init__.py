@@ -6,7 +6,5 @@ upstream MCP servers over HTTP have a client of their own in `goat_mcp.upstreams
 
 from goat_mcp.http_client.client import HttpClient
 from goat_mcp.http_client.options import HttpOptions
-from goat_mcp.http_client.resolving import Resolve
-from goat_mcp.http_client.response import HttpResponse, WholeResponse
 
-__all__ = ["HttpClient", "HttpOptions", "HttpResponse", "Resolve", "WholeResponse"]
+__all__ = ["HttpClient", "HttpOptions"]

@@ -10,13 +10,12 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client.options import HttpOptions, proxy_place
-from goat_mcp.http_client.resolving import Resolve, system_resolve
-from goat_mcp.http_client.response import HttpResponse, WholeResponse
-from goat_mcp.http_client.target import parse_target
+from goat_mcp.http_client.options import HttpOptions
 
-if TYPE_CHECKING:  # it imports httpx, which takes a tenth of a second
+if TYPE_CHECKING:  # loaded with the first request; httpx alone takes a tenth of a second
     from goat_mcp.http_client.exchange import Exchanges
+    from goat_mcp.http_client.resolving import Resolve
+    from goat_mcp.http_client.response import HttpResponse, WholeResponse
 
 TIMEOUT_S = 20.0
 MAX_BYTES = 5_000_000
@@ -28,10 +27,11 @@ class HttpClient:
 
     No redirect is followed, nothing is remembered from one request to the next (no cookies, no open connections), and
     nothing comes from the environment. Without a proxy every address is checked here and the checked one is dialled;
-    with one, the proxy resolves names and only addresses written out in a URL are checked here.
+    with one, the proxy resolves names and only addresses written out in a URL are checked here. `resolve` is the
+    system's resolver unless another is given.
     """
 
-    def __init__(self, options: HttpOptions, resolve: Resolve = system_resolve) -> None:
+    def __init__(self, options: HttpOptions, resolve: Resolve | None = None) -> None:
         self._options = options
         self._resolve = resolve
         self._exchanges: Exchanges | None = None
@@ -39,6 +39,8 @@ class HttpClient:
     @property
     def proxy(self) -> str | None:
         """Host and port of the proxy that checks addresses in our place, if the user named one."""
+        from goat_mcp.http_client.proxy import proxy_place
+
         url = self._options.proxy.get_secret_value()
         return proxy_place(url).target.authority if url else None
 
@@ -58,6 +60,8 @@ class HttpClient:
         `allow_hosts` are `host` or `host:port` entries that may have private addresses. Raises `ToolError`: ADDRESS
         for a URL or address that is refused, NETWORK for what failed on the way.
         """
+        from goat_mcp.http_client.target import parse_target
+
         target = parse_target(url)
         with anyio.move_on_after(timeout_s) as limit:
             exchanges = await self._loaded()
@@ -85,6 +89,8 @@ class HttpClient:
         max_bytes: int = MAX_BYTES,
     ) -> WholeResponse:
         """As `stream`, with the body read up to `max_bytes`. What is longer is cut, and `truncated` says so."""
+        from goat_mcp.http_client.response import WholeResponse
+
         async with self.stream(
             method, url, headers=headers, content=content, allow_hosts=allow_hosts, timeout_s=timeout_s
         ) as response:

@@ -19,8 +19,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client.decoding import ACCEPTED, BodyDecoder, NotDecodable
 from goat_mcp.http_client.domains import host_is_in_domain, looks_like_a_number
 from goat_mcp.http_client.guarded_connections import GuardedTransport
-from goat_mcp.http_client.options import HttpOptions, ProxyPlace, proxy_place
-from goat_mcp.http_client.resolving import Resolve, addresses_to_dial
+from goat_mcp.http_client.options import HttpOptions
+from goat_mcp.http_client.proxy import ProxyPlace, proxy_place
+from goat_mcp.http_client.resolving import Resolve, addresses_to_dial, system_resolve
 from goat_mcp.http_client.target import Target, refuse_private_literal
 
 USER_AGENT = f"goat-mcp/{__version__}"
@@ -41,8 +42,8 @@ _TRANSPORT_FAILURES = (
 class Exchanges:
     """Makes requests. Holds what is the same for all of them: certificates, the proxy, the resolver."""
 
-    def __init__(self, options: HttpOptions, resolve: Resolve) -> None:
-        self._resolve = resolve
+    def __init__(self, options: HttpOptions, resolve: Resolve | None = None) -> None:
+        self._resolve = resolve or system_resolve
         self._tls = httpx.create_ssl_context(trust_env=False)
         if options.ca_file is not None:
             try:

@@ -1,40 +1,18 @@
-"""What a user can configure about our own requests, whoever makes them."""
+"""What a user can configure about our own requests, whoever makes them. Loaded at start, so it loads nothing itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
-from urllib.parse import unquote
+from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
-from goat_mcp.core.errors import ToolError
 from goat_mcp.core.settings_part import SettingsPart
-from goat_mcp.http_client.target import Target, parse_target
-
-
-class ProxyPlace(NamedTuple):
-    """Where a proxy is, and the name and password it wants, if any."""
-
-    target: Target
-    login: tuple[str, str] | None
-
-
-def proxy_place(url: str) -> ProxyPlace:
-    """Take a proxy's URL apart. Raises `ValueError`, which does not show it: there may be a password in it."""
-    scheme, _, rest = url.partition("://")
-    credentials, at, authority = rest.rpartition("@")
-    user, _, password = credentials.partition(":")
-    try:
-        target = parse_target(f"{scheme}://{authority}")
-    except ToolError:
-        raise ValueError("wants http(s)://[USER:PASSWORD@]HOST:PORT") from None
-    if target.path != "/":
-        raise ValueError("wants http(s)://[USER:PASSWORD@]HOST:PORT, without a path")
-    return ProxyPlace(target, (unquote(user), unquote(password)) if at else None)
 
 
 def _check_proxy(proxy: SecretStr) -> SecretStr:
+    from goat_mcp.http_client.proxy import proxy_place
+
     if proxy.get_secret_value():
         proxy_place(proxy.get_secret_value())
     return proxy

@@ -16,7 +16,8 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
 from goat_mcp.core.substitution import Unresolved, substitute
-from goat_mcp.http_client import HttpClient, WholeResponse
+from goat_mcp.http_client import HttpClient
+from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.models.completion import NotACompletion, read_completion
 from goat_mcp.models.messages import openai_messages
 from goat_mcp.models.options import EffortNames, ModelNames, ModelOptions

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client import HttpClient, HttpResponse
+from goat_mcp.http_client import HttpClient
+from goat_mcp.http_client.response import HttpResponse
 from goat_mcp.http_client.target import Target, parse_target, refuse_private_literal
 from goat_mcp.web.host_rate import HostRate
 from goat_mcp.web.options import WebOptions

@@ -7,7 +7,6 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from goat_mcp.http_client import HttpOptions
-from goat_mcp.http_client.target import check_host_entry
 from goat_mcp.web.search.options import SearchOptions
 
 
@@ -15,8 +14,14 @@ def _one_or_many(value: Any) -> Any:
     return cast("Any", [value] if isinstance(value, str) else value)
 
 
+def _check_host_entry(entry: str) -> str:
+    from goat_mcp.http_client.target import check_host_entry  # not at start, where nearly nobody has set any
+
+    return check_host_entry(entry)
+
+
 HostEntries = Annotated[
-    tuple[Annotated[str, AfterValidator(check_host_entry)], ...],
+    tuple[Annotated[str, AfterValidator(_check_host_entry)], ...],
     BeforeValidator(_one_or_many),
 ]
 

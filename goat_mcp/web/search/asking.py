@@ -14,7 +14,8 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client import HttpClient, WholeResponse
+from goat_mcp.http_client import HttpClient
+from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.web.search.configured import ConfiguredProvider
 from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, SearchQuery
 from goat_mcp.web.search.refusals import cannot_be_reached, not_understood, refusal, wants_a_person
