@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
 Answer = bytes | Write
+_PIECE_BYTES = 256 * 1024
+"""Large answers go out bit by bit, so that a test may measure what the client's side takes of this process."""
 
 
 @dataclass
@@ -39,7 +41,9 @@ class LocalServer:
             path = head.split(b" ")[1].decode("latin-1").partition("?")[0]
             answer = self.answers.get(path, page("no such page", status="404 Not Found"))
             if isinstance(answer, bytes):
-                writer.write(answer)
+                for start in range(0, len(answer), _PIECE_BYTES):
+                    writer.write(answer[start : start + _PIECE_BYTES])
+                    await writer.drain()
             else:
                 await answer(writer)
             await writer.drain()
