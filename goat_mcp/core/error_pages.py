@@ -169,8 +169,8 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "Look at what is there before you call again: it may have been done.",
     ),
     ErrorCode.ADDRESS: (
-        "The address is not one to be fetched: a private network, this machine, a scheme other than http and https, or "
-        "a URL with a password.",
+        "The address is not one to be fetched: a private network, this machine, a scheme other than http and https, "
+        "plain http where that is not allowed, or a URL with a password.",
         "Use a public address. The user can allow a host with `web.allow_hosts`.",
     ),
     ErrorCode.NETWORK: (

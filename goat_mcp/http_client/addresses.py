@@ -10,6 +10,8 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 IpAddress = IPv4Address | IPv6Address
+LEADS_TO_ONESELF = frozenset({"loopback", "this network", "unspecified"})
+"""Kinds of addresses that mean the machine which dials them."""
 
 _IPV4_BLOCKS = tuple(
     (IPv4Network(block), name)

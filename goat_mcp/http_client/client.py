@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ NO_HEADERS: Mapping[str, str] = {}
 
 
 class HttpClient:
-    """Requests to public addresses, and to private ones that a call's `allow_hosts` names. One per gateway.
+    """Requests over https to public addresses, and to whatever a call's `allow_hosts` names. One per gateway.
 
     No redirect is followed, nothing is remembered from one request to the next (no cookies, no open connections), and
     nothing comes from the environment. Without a proxy every address is checked here and the checked one is dialled;
@@ -34,6 +35,7 @@ class HttpClient:
     def __init__(self, options: HttpOptions, resolve: Resolve | None = None) -> None:
         self._options = options
         self._resolve = resolve
+        self._loading = threading.Lock()
         self._exchanges: Exchanges | None = None
 
     @property
@@ -57,8 +59,13 @@ class HttpClient:
     ) -> AsyncGenerator[HttpResponse]:
         """Send a request; the block reads its answer. `timeout_s` covers all of it, from DNS to the block's end.
 
-        `allow_hosts` are `host` or `host:port` entries that may have private addresses. Raises `ToolError`: ADDRESS
-        for a URL or address that is refused, NETWORK for what failed on the way.
+        `allow_hosts` are `host` or `host:port` entries that may have private addresses and be asked over plain http;
+        every other host is asked over https alone, and who has an http URL of one upgrades it first
+        (`Target.upgraded`), also where a redirect leads there. Headers of the connection itself (Host,
+        Content-Length...) are ours.
+
+        Raises `ToolError`: ADDRESS for a URL or address that is refused, INPUT for a header, NETWORK for what failed
+        on the way.
         """
         from goat_mcp.http_client.target import parse_target
 
@@ -66,7 +73,7 @@ class HttpClient:
         with anyio.move_on_after(timeout_s) as limit:
             exchanges = await self._loaded()
             async with exchanges.open(
-                method, target, headers, content, may_be_private=target.is_among(allow_hosts)
+                method, target, headers, content, is_allowed=target.is_among(allow_hosts)
             ) as response:
                 yield response
         if limit.cancelled_caught:
@@ -100,10 +107,14 @@ class HttpClient:
     async def _loaded(self) -> Exchanges:
         if self._exchanges is None:
             # Importing httpx and reading certificates would hold up every other call.
-            self._exchanges = await anyio.to_thread.run_sync(self._load)
+            return await anyio.to_thread.run_sync(self._load)
         return self._exchanges
 
     def _load(self) -> Exchanges:
         from goat_mcp.http_client.exchange import Exchanges
+        from goat_mcp.http_client.system_resolver import SystemResolver
 
-        return Exchanges(self._options, self._resolve)
+        with self._loading:  # the first calls may come together
+            if self._exchanges is None:
+                self._exchanges = Exchanges(self._options, self._resolve or SystemResolver())
+            return self._exchanges

@@ -1,7 +1,7 @@
 """Undo a response's content encoding piece by piece, so that no piece is large whatever it was packed from (R-NET-7).
 
-A 64 KB piece of gzip may hold 64 MB: the decoders of HTTP libraries give that in one go. Only zlib's formats are
-asked for, and only they are undone.
+A 64 KB piece of gzip may hold 64 MB, or thousands of members that hold nothing: the decoders of HTTP libraries undo
+that in one go. Only zlib's formats are asked for, and only they are undone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from collections.abc import Iterator, Sequence
 ACCEPTED = "gzip, deflate"
 MAX_LAYERS = 2
 """Encodings of one body. Some servers pack what is packed already; more than that is an attack."""
+MAX_FRUITLESS_BYTES = 1024 * 1024
+"""How much more a layer may take in than twice what it gives: padding, file names and empty members do not end."""
 _PIECE_BYTES = 64 * 1024
 _GZIP_WINDOW = zlib.MAX_WBITS | 16
+_BYTES_A_MEMBER_COUNTS_AS = 1024
+"""To begin a member takes as long as to unpack about this much."""
+_HEADER_BYTES = 2
+"""What zlib looks at before it refuses a stream as not its own."""
 
 
 class NotDecodable(ValueError):
@@ -21,7 +27,11 @@ class NotDecodable(ValueError):
 
 
 class BodyDecoder:
-    """Decodes one body. `feed` gives pieces of at most 64 KB as they are asked for."""
+    """Decodes one body. `feed` gives pieces of at most 64 KB as they are asked for.
+
+    A piece is empty where a step of the work gave nothing: between two pieces never lies more than a millisecond or
+    so, and whoever has other things to do can do them.
+    """
 
     def __init__(self, content_encoding: str) -> None:
         names = [name.strip().lower() for name in content_encoding.split(",")]
@@ -52,27 +62,47 @@ class _Layer:
         self._name = name
         self._window = window
         self._inflate = zlib.decompressobj(window)
+        self._head = b""
         self._has_begun = False
+        self._taken_bytes = 0
+        self._given_bytes = 0
         self.waiting_bytes = 0
 
     @property
     def is_open(self) -> bool:
-        return self._has_begun and not self._inflate.eof
+        return (self._has_begun or bool(self._head)) and not self._inflate.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        if not self._has_begun:
+            # Which kind of deflate it is shows in the first bytes, and they may come one by one.
+            self._head += data
+            if len(self._head) < _HEADER_BYTES:
+                return
+            data, self._head = self._head, b""
+        has_more = False
+        while data or has_more:
             if self._inflate.eof:
                 if self._window != _GZIP_WINDOW or not data.startswith(b"\x1f\x8b"):
+                    self._take(len(data))
                     return  # what follows the data is padding
+                self._take(_BYTES_A_MEMBER_COUNTS_AS)
                 self._inflate = zlib.decompressobj(self._window)
             piece = self._decompress(data)
-            data = self._inflate.unconsumed_tail or self._inflate.unused_data
-            self.waiting_bytes = len(data)
             self._has_begun = True
-            if piece:
-                yield piece
-            elif not self._inflate.eof:
+            self._given_bytes += len(piece)
+            self.waiting_bytes = len(self._inflate.unconsumed_tail or self._inflate.unused_data)
+            self._take(len(data) - self.waiting_bytes)
+            # A bare stream may have been taken in to its end before all of it has come out.
+            has_more = len(piece) == _PIECE_BYTES
+            yield piece
+            if not piece and not self._inflate.eof:
                 return  # it wants more
+            data = self._inflate.unconsumed_tail or self._inflate.unused_data
+
+    def _take(self, count: int) -> None:
+        self._taken_bytes += count
+        if self._taken_bytes > MAX_FRUITLESS_BYTES + 2 * self._given_bytes:
+            raise NotDecodable(f"it holds next to nothing ({self._given_bytes:,} bytes) in a lot of {self._name}")
 
     def _decompress(self, data: bytes) -> bytes:
         try:
@@ -100,4 +130,7 @@ def _through(layers: Sequence[_Layer], data: bytes) -> Iterator[bytes]:
             yield data[start : start + _PIECE_BYTES]
         return
     for piece in layers[0].feed(data):
-        yield from _through(layers[1:], piece)
+        if piece:
+            yield from _through(layers[1:], piece)
+        else:
+            yield piece

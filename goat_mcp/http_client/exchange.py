@@ -16,13 +16,15 @@ import httpx
 
 from goat_mcp import __version__
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.http_client.addresses import LEADS_TO_ONESELF, why_not_public
 from goat_mcp.http_client.decoding import ACCEPTED, BodyDecoder, NotDecodable
 from goat_mcp.http_client.domains import host_is_in_domain, looks_like_a_number
 from goat_mcp.http_client.guarded_connections import GuardedTransport
 from goat_mcp.http_client.options import HttpOptions
 from goat_mcp.http_client.proxy import ProxyPlace, proxy_place
-from goat_mcp.http_client.resolving import Resolve, addresses_to_dial, system_resolve
-from goat_mcp.http_client.target import Target, refuse_private_literal
+from goat_mcp.http_client.request_headers import checked_headers
+from goat_mcp.http_client.resolving import Resolve, addresses_to_dial
+from goat_mcp.http_client.target import Target, refuse_plain_http, refuse_private_literal
 
 USER_AGENT = f"goat-mcp/{__version__}"
 _DEFAULT_HEADERS = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPTED, "connection": "close"}
@@ -42,8 +44,8 @@ _TRANSPORT_FAILURES = (
 class Exchanges:
     """Makes requests. Holds what is the same for all of them: certificates, the proxy, the resolver."""
 
-    def __init__(self, options: HttpOptions, resolve: Resolve | None = None) -> None:
-        self._resolve = resolve or system_resolve
+    def __init__(self, options: HttpOptions, resolve: Resolve) -> None:
+        self._resolve = resolve
         self._tls = httpx.create_ssl_context(trust_env=False)
         if options.ca_file is not None:
             try:
@@ -73,17 +75,22 @@ class Exchanges:
         headers: Mapping[str, str],
         content: bytes | None,
         *,
-        may_be_private: bool,
+        is_allowed: bool,
     ) -> AsyncGenerator[OpenResponse]:
-        """Send the request and yield what is answered. Raises `ToolError`."""
-        if not may_be_private:
+        """Send the request and yield what is answered. `is_allowed`: to a private address, too, and over plain http.
+
+        Raises `ToolError`.
+        """
+        if not is_allowed:
             refuse_private_literal(target)
-        transport = self._transport(target, may_be_private)
+            refuse_plain_http(target)
+        sent_headers = checked_headers(headers)
+        transport = self._transport(target, is_allowed)
         async with httpx.AsyncClient(
             transport=transport, trust_env=False, follow_redirects=False, timeout=None, headers=_DEFAULT_HEADERS
         ) as client:
             with _failures(target):
-                request = client.build_request(method, _library_url(target), headers=dict(headers), content=content)
+                request = client.build_request(method, _library_url(target), headers=sent_headers, content=content)
                 answer = await client.send(request, stream=True)
             try:
                 yield OpenResponse(target, answer)
@@ -130,8 +137,9 @@ class OpenResponse:
                 received += len(packed)
                 for piece in decoder.feed(packed):
                     self.wire_bytes = received - decoder.waiting_bytes
-                    yield piece
-                    # A packed piece may hold a thousand of these: others want their turn, and time may be over.
+                    if piece:
+                        yield piece
+                    # A packed piece may hold thousands of these: others want their turn, and time may be over.
                     await anyio.lowlevel.checkpoint()
             self.wire_bytes = received
             decoder.end()
@@ -158,8 +166,10 @@ def _library_url(target: Target) -> httpx.URL:
 
 
 def _is_on_this_machine(target: Target) -> bool:
-    is_address = ":" in target.host or looks_like_a_number(target.host)
-    return is_address or host_is_in_domain(target.host, "localhost")
+    """Where a proxy would find itself, not us."""
+    if ":" in target.host or looks_like_a_number(target.host):
+        return why_not_public(target.host) in LEADS_TO_ONESELF
+    return host_is_in_domain(target.host, "localhost")
 
 
 @contextmanager

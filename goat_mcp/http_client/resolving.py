@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Awaitable, Callable, Sequence
-
-import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client.addresses import why_not_public
@@ -14,12 +11,6 @@ from goat_mcp.http_client.target import Target, not_public
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, best first. Raises `OSError` where there are none."""
-
-
-async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 async def addresses_to_dial(target: Target, resolve: Resolve, *, may_be_private: bool) -> Sequence[str]:

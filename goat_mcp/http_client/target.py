@@ -117,6 +117,17 @@ def refuse_private_literal(target: Target) -> None:
             raise not_public(target, target.host, kind)
 
 
+def refuse_plain_http(target: Target) -> None:
+    """Raises `ToolError(ADDRESS)` for a target that anybody on the way could read and change."""
+    if target.scheme == "http":
+        raise ToolError(
+            ErrorCode.ADDRESS,
+            f"plain http is refused: {target.shown}",
+            f"Use {target.upgraded().shown}. The user can allow http with the setting web.allow_hosts: "
+            f"[{target.authority!r}].",
+        )
+
+
 def not_public(target: Target, address: str, kind: str) -> ToolError:
     """The error of a target that leads to an address which must not be dialled."""
     where = target.host if address == target.host else f"{target.host} is {address}, which is"

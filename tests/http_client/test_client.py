@@ -7,14 +7,17 @@ import gzip
 import ssl
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import httpcore
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client import HttpClient, HttpOptions
+from goat_mcp.http_client import HttpClient, HttpOptions, exchange
+from goat_mcp.http_client.resolving import Resolve
 from goat_mcp.settings import BrokenSettings, settings_of
 from tests.http_client.certificates import self_signed
 from tests.http_client.local_server import LocalServer, page, redirect, serving
@@ -88,14 +91,15 @@ async def test_an_allowed_port_does_not_allow_another_one() -> None:
 
 async def test_a_name_that_resolves_to_a_private_address_is_refused() -> None:
     async with serving() as canary:
-        refused = await refusal(client(inner_test=[["127.0.0.1"]]), canary.url(host="inner.test"))
+        refused = await refusal(client(inner_test=[["127.0.0.1"]]), canary.url(host="inner.test", scheme="https"))
 
     assert (refused.code, canary.connections) == (ErrorCode.ADDRESS, 0)
 
 
 async def test_one_private_address_among_public_ones_refuses_them_all() -> None:
     async with serving() as canary:
-        refused = await refusal(client(mixed_test=[["93.184.216.34", "127.0.0.1"]]), canary.url(host="mixed.test"))
+        http = client(mixed_test=[["93.184.216.34", "127.0.0.1"]])
+        refused = await refusal(http, canary.url(host="mixed.test", scheme="https"))
 
     assert (refused.code, canary.connections) == (ErrorCode.ADDRESS, 0)
 
@@ -112,7 +116,7 @@ async def test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_i
 
     monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect_tcp)
     async with serving() as canary:
-        refused = await refusal(HttpClient(HttpOptions(), names), canary.url(host="rebind.test"))
+        refused = await refusal(HttpClient(HttpOptions(), names), canary.url(host="rebind.test", scheme="https"))
 
     assert refused.code is ErrorCode.NETWORK
     assert names.lookups == ["rebind.test"]
@@ -134,6 +138,23 @@ async def test_a_redirect_is_given_back_and_not_followed() -> None:
         answer = await client().send("GET", server.url(), allow_hosts=allowing(server))
 
     assert (answer.status, answer.headers["location"], server.paths) == (302, "/next", ["/"])
+
+
+async def test_first_requests_that_come_together_share_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[object] = []
+
+    class Counted(exchange.Exchanges):
+        def __init__(self, options: HttpOptions, resolve: Resolve) -> None:
+            loaded.append(resolve)
+            super().__init__(options, resolve)
+
+    monkeypatch.setattr(exchange, "Exchanges", Counted)
+    http = HttpClient(HttpOptions())
+    async with serving({"/": page()}) as server, anyio.create_task_group() as group:
+        for _ in range(20):
+            group.start_soon(partial(http.send, "GET", server.url(), allow_hosts=allowing(server)))
+
+    assert (len(server.requests), len(loaded)) == (20, 1)
 
 
 async def test_cookies_are_not_kept() -> None:
@@ -166,7 +187,7 @@ async def test_a_proxy_that_the_user_names_carries_the_request() -> None:
     async with serving({"http://pub.test/a": page("through")}) as proxy:
         options = HttpOptions.model_validate({"proxy": f"http://me:p%40ss@127.0.0.1:{proxy.port}"})
         http = HttpClient(options, Names())
-        answer = await http.send("GET", "http://pub.test/a")
+        answer = await http.send("GET", "http://pub.test/a", allow_hosts=("pub.test",))
         refused = [await refusal(http, url) for url in ("http://127.0.0.1/", "http://localhost/", "http://[::1]/")]
 
     assert answer.body == b"through"
@@ -184,6 +205,121 @@ def test_a_proxy_that_cannot_be_one_stops_the_start_and_its_password_is_not_show
     assert "web.proxy: " in refused.value.message
     assert "wants http(s)://[USER:PASSWORD@]HOST:PORT" in refused.value.message
     assert "secret" not in refused.value.message
+
+
+async def test_through_a_proxy_addresses_written_out_go_there_as_well_except_those_of_this_machine() -> None:
+    there, mine = "http://93.184.216.34/", "http://10.0.0.5/"
+    async with serving({there: page("public"), mine: page("private")}) as proxy:
+        http = HttpClient(HttpOptions.model_validate({"proxy": f"http://127.0.0.1:{proxy.port}"}), Names())
+        public = await http.send("GET", there, allow_hosts=("93.184.216.34",))
+        private = await http.send("GET", mine, allow_hosts=("10.0.0.5",))
+        by_name = await http.send("GET", proxy.url("/direct"), allow_hosts=("127.0.0.1",))
+        refused = await refusal(http, "https://10.0.0.6/")
+
+    assert (public.body, private.body) == (b"public", b"private")
+    assert (by_name.status, proxy.paths) == (404, [there, mine, "/direct"])
+    assert refused.code is ErrorCode.ADDRESS
+
+
+async def test_through_a_proxy_a_public_address_written_out_may_be_asked_for() -> None:
+    async with serving() as proxy:
+        http = HttpClient(HttpOptions.model_validate({"proxy": f"http://127.0.0.1:{proxy.port}"}), Names())
+        refused = await refusal(http, "https://93.184.216.34/")
+
+    assert refused.code is ErrorCode.NETWORK
+    assert proxy.paths == ["93.184.216.34:443"]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://proxy.test:3128", "proxy.test:3128"),
+        ("http://proxy.test:3128/", "proxy.test:3128"),
+        ("HTTPS://proxy.test", "proxy.test"),
+        ("http://proxy.test", "proxy.test"),
+        ("http://me:p@w@proxy.test:3128/", "proxy.test:3128"),
+        ("http://me:a/b@proxy.test:3128", "proxy.test:3128"),
+        ("http://[2001:DB8::1]:3128/", "[2001:db8::1]:3128"),
+    ],
+)
+def test_the_proxy_is_named_whatever_form_its_url_has(url: str, shown: str) -> None:
+    assert HttpClient(HttpOptions.model_validate({"proxy": url})).proxy == shown
+
+
+async def test_plain_http_is_for_hosts_that_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goat_mcp.http_client.resolving.why_not_public", _public)
+    async with serving({"/": page()}) as server:
+        http = client(pub_test=[["127.0.0.1"]])
+        refused = await refusal(http, server.url("/?key=sekrit", host="pub.test"), allow_hosts=("other.test",))
+        answer = await http.send("GET", server.url(host="pub.test"), allow_hosts=("pub.test",))
+
+    assert refused.code is ErrorCode.ADDRESS
+    assert refused.message == f"plain http is refused: http://pub.test:{server.port}/"
+    assert f"https://pub.test:{server.port}/" in refused.suggestion
+    assert (answer.status, len(server.requests)) == (200, 1)
+
+
+SEKRIT = "Bearer sekrit"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": f"{SEKRIT}\n"},
+        {"Authorization": f"{SEKRIT}\r\nX-Two: 1"},
+        {"Authorization": f"{SEKRIT}\0"},
+        {"Authorization": f" {SEKRIT} "},
+        {"Authorization": f"{SEKRIT}é"},
+        {"X-Two: sekrit\r\nX": "1"},
+        {"": SEKRIT},
+        {"Host": "internal.test"},
+        {"transfer-encoding": "chunked"},
+        {"Content-Length": "3"},
+        {"Connection": "keep-alive"},
+        {"Upgrade": "websocket"},
+        {"TE": "trailers"},
+        {"Proxy-Authorization": SEKRIT},
+    ],
+)
+async def test_a_header_that_cannot_be_sent_is_refused_without_showing_its_value(headers: dict[str, str]) -> None:
+    async with serving({"/": page()}) as server:
+        refused = await refusal(client(), server.url(), headers=headers, allow_hosts=allowing(server))
+
+    assert refused.code is ErrorCode.INPUT
+    assert SEKRIT not in f"{refused.message}{refused.suggestion}"
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("value", ["", "x", "a b\tc", 'W/"1", "~!@#$%^&*()"'])
+async def test_a_header_of_printable_characters_is_sent_as_it_is(value: str) -> None:
+    async with serving({"/": page()}) as server:
+        await client().send("GET", server.url(), headers={"X-Two_3": value}, allow_hosts=allowing(server))
+
+    assert f"\r\nX-Two_3: {value}\r\n".encode() in server.requests[0]
+
+
+async def test_a_body_that_holds_nothing_lets_other_calls_go_on() -> None:
+    packed = gzip.compress(gzip.compress(b"", mtime=0) * 2_000_000)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with (
+        serving({"/": page(packed, headers={"Content-Encoding": "gzip, gzip"})}) as server,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(others)
+        async with client().stream("GET", server.url(), allow_hosts=allowing(server)) as response:
+            turns = 0
+            with pytest.raises(ToolError, match="holds next to nothing"):
+                await response.read(1_000)
+        group.cancel_scope.cancel()
+
+    assert turns > 500
 
 
 async def test_the_body_is_cut_at_the_bound() -> None:
@@ -343,6 +479,10 @@ async def test_a_file_without_certificates_is_named(tmp_path: Path) -> None:
 
     assert refused.code is ErrorCode.CONFIG
     assert "none.pem" in refused.message
+
+
+def _public(address: str) -> None:
+    return None
 
 
 def test_nothing_can_turn_the_certificate_check_off() -> None:
