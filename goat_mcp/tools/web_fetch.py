@@ -125,9 +125,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
 
     def _saved(self, page: Page, facts: dict[str, Any]) -> ToolResult:
         """A body that is no text, in a file. A part of one is worth nothing."""
-        import os
-
-        from goat_mcp.web.binary_body import file_suffix
+        from goat_mcp.web.binary_body import save
 
         kind = page.media_type or "unknown type"
         if page.is_cut:
@@ -137,9 +135,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
                 "Have Bash download it to a file.",
                 facts=facts,
             )
-        path, descriptor = self.spill.create("webfetch", file_suffix(page))
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(page.body)
+        path = save(page, self.spill)
         facts.update(output_file=str(path), bytes=len(page.body))
         text = f"{_way(page)}\nHTTP {page.status}, {kind}, {len(page.body):,} bytes, saved to {path}"
         return text_result(text, facts=facts, notices=["Read shows images, PDF and notebooks"])

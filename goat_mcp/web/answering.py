@@ -9,6 +9,7 @@ import anyio
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ChatModel, ModelMessage, ModelRequest
 from goat_mcp.core.result import text_block
+from goat_mcp.documents.visible_text import drop_hidden
 from goat_mcp.web.marked_text import marked
 
 MAX_PAGE_CHARS = 100_000
@@ -37,8 +38,8 @@ async def answer(model: ChatModel, prompt: str, page: str, *, url: str, nonce: s
         try:
             reply = await model.reply(request)
         except ToolError as error:
-            return Answer(None, f"{error.message} [{error.code}]")
-        text = reply.text.strip()
+            return Answer(None, f"{' '.join(error.message.split())} [{error.code}]")
+        text = drop_hidden(reply.text).strip()
         if not text:
             return Answer(None, "the model said nothing")
         return Answer(text, is_cut=reply.stop_reason == "maxTokens")

@@ -1,10 +1,15 @@
-"""Names for files that hold what is no text."""
+"""What is no text goes into a file."""
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
+from pathlib import Path
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.documents.file_type import image_type, is_pdf
+from goat_mcp.state.spill import SpillFiles
 from goat_mcp.web.page import Page
 
 _SUFFIXES = {
@@ -20,6 +25,25 @@ _SUFFIXES = {
     "video/mp4": ".mp4",
 }
 _IN_URL = re.compile(r"(\.[A-Za-z0-9]{1,8})(?:\?|\Z)")
+
+
+def save(page: Page, spill: SpillFiles) -> Path:
+    """Store the body. Raises `ToolError(IO)`; then there is no file."""
+    path: Path | None = None
+    try:
+        path, descriptor = spill.create("webfetch", file_suffix(page))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(page.body)
+    except OSError as problem:
+        if path is not None:
+            with suppress(OSError):
+                path.unlink()
+        raise ToolError(
+            ErrorCode.IO,
+            f"{page.final_url[:300]} could not be saved in {spill.state.path}: {problem.strerror}",
+            "Tell the user; there may be no room left.",
+        ) from None
+    return path
 
 
 def file_suffix(page: Page) -> str:

@@ -125,10 +125,8 @@ class VisibleMarkdown(HTML2Text):
         if tag in _VOID or tag in ("html", "head", "body"):
             return
         stack = self._stack
-        if stack and tag in _ENDED_BY_THE_NEXT.get(stack[-1], ()):
+        while stack and tag in _ENDED_BY_THE_NEXT.get(stack[-1], ()):
             self._pop_to(len(stack) - 1)
-            if stack and tag in _ENDED_BY_THE_NEXT.get(stack[-1], ()):
-                self._pop_to(len(stack) - 1)
         is_unseen = tag in _UNSEEN
         if is_unseen and closes_itself:
             return

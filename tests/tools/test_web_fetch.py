@@ -206,6 +206,15 @@ async def test_the_bytes_decide_what_is_binary(
     assert (Path(facts["output_file"]).suffix if "output_file" in facts else None) == suffix
 
 
+async def test_a_body_that_cannot_be_saved_is_an_error_that_says_where(tmp_path: Path) -> None:
+    async with desk(tmp_path, {"/x": page(b"\0" * 10, content_type="image/png")}) as (web, server):
+        (tmp_path / "state").write_text("a file where a folder should be")
+        refused = await web.refusal(url_of(server, "/x"))
+
+    assert refused.code is ErrorCode.IO
+    assert str(tmp_path / "state") in refused.message
+
+
 # --- web-004, and models
 
 
