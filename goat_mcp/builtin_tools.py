@@ -109,7 +109,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         TaskOutput(s.tasks, max_chars),
         TaskStop(s.tasks),
         TodoWrite(s.todos),
-        Config(s.config_view, s.session_settings),
+        Config(s.config_view, s.session_settings, s.plan_approval.modes),
         ExitPlanMode(s.plan_approval),
         AskUserQuestion(),
         WebFetch(_pages(s), s.spill, s.models, settings.web.cache_s, max_chars),

@@ -54,7 +54,8 @@ class ConfigView:
         if key in known:
             return key
         near = [found for found in known if found.startswith(f"{key}.") or found.endswith(f".{key}")]
-        near = near or difflib.get_close_matches(key[:_SHOWN_CHARS], known, n=3)
+        group = [found for found in sorted(SETTABLE) if found.startswith(f"{key.split('.')[0]}.")]
+        near = near or difflib.get_close_matches(key[:_SHOWN_CHARS], known, n=3, cutoff=0.75) or group
         near = near[:_SHOWN_NEAR]
         suggestion = (
             f"Did you mean {', '.join(near)}?" if near else f"Settings a session may change: {', '.join(_settable())}."

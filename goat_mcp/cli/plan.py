@@ -28,12 +28,12 @@ def list_plans(as_json: bool) -> None:
     from goat_mcp.state.plans import all_plans
 
     plans = [found for store in all_plans(StateDirectory.default()) for found in store.newest_first()]
-    plans.sort(key=lambda found: found.created_at_s, reverse=True)
+    plans.sort(key=lambda found: found.presented_at_s, reverse=True)
     if as_json:
         click.echo(json.dumps([_fields(found) for found in plans]))
         return
     for found in plans:
-        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_at_s))
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.presented_at_s))
         click.echo(f"{found.name}\t{found.status}\t{made}")
     if not plans:
         click.echo("No plans.", err=True)

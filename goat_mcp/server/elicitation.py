@@ -112,7 +112,7 @@ def _property(question: Question, *, takes_titles: bool) -> dict[str, Any]:
 
 
 def form_answer(form: Form, result: types.ElicitResult) -> Answer:
-    """What the person chose; a value that was not on offer is left out, and a form without a required one cancelled."""
+    """What the person chose; a value that was not on offer is left out, and without a required one nothing was said."""
     if result.action != "accept":
         return Answer(_REPLIES[result.action])
     content: Mapping[str, Any] = result.content or {}
@@ -122,7 +122,7 @@ def form_answer(form: Form, result: types.ElicitResult) -> Answer:
         if value:
             values[question.name] = value
         elif question.required:
-            return Answer(Reply.CANCELLED)
+            return Answer(Reply.UNANSWERED)
     return Answer(Reply.ACCEPTED, values)
 
 

@@ -38,7 +38,7 @@ def _described(plan: Plan) -> dict[str, Any]:
         "name": plan.name,
         "uri": f"{PLANS_URI}/{plan.name}",
         "status": str(plan.status),
-        "created_at": datetime.fromtimestamp(plan.created_at_s, UTC).isoformat(timespec="seconds"),
+        "created_at": datetime.fromtimestamp(plan.presented_at_s, UTC).isoformat(timespec="seconds"),
         "file_path": plan.file_path,
         "feedback": plan.feedback,
     }

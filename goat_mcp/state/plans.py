@@ -36,7 +36,8 @@ class Plan:
     file_path: str
     sha256: str
     status: PlanStatus
-    created_at_s: float
+    presented_at_s: float
+    """When it was presented last."""
     feedback: str = ""
 
 
@@ -52,11 +53,17 @@ class PlanStore:
         return self.state.folder("plans", self.scope)
 
     def save(self, text: str) -> Plan:
-        """Store a new plan that waits for the user. The same text again is the same plan, whatever its status."""
+        """Store a plan that waits for the user; the same text again is the same plan, presented anew.
+
+        One that was approved meanwhile stays so.
+        """
         digest = _digest(text)
         for plan in self.newest_first():
             if plan.sha256 == digest and plan.status is not PlanStatus.USED:
-                return plan
+                status = plan.status if plan.status is PlanStatus.APPROVED else PlanStatus.WAITING
+                again = replace(plan, presented_at_s=time.time(), status=status, feedback="")
+                self._record(again)
+                return again
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
         path = self.folder / f"{name}.md"
@@ -70,7 +77,7 @@ class PlanStore:
 
     def newest_first(self) -> list[Plan]:
         plans = [plan for path in self.folder.glob("*.json") if (plan := self.find(path.stem)) is not None]
-        return sorted(plans, key=lambda plan: (plan.created_at_s, plan.name), reverse=True)
+        return sorted(plans, key=lambda plan: (plan.presented_at_s, plan.name), reverse=True)
 
     def find(self, name: str) -> Plan | None:
         """None for a plan that is not there, or whose record cannot be read."""

@@ -16,6 +16,7 @@ from goat_mcp.core.settings_view import SettingsView
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.state.session_settings import SessionSettings
 
 RESET = "default"
@@ -47,6 +48,7 @@ class Config(
 
     view: SettingsView
     changed: SessionSettings
+    modes: SessionModes
 
     def validate(self, arguments: Mapping[str, Any]) -> ConfigInput:
         # Refused here, a change that can never be is not put to a person first.
@@ -73,6 +75,8 @@ class Config(
         return _answer(key, now, source, previous=before, is_set=True)
 
     async def _now(self, key: str, ctx: ToolContext) -> tuple[Any, str]:
+        if key == "mode" and (mode := self.modes.of(ctx.session_key)) != self.view.value(key):
+            return mode.value, "plan approved"
         changed = await self.changed.of(ctx)
         return (changed[key], "session") if key in changed else (self.view.value(key), self.view.source(key))
 

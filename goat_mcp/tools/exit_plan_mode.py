@@ -72,7 +72,11 @@ class ExitPlanMode(
             )
         text = input.plan or await anyio.to_thread.run_sync(self._newest)
         if not text.strip():
-            raise ToolError(ErrorCode.INPUT, "plan: there is no plan yet", "Write the plan and send it in `plan`.")
+            raise ToolError(
+                ErrorCode.INPUT,
+                "plan: there is no plan that waits for approval",
+                "Write the plan and send it in `plan`.",
+            )
         if len(text) > MAX_PLAN_CHARS:
             raise ToolError(
                 ErrorCode.INPUT, f"plan: {len(text)} characters; at most {MAX_PLAN_CHARS}", "Shorten the plan."

@@ -68,7 +68,7 @@ async def test_a_form_reaches_the_person_and_the_answer_the_tool(tmp_path: Path,
     [
         (types.ElicitResult(action="decline"), "declined: {}"),
         (types.ElicitResult(action="cancel"), "cancelled: {}"),
-        (types.ElicitResult(action="accept", content={"colour": "green"}), "cancelled: {}"),
+        (types.ElicitResult(action="accept", content={"colour": "green"}), "unanswered: {}"),
     ],
 )
 async def test_a_form_that_is_not_filled_in(

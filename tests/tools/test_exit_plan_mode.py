@@ -70,6 +70,8 @@ async def test_plan_001_after_approval_the_session_leaves_plan_mode_and_before_i
 
     assert approved(result) == (True, False)
     assert gateway.modes.of("local") is Mode.DEFAULT
+    shown = await gateway.call("Config", {"setting": "mode"}, ToolContext(call_id="c"))
+    assert shown.text == "mode = default (plan approved)"
     assert await write(gateway) is None
     assert (tmp_path / "ws" / "a.txt").read_text() == "x"
 
@@ -171,6 +173,19 @@ async def test_without_a_plan_the_newest_one_is_presented(tmp_path: Path) -> Non
 
     assert approved(result) == (True, False)
     assert PLAN in user.forms[0].message
+
+
+async def test_the_newest_of_several_plans_is_presented(tmp_path: Path) -> None:
+    gateway = planning(tmp_path)
+    for plan in ("# P", "again", "# another"):
+        await exit_plan(gateway, plan=plan)
+    user = User({"decision": "reject"}, {"decision": "reject"})
+
+    await exit_plan(gateway, user)
+    await exit_plan(gateway, plan="# P")
+    await exit_plan(gateway, user)
+
+    assert ["# another" in user.forms[0].message, "# P" in user.forms[1].message] == [True, True]
 
 
 async def test_with_nothing_to_present_that_is_said(tmp_path: Path) -> None:
