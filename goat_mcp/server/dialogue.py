@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -54,13 +55,30 @@ class DirectDialogue:
 
     async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
-        try:
-            return await self._ctx.session.send_request(request, answer, metadata=metadata)
-        except ValidationError:
-            raise _unreadable(request) from None
+        outcome: AnswerT | Exception = MCPError(types.CONNECTION_CLOSED, "the client is gone")
+        async with anyio.create_task_group() as group:
+            if self._ctx.request is not None:
+                group.start_soon(_cancel_when_gone, self._ctx.request, group.cancel_scope)
+            try:
+                outcome = await self._ctx.session.send_request(request, answer, metadata=metadata)
+            except ValidationError:
+                outcome = _unreadable(request)
+            except Exception as refused:
+                outcome = refused
+            group.cancel_scope.cancel()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
+
+
+async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:
+    """A stream that broke off cannot be resumed: nobody will see the question again, nor what its call returns."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    waiting.cancel()
 
 
 def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:

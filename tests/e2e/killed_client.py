@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MOMENTS = ("starting", "connected", "calling an upstream", "running a command", "background tasks")
+MOMENTS = ("starting", "connected", "calling an upstream", "running a command", "background tasks", "asking the user")
 PIPE_HELD = "pipe held"
 WAIT_S = 60.0
 
@@ -52,9 +52,16 @@ class Goat:
                 return message["result"]
         raise SystemExit("goat-mcp ended")
 
+    def wait_for_request(self, method: str) -> None:
+        """Until the server asks for it."""
+        assert self.process.stdout is not None
+        if not any(json.loads(line).get("method") == method for line in self.process.stdout):
+            raise SystemExit("goat-mcp ended")
+
     def handshake(self) -> None:
         client = {"name": "e2e-killed", "version": "1.0.0"}
-        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
+        abilities: dict[str, Any] = {"elicitation": {}}
+        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": abilities, "clientInfo": client})
         self.send("notifications/initialized", {})
         # What was never seen before is started by the first list.
         self.request("tools/list", {})
@@ -85,6 +92,11 @@ def go_to(moment: str, goat: Goat, workspace: Path) -> str:
         goat.call("Bash", {"command": endless, "run_in_background": True})
         goat.call("Bash", {"command": "setsid sleep 600 & sleep 600", "run_in_background": True})
         wait_for(workspace / "running")
+    elif moment == "asking the user":
+        options = [{"label": label, "description": ""} for label in ("yes", "no")]
+        question = {"question": "Go on?", "header": "Go on", "options": options}
+        goat.start("tools/call", {"name": "AskUserQuestion", "arguments": {"questions": [question]}})
+        goat.wait_for_request("elicitation/create")
     return ""
 
 
