@@ -1,6 +1,6 @@
 """One request and its answer, with httpx: built for this one, gone afterwards. Loaded with the first request.
 
-A client of its own for each request costs less than a millisecond, and a connection that was opened for a host the
+A transport of its own for each request costs less than a millisecond, and a connection that was opened for a host the
 user allowed cannot serve a call that may not go there.
 """
 
@@ -28,6 +28,7 @@ from goat_mcp.http_client.target import Target, refuse_plain_http, refuse_privat
 
 USER_AGENT = f"goat-mcp/{__version__}"
 _DEFAULT_HEADERS = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPTED, "connection": "close"}
+_QUOTED_BYTES = "bytearray("
 _TRANSPORT_FAILURES = (
     httpcore.NetworkError,
     httpcore.TimeoutException,
@@ -84,14 +85,13 @@ class Exchanges:
         if not is_allowed:
             refuse_private_literal(target)
             refuse_plain_http(target)
-        sent_headers = checked_headers(headers)
-        transport = self._transport(target, is_allowed)
-        async with httpx.AsyncClient(
-            transport=transport, trust_env=False, follow_redirects=False, timeout=None, headers=_DEFAULT_HEADERS
-        ) as client:
+        sent_headers = httpx.Headers({"Host": target.authority, **_DEFAULT_HEADERS})
+        sent_headers.update(checked_headers(headers))
+        # No client of the library: it reads environment and Location whether or not it is to follow them.
+        async with self._transport(target, is_allowed) as transport:
             with _failures(target):
-                request = client.build_request(method, _library_url(target), headers=sent_headers, content=content)
-                answer = await client.send(request, stream=True)
+                request = httpx.Request(method, _library_url(target), headers=sent_headers, content=content)
+                answer = await transport.handle_async_request(request)
             try:
                 yield OpenResponse(target, answer)
             finally:
@@ -205,6 +205,7 @@ def _certificate_problem(problem: BaseException | None) -> str | None:
 
 
 def _in_words(problem: Exception) -> str:
-    said = str(problem).strip()
+    """What went wrong, without the bytes of the server that the library quotes: they are text of nobody we know."""
+    said = str(problem).partition(_QUOTED_BYTES)[0].strip(" :")
     kind = type(problem).__name__
     return f"{kind}: {said[:300]}" if said else kind
