@@ -121,7 +121,9 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         if given.is_cut:
             notices.append("the answer was cut at the model's limit")
         header = _header(page, input.offset, end, len(text))
-        return text_result(f"{header}\n{marked(given.text, nonce, 'answer from page')}", facts=facts, notices=notices)
+        # Another word: the page may have had the model repeat the one it was shown.
+        answer_text = marked(given.text, new_nonce(), "answer from page")
+        return text_result(f"{header}\n{answer_text}", facts=facts, notices=notices)
 
     def _saved(self, page: Page, facts: dict[str, Any]) -> ToolResult:
         """A body that is no text, in a file. A part of one is worth nothing."""

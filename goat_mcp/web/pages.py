@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,12 +14,10 @@ from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.web.charset import decode_page
 from goat_mcp.web.conversion import HtmlConverter, Markdown
 from goat_mcp.web.fetching import MAX_BODY_BYTES, Deadline, Elsewhere, Fetcher
+from goat_mcp.web.markdown_comments import without_comments
 from goat_mcp.web.options import WebOptions
 from goat_mcp.web.page import Page
 from goat_mcp.web.page_cache import PageCache
-
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_FENCE = re.compile(r"^(?: {0,3})(?:```|~~~)", re.MULTILINE)
 
 
 class Visit(NamedTuple):
@@ -78,28 +75,5 @@ def _plain_text(page: Page, raw: bool) -> str:
     if raw:
         return make_visible(text)
     if page.media_type in ("text/markdown", "text/x-markdown"):
-        text = _without_comments(text)
+        text = without_comments(text)
     return drop_hidden(text)
-
-
-def _without_comments(markdown: str) -> str:
-    """Markdown without the HTML comments that nobody sees; what is in a code block is seen and stays."""
-    if "<!--" not in markdown:
-        return markdown
-    parts: list[str] = []
-    at = 0
-    while at < len(markdown):
-        fence = _FENCE.search(markdown, at)
-        comment = _COMMENT.search(markdown, at)
-        if comment is None:
-            break
-        if fence is None or comment.start() < fence.start():
-            parts.append(markdown[at : comment.start()])
-            at = comment.end()
-            continue
-        closing = _FENCE.search(markdown, fence.end())
-        end = len(markdown) if closing is None else closing.end()
-        parts.append(markdown[at:end])
-        at = end
-    parts.append(markdown[at:])
-    return "".join(parts)

@@ -43,6 +43,15 @@ class ScriptedModel:
         return ModelReply((text_block(self.says),), stop_reason=self.stop_reason)
 
 
+class Repeating(ScriptedModel):
+    """A model that a page has talked into repeating the word of the marks: `{nonce}` in what it says."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        asked = request.messages[0].content[0]["text"]
+        said = str(self.says).format(nonce=asked.partition(":")[0].rpartition(" ")[2])
+        return ModelReply((text_block(said),), stop_reason=self.stop_reason)
+
+
 class WatchedGuard(ProcessGuard):
     """Remembers which workers there were. Made inside the event loop of a test."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from goat_mcp.web.robots import Robots
@@ -36,6 +38,16 @@ from goat_mcp.web.robots import Robots
         ("Disallow: /", "/x", True),
         ("User-agent: *\nSitemap: https://x/\nDisallow: /a", "/a", False),
         ("<html><body>Disallow: /</body></html>", "/x", True),
+        ("User-agent: goat-mcp/1.0\nDisallow: /", "/x", False),
+        ("User-agent: goat-mcp2\nDisallow: /", "/x", True),
+        ("User-agent: * all of them\nDisallow: /", "/x", False),
+        ("User-agent: *\nDisallow: /private", "/%70rivate/x", False),
+        ("User-agent: *\nDisallow: /%70rivate", "/private/x", False),
+        ("User-agent: *\nDisallow: /~joe/", "/%7ejoe/x", False),
+        ("User-agent: *\nDisallow: /a%3cd", "/a%3Cd", False),
+        ("User-agent: *\nDisallow: /a|b", "/a|b", False),
+        ("User-agent: *\nDisallow: /a%2Fb", "/a/b", True),
+        ("User-agent: other\n" + "Disallow: /x\n" * 6_000 + "User-agent: *\nDisallow: /a", "/a", False),
     ],
 )
 def test_the_longest_matching_rule_for_us_counts(rules: str, path: str, allowed: bool) -> None:
@@ -44,3 +56,17 @@ def test_the_longest_matching_rule_for_us_counts(rules: str, path: str, allowed:
 
 def test_a_pattern_of_many_stars_is_matched_without_backtracking() -> None:
     assert Robots("User-agent: *\nDisallow: /" + "*a" * 5_000 + "b$").allows("/" + "a" * 7_000)
+
+
+def test_rules_for_very_many_agents_take_little_memory() -> None:
+    text = "User-agent: goat-mcp\nUser-agent: other\n" * 500 + "Allow: /a\n" * 4_999 + "Disallow: /b\n"
+
+    tracemalloc.start()
+    try:
+        robots = Robots(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert not robots.allows("/b")
+    assert peak < 20_000_000
