@@ -10,33 +10,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteReceiveStream
 
+from goat_mcp.agents.repository_git import BuildEnvironment, RepositoryGit
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 from goat_mcp.workspace import Workspace
 
 FOLDER = ".worktrees"
-GIT_LIMIT_S = 120.0
 CLEAR_UP_LIMIT_S = 20.0
-_SHOWN_CHARS = 300
-# What a repository names to be run at a checkout is none of a subagent's business.
-_GIT = ("git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
-
-
-class BuildEnvironment(Protocol):
-    """Makes the environment that git runs in."""
-
-    async def build(self) -> dict[str, str]: ...
+_SUBMODULE = "160000 "
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,7 @@ class Worktrees:
 
     def __init__(self, workspace: Workspace, environment: BuildEnvironment) -> None:
         self._workspace = workspace
-        self._environment = environment
+        self._git = RepositoryGit(environment).run
         self._folder_in_use = anyio.Lock()
 
     async def create(self, name: str) -> Worktree:
@@ -78,9 +66,10 @@ class Worktrees:
             await self._check_is_new(root, worktree)
             await self._ignore(root, folder)
             try:
-                await self._git(
-                    root, "worktree", "add", "-q", "-b", worktree.branch, worktree.top, base, why="isolation"
-                )
+                added = ("worktree", "add", "-q", "--no-checkout", "-b", worktree.branch, worktree.top, base)
+                await self._git(root, *added, why="isolation")
+                # In the worktree, where git knows which settings hold for it.
+                await self._git(Path(worktree.top), "reset", "-q", "--hard", why="isolation")
             except BaseException:
                 with anyio.move_on_after(CLEAR_UP_LIMIT_S, shield=True):
                     await anyio.to_thread.run_sync(partial(shutil.rmtree, worktree.top, ignore_errors=True))
@@ -104,11 +93,14 @@ class Worktrees:
             if _is_there(worktree):
                 top = Path(worktree.top)
                 try:
-                    changes = await self._git(top, "status", "--porcelain", "--untracked-files=normal", why="worktree")
+                    # git looks into a submodule with the settings of the submodule.
+                    status = ("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
+                    changes = await self._git(top, *status, why="worktree")
                     head = await self._git(top, "rev-parse", "HEAD", why="worktree")
+                    files = await self._git(top, "ls-files", "-z", "--stage", why="worktree")
                 except ToolError:
                     return True  # better one too many than lost work
-                if changes or head != worktree.base:
+                if changes or head != worktree.base or _has_submodule(top, files):
                     return True
             await self._remove(worktree)
         return _is_there(worktree)
@@ -153,41 +145,6 @@ class Worktrees:
             )
         return folder
 
-    async def _git(self, directory: Path, *arguments: str, why: str) -> str:
-        """What git prints, without the last line end. Raises `ToolError` that begins with `why` where it fails."""
-        environment = {**await self._environment.build(), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        try:
-            with unblocked_for_children():
-                process = await anyio.open_process(
-                    [*_GIT, *arguments],
-                    stdin=subprocess.DEVNULL,
-                    cwd=directory,
-                    env=environment,
-                    start_new_session=True,
-                )
-        except FileNotFoundError:
-            raise ToolError(
-                ErrorCode.NOT_CONFIGURED, "isolation: there is no git on PATH", "Ask the user to install git."
-            ) from None
-        except OSError as problem:
-            raise ToolError(ErrorCode.IO, f"{why}: git cannot be started: {problem.strerror}") from None
-        output, complaint = bytearray(), bytearray()
-        with anyio.move_on_after(GIT_LIMIT_S):
-            async with process, anyio.create_task_group() as group:  # a cancelled one is killed
-                group.start_soon(_read, process.stdout, output)
-                group.start_soon(_read, process.stderr, complaint)
-        code = process.returncode
-        if code is None or code < 0:
-            raise ToolError(ErrorCode.TIMEOUT, f"{why}: git {arguments[0]} was ended after {GIT_LIMIT_S:g} s")
-        if code != 0:
-            said = " ".join(complaint.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
-            raise ToolError(
-                ErrorCode.INPUT,
-                f"{why}: git {arguments[0]} failed{': ' + said if said else ''}",
-                "Mend this, or leave out isolation.",
-            )
-        return os.fsdecode(bytes(output)).rstrip("\n")
-
 
 def _exists(path: str) -> bool:
     return os.path.lexists(path)
@@ -197,10 +154,10 @@ def _is_there(worktree: Worktree) -> bool:
     return (Path(worktree.top) / ".git").is_file()
 
 
-async def _read(stream: ByteReceiveStream | None, into: bytearray) -> None:
-    if stream is not None:
-        async for chunk in stream:
-            into += chunk
+def _has_submodule(top: Path, files: str) -> bool:
+    """Whether one is checked out, given the index: nothing is, at first."""
+    paths = (line.partition("\t")[2] for line in files.split("\0") if line.startswith(_SUBMODULE))
+    return any(_exists(str(top / path / ".git")) for path in paths)
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -208,6 +208,85 @@ async def test_hooks_of_the_repository_do_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("key", ["smudge", "clean", "process"])
+@pytest.mark.parametrize("name", ["x", "with.dots=and=signs"])
+async def test_filters_of_the_repository_do_not_run(tmp_path: Path, key: str, name: str) -> None:
+    read = use("Read", {"file_path": "@a.txt"}, "r")
+    # As long as before: git has to look into the file.
+    edit = use("Edit", {"file_path": "@a.txt", "old_string": "commit", "new_string": "COMMIT"}, "e")
+    async with ground(tmp_path, ScriptedModel([says("", read), says("", edit)])) as on:
+        repository(on.workspace)
+        filtered(on.workspace, name)
+        git(on.workspace, "config", f"filter.{name}.{key}", f"touch {tmp_path}/ran; cat")
+        git(on.workspace, "config", f"filter.{name}.required", "true")
+        result = await on.agent(isolation="worktree")
+
+    assert "on branch goat/" in result.text
+    assert not (tmp_path / "ran").exists()
+
+
+def filtered(folder: Path, name: str) -> None:
+    """Name a filter for all of its text files."""
+    (folder / ".gitattributes").write_text(f"*.txt filter={name}\n")
+    git(folder, "add", ".gitattributes")
+    git(folder, "commit", "-q", "-m", "filtered")
+
+
+async def test_filters_that_only_an_agents_branch_has_do_not_run(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        repository(on.workspace)
+        filtered(on.workspace, "x")
+        (tmp_path / "included").write_text(f'[filter "x"]\n\tsmudge = touch {tmp_path}/ran; cat\n')
+        git(on.workspace, "config", "includeIf.onbranch:goat/**.path", str(tmp_path / "included"))
+        result = await on.agent(isolation="worktree")
+
+    assert not result.is_error, result.text
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_nothing_is_fetched_for_a_worktree(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel()) as on:
+        repository(on.workspace)
+        blob = git(on.workspace, "rev-parse", "HEAD:a.txt")
+        (on.workspace / ".git/objects" / blob[:2] / blob[2:]).unlink()
+        for key, value in {
+            "core.repositoryFormatVersion": "1",
+            "extensions.partialClone": "origin",
+            "remote.origin.url": str(on.workspace),
+            "remote.origin.promisor": "true",
+            "remote.origin.uploadpack": f"touch {tmp_path}/ran; false",
+            "protocol.file.allow": "always",
+        }.items():
+            git(on.workspace, "config", key, value)
+        result = await on.agent(isolation="worktree")
+
+        assert traces(on) == (1, "", False)
+    assert result.error_code == "E_INPUT"
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_worktree_with_a_submodule_checked_out_is_kept_and_not_looked_into(tmp_path: Path) -> None:
+    async with ground(tmp_path) as on:
+        repository(on.workspace)
+        head = git(on.workspace, "rev-parse", "HEAD")
+        git(on.workspace, "update-index", "--add", "--cacheinfo", f"160000,{head},sub")
+        git(on.workspace, "commit", "-q", "-m", "submodule")
+        commands = (
+            f"git clone -q {on.workspace} sub && cd sub && git checkout -q {head} && touch a.txt",
+            f"git config core.fsmonitor 'touch {tmp_path}/ran; false'",
+            "printf '*.txt filter=x' > .git/info/attributes",
+            f"git config filter.x.clean 'touch {tmp_path}/ran; cat'",
+        )
+        model = ScriptedModel([says("", use("Bash", {"command": " && ".join(commands)}, "b"))])
+        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        result = await on.agent(isolation="worktree")
+
+        assert (where(model) / "sub" / "a.txt").exists()
+    assert results_in(model.requests[1].messages[-1])[0].startswith("(")
+    assert "on branch goat/" in result.text
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_a_remote_machine_is_not_configured(tmp_path: Path) -> None:
     async with ground(tmp_path, ScriptedModel()) as on:
         result = await on.agent(isolation="remote")
