@@ -76,7 +76,7 @@ def test_a_frame_in_two_pieces_is_one_frame(wire: Wire) -> None:
     assert wire.answer("a-1")["result"] == {}
 
 
-def test_what_a_command_prints_does_not_reach_the_wire(wire: Wire) -> None:
+def test_pr_23_what_a_command_prints_does_not_reach_the_wire(wire: Wire) -> None:
     printed = wire.text("Bash", {"command": 'echo "to stdout"; echo "to stderr" >&2; echo to-fd1 > /dev/fd/1; cat'})
 
     assert printed.splitlines() == ["to stdout", "to stderr", "to-fd1"]

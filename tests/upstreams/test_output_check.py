@@ -117,15 +117,22 @@ def doubling(levels: int) -> dict[str, Any]:
         (nested(MAX_DEPTH + 1), "is nested deeper than"),
         (nested(5000), "is nested deeper than"),
         ({"anyOf": [True] * 20_000}, "has more than 10000 parts"),
-        ({"$ref": "http://127.0.0.1:9/schema"}, "refers to something beside itself"),
-        ({"$dynamicRef": "http://127.0.0.1:9/schema"}, "refers to something beside itself"),
-        ({"properties": {"a": {"$id": "http://127.0.0.1:9/", "$ref": "#"}}}, "refers to something beside itself"),
+        pytest.param({"$ref": "file:///etc/passwd"}, "refers to something beside itself", id="UP-24-file"),
+        pytest.param({"$ref": "http://127.0.0.1:9/schema"}, "refers to something beside itself", id="UP-24-ref"),
+        pytest.param({"$dynamicRef": "http://127.0.0.1:9/s"}, "refers to something beside itself", id="UP-24-dynamic"),
+        pytest.param(
+            {"properties": {"a": {"$id": "http://127.0.0.1:9/", "$ref": "#"}}},
+            "refers to something beside itself",
+            id="UP-24-id",
+        ),
         ({"$ref": "#/$defs/nowhere"}, "cannot be followed"),
         ({"$ref": "#"}, "cannot be followed: RecursionError"),
-        (doubling(40), "takes too many steps"),
+        pytest.param(doubling(40), "takes too many steps", id="UP-26"),
         ({"properties": {"a": {"pattern": "(?=x)"}}}, "has a pattern we do not run"),
         ({"properties": {"a": {"pattern": "("}}}, "has a pattern we do not run"),
-        ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is of a dialect other than"),
+        pytest.param(
+            {"$schema": "http://json-schema.org/draft-03/schema#"}, "is of a dialect other than", id="UP-24-dialect"
+        ),
     ],
 )
 async def test_a_schema_we_cannot_check_against_is_named_and_never_the_clients_problem(
