@@ -18,10 +18,12 @@ import uvicorn
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
+from starlette.middleware import Middleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.http_body import StrictBody
 from goat_mcp.server.http_guard import MCP_PATH, HttpGuard, RateLimit
 from goat_mcp.server.token import StaticToken
 from goat_mcp.settings import LimitSettings
@@ -154,6 +156,10 @@ class HttpServer:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             auth=auth if self.token is not None else None,
             token_verifier=StaticToken(self.token) if self.token is not None else None,
+        )
+        # The last one: behind the SDK's reading of the token.
+        inner.user_middleware.append(
+            Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=self.token is not None)
         )
         return HttpGuard(inner, hosts, RateLimit(self.limits.calls_per_s))
 

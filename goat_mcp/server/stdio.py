@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import stat
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -27,11 +26,11 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from goat_mcp.server.strict_frames import Fault, find_fault, request_id_of
 from goat_mcp.telemetry import Telemetry
 
 READ_CHUNK_BYTES = 256 * 1024
 WRITE_BUFFER_BYTES = 256 * 1024
-_ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[A-Za-z0-9_.:-]{1,128}")\s*[,}]')
 Inbound = SessionMessage | Exception
 Streams = tuple[ContextReceiveStream[Inbound], ContextSendStream[SessionMessage]]
 
@@ -61,9 +60,9 @@ async def stdio_streams(*, max_frame_bytes: int, telemetry: Telemetry) -> AsyncG
         async with inbound_send:
             async for frame in frames(reader, max_frame_bytes):
                 message = _parse(frame, max_frame_bytes)
-                if isinstance(message, bytes):
-                    telemetry.warning("a client frame was refused", answer=message.decode())
-                    writer.write(message)
+                if isinstance(message, Fault):
+                    telemetry.warning("a client frame was refused", answer=message.answer().decode())
+                    writer.write(message.answer() + b"\n")
                 else:
                     await inbound_send.send(SessionMessage(message))
 
@@ -116,37 +115,16 @@ async def _receive_all(stream: ContextReceiveStream[SessionMessage]) -> AsyncIte
         return
 
 
-def _parse(frame: bytes | None, max_frame_bytes: int) -> types.JSONRPCMessage | bytes:
-    """The message of a frame, or the error line to answer where there is none."""
+def _parse(frame: bytes | None, max_frame_bytes: int) -> types.JSONRPCMessage | Fault:
+    """The message of a frame, or what is answered where there is none."""
     if frame is None:
-        return _refusal(types.INVALID_REQUEST, f"the message is longer than {max_frame_bytes} bytes and was dropped")
+        return Fault(types.INVALID_REQUEST, f"the message is longer than {max_frame_bytes} bytes and was dropped")
+    if (fault := find_fault(frame)) is not None:
+        return fault
     try:
         return types.jsonrpc_message_adapter.validate_json(frame, by_name=False)
-    except ValidationError as invalid:
-        problem = invalid.errors(include_url=False, include_input=False)[0]
-    if problem["type"] != "json_invalid":
-        return _refusal(types.INVALID_REQUEST, "not a JSON-RPC 2.0 message", _request_id(frame))
-    try:
-        json.loads(frame)
-    except RecursionError:
-        return _refusal(types.INVALID_REQUEST, "the message is nested too deeply", _request_id(frame))
-    except ValueError:
-        return _refusal(types.PARSE_ERROR, "not valid JSON; send one JSON-RPC message per line")
-    # Python reads what the strict reader does not: half of a surrogate pair, as a cut emoji leaves one.
-    return _refusal(
-        types.INVALID_REQUEST, f"the message holds text that is not Unicode: {problem['msg']}", _request_id(frame)
-    )
-
-
-def _request_id(frame: bytes) -> int | str | None:
-    """The id of a request that cannot be read as a message, so that whoever sent it hears of it."""
-    found = _ID.findall(frame)
-    return json.loads(found[0]) if len(found) == 1 else None
-
-
-def _refusal(code: int, message: str, request_id: int | str | None = None) -> bytes:
-    answer = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
-    return json.dumps(answer).encode() + b"\n"
+    except ValidationError:
+        return Fault(types.INVALID_REQUEST, "not a JSON-RPC 2.0 message", request_id_of(frame))
 
 
 def _dump(message: types.JSONRPCMessage) -> bytes:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.faulty_messages import FAULTY
 from tests.e2e.goat import TOKEN, HttpGoat
 
 pytestmark = pytest.mark.e2e
@@ -117,3 +118,20 @@ def test_an_own_origin_may_call(shared_http: HttpGoat) -> None:
 
     assert status == 200
     assert "Read" in body
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@FAULTY
+def test_a_body_that_is_not_sound_json_is_answered(
+    shared_http: HttpGoat, line: bytes, code: int, request_id: str | None, revision: str
+) -> None:
+    status, body = send(shared_http, {"MCP-Protocol-Version": revision, "Mcp-Method": "tools/call"}, body=line)
+
+    assert status == 400
+    answer = json.loads(body)
+    assert (answer["error"]["code"], answer["id"]) == (code, request_id)
+    assert send(shared_http)[0] == 200
+
+
+def test_a_body_without_a_token_is_not_judged(shared_http: HttpGoat) -> None:
+    assert send(shared_http, {"Authorization": None}, body=b"{not json") == send(shared_http, {"Authorization": None})

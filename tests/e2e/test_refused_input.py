@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.faulty_messages import FAULTY
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire, text_of
 
@@ -101,3 +102,13 @@ def test_a_file_nobody_read_is_not_overwritten(shared_wire: Wire, shared_launch:
     assert result["isError"] is True
     assert "[E_NOT_READ]" in text_of(result)
     assert fresh.read_text() == "precious\n"
+
+
+@FAULTY
+def test_a_line_that_is_not_sound_json_is_answered_and_the_next_one_works(
+    shared_wire: Wire, line: bytes, code: int, request_id: str | None
+) -> None:
+    shared_wire.send_bytes(line + b"\n")
+
+    assert shared_wire.answer(request_id)["error"]["code"] == code
+    assert shared_wire.text("Bash", {"command": "echo still here"}) == "still here"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.server.stdio import _parse, frames  # pyright: ignore[reportPrivateUsage]  # the answer to a bad frame
+from goat_mcp.server.strict_frames import Fault
 
 pytestmark = pytest.mark.anyio
 
@@ -40,38 +40,18 @@ async def test_a_line_over_the_limit_is_dropped_and_the_next_one_arrives() -> No
 
 
 @pytest.mark.parametrize(
-    ("frame", "code"), [(b"garbage", -32700), (b'{"jsonrpc":"1.0"}', -32600), (b"[]", -32600), (None, -32600)]
+    ("frame", "code", "request_id"),
+    [
+        pytest.param(b"garbage", -32700, None, id="PR-01"),
+        pytest.param(b'{"jsonrpc":"1.0","id":1,"method":"tools/list"}', -32600, 1, id="PR-02"),
+        pytest.param(b"[]", -32600, None, id="PR-13"),
+        pytest.param(b'{"jsonrpc":"2.0","id":7,"method":5}', -32600, 7, id="no method"),
+        pytest.param(b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":1,"a":2}}', -32600, 7, id="named twice"),
+        pytest.param(None, -32600, None, id="too long"),
+    ],
 )
-def test_a_frame_that_is_no_message_is_answered(frame: bytes | None, code: int) -> None:
+def test_a_frame_that_is_no_message_is_answered(frame: bytes | None, code: int, request_id: int | None) -> None:
     answer = _parse(frame, 100)
 
-    assert isinstance(answer, bytes)
-    assert json.loads(answer)["error"]["code"] == code
-    assert json.loads(answer)["id"] is None
-
-
-@pytest.mark.parametrize(
-    ("frame", "said"),
-    [
-        (
-            b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"Read","arguments":{"p":"\\ud800"}}}',
-            "Unicode",
-        ),
-        (b'{"jsonrpc":"2.0","method":"x","params":' + b"[" * 5000 + b"]" * 5000 + b',"id":7}', "nested"),
-        (b'{"jsonrpc":"2.0","id":7,"method":5}', "JSON-RPC"),
-    ],
-    ids=["half a surrogate pair", "nested", "no method"],
-)
-def test_a_request_that_cannot_be_read_is_answered_under_its_id(frame: bytes, said: str) -> None:
-    answer = _parse(frame, 100_000)
-
-    assert isinstance(answer, bytes)
-    assert json.loads(answer)["id"] == 7
-    assert said in json.loads(answer)["error"]["message"]
-
-
-def test_an_id_that_is_not_certain_is_not_guessed() -> None:
-    answer = _parse(b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"id":8,"p":"\\ud800"}}', 1000)
-
-    assert isinstance(answer, bytes)
-    assert json.loads(answer)["id"] is None
+    assert isinstance(answer, Fault)
+    assert (answer.code, answer.request_id) == (code, request_id)
