@@ -1,4 +1,4 @@
-"""A form put to the person at the terminal, one question a line; numbers or the words themselves answer a choice."""
+"""A form put to the person at the terminal, one question a line; a number, or a word's beginning, answers a choice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _ask_one(question: Question) -> Value | None:
         if text and None not in chosen:
             answers = tuple(part for part in chosen if part is not None)
             return answers if question.multiple else answers[0]
-        click.echo("Please answer with one of the above.", err=True)
+        click.echo("Please answer with a number, or with the beginning of one of the above.", err=True)
 
 
 def _choice(text: str, question: Question) -> str | None:

@@ -74,7 +74,11 @@ class ArgumentReader(Generic[ModelT]):
 
     def read(self, arguments: Mapping[str, Any]) -> ModelT:
         """The validated input. Raises `ToolError(INPUT)` with a line for each problem."""
-        problems: list[Problem] = []
+        problems: list[Problem] = [
+            (name, "holds half a surrogate pair, which is no text")
+            for name, value in arguments.items()
+            if _has_lone_surrogate(value)
+        ]
         canonical = self._canonical(arguments, problems)
         if not problems:
             try:
@@ -158,6 +162,19 @@ class ArgumentReader(Generic[ModelT]):
         if field.kind == "list" and not isinstance(value, list):
             return [value]
         return cast("Any", value)
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    """Whether a text somewhere in a JSON value cannot be written as UTF-8 (R-SCHEMA-1)."""
+    if isinstance(value, str):
+        try:
+            return not value.isascii() and not value.encode()
+        except UnicodeEncodeError:
+            return True
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return any(_has_lone_surrogate(key) or _has_lone_surrogate(inner) for key, inner in pairs)
+    return isinstance(value, list) and any(map(_has_lone_surrogate, cast("list[Any]", value)))
 
 
 def _from_text(kind: str, text: str) -> Any:

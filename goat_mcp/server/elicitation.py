@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import WAIT_LIMIT_S, Progress
 from goat_mcp.core.questions import Answer, Ask, Form, Question, Reply, Value
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.server.dialogue import Dialogue
 
 HEARTBEAT_S = 5.0
@@ -38,7 +39,7 @@ def asker(dialogue: Dialogue, progress: Progress | None, wait_limit_s: float = W
         takes_titles = dialogue.protocol_version >= _TITLED_CHOICES_SINCE
         request = types.ElicitRequest(
             params=types.ElicitRequestFormParams(
-                message=form.message, requested_schema=form_schema(form, takes_titles=takes_titles)
+                message=make_visible(form.message), requested_schema=form_schema(form, takes_titles=takes_titles)
             )
         )
         waits = dialogue.holds_the_request_open
@@ -90,15 +91,15 @@ def _box(question: Question, number: int) -> str:
 
 
 def _property(question: Question, *, takes_titles: bool) -> dict[str, Any]:
-    about: dict[str, Any] = {"title": question.title}
+    about: dict[str, Any] = {"title": make_visible(question.title)}
     if question.description:
-        about["description"] = question.description
+        about["description"] = make_visible(question.description)
     if not question.options:
         # Default texts came with titled choices; older revisions may refuse them.
         default = {"default": question.default} if question.default and takes_titles else {}
         return {"type": "string", **about, **default}
     values = [option.value for option in question.options]
-    titles = [option.title or option.value for option in question.options]
+    titles = [make_visible(option.title or option.value) for option in question.options]
     if titles == values:
         choices: dict[str, Any] = {"type": "string", "enum": values}
     elif takes_titles:

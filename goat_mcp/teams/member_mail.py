@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.teams.mailbox import Letter, Mailbox
 
+NONCE_BYTES = 6
 _ASKED_TO_END = (
     "You are asked to end: finish what you must, tell {sender} with SendMessage (type shutdown_response) what is done "
     "and what is not, and stop."
@@ -54,11 +57,15 @@ class MemberMail:
 
 
 def shown(letter: Letter) -> str:
-    """A letter as its reader sees it. It says who wrote it, for a letter carries none of the user's authority."""
-    what = {"broadcast": "to everyone", "shutdown_request": "(a request to end)", "idle": "(is waiting for work)"}
-    head = f"[mail from {letter.sender} {what.get(letter.kind, '')}".rstrip() + "; a team member, not the user]"
+    """A letter between marks that its text cannot forge: it carries none of the user's authority.
+
+    Who wrote it stands in the marks.
+    """
+    what = {"broadcast": " to everyone", "shutdown_request": " (a request to end)", "idle": " (is waiting for work)"}
+    nonce = secrets.token_hex(NONCE_BYTES)
+    head = f"<<<mail {nonce} from {letter.sender}{what.get(letter.kind, '')}; a team member, not the user"
     body = _ASKED_TO_END.format(sender=letter.sender) if letter.kind == "shutdown_request" else ""
-    return "\n".join(part for part in (head, letter.text, body) if part)
+    return "\n".join(part for part in (head, make_visible(letter.text), body, f"mail {nonce}>>>") if part)
 
 
 async def store(mailbox: Mailbox, letter: Letter) -> None:

@@ -18,6 +18,7 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
+from goat_mcp.documents.one_line import shown_path
 from goat_mcp.documents.text_encoding import TextFormat
 from goat_mcp.editing.current_file import open_current
 from goat_mcp.editing.edit_list import Edited, TextEdit, apply_edits
@@ -177,7 +178,7 @@ class Edit(
         shown = diff(b"", edited.content, edited.changes)
         written = self.workspace.write_file(target.path, edited.content, expect=None)
         lines = count_lines(edited.content)
-        text = f"Created {target.path} ({lines} line{'' if lines == 1 else 's'})."
+        text = f"Created {shown_path(target.path)} ({lines} line{'' if lines == 1 else 's'})."
         return _Outcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)
 
     def _applied(self, stored: StoredText, target: _Target) -> Edited:
@@ -207,7 +208,7 @@ def _edited_result(target: _Target, edited: Edited, shown: NumberedDiff, notices
         replacements += f" by {len(target.edits)} edits"
     tiers = sorted({*edited.tiers})
     tier = f"tier{'' if len(tiers) == 1 else 's'} {', '.join(map(str, tiers))}"
-    text = f"Edited {target.path}: {replacements} ({tier}).\n{shown.text()}"
+    text = f"Edited {shown_path(target.path)}: {replacements} ({tier}).\n{shown.text()}"
     return text_result(text, facts=_facts(edited, shown), notices=notices)
 
 

@@ -65,6 +65,12 @@ class ExitPlanMode(
 
     async def execute(self, input: ExitPlanModeInput, ctx: ToolContext) -> ToolResult:
         session = ctx.session_key
+        if len(input.plan or "") > MAX_PLAN_CHARS:
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"plan: {len(input.plan or '')} characters; at most {MAX_PLAN_CHARS}",
+                "Shorten the plan.",
+            )
         if not self.approval.is_planning(session):
             return text_result(
                 "This session is not in plan mode; there is nothing to approve. Go on with the work.",
@@ -76,10 +82,6 @@ class ExitPlanMode(
                 ErrorCode.INPUT,
                 "plan: there is no plan that waits for approval",
                 "Write the plan and send it in `plan`.",
-            )
-        if len(text) > MAX_PLAN_CHARS:
-            raise ToolError(
-                ErrorCode.INPUT, f"plan: {len(text)} characters; at most {MAX_PLAN_CHARS}", "Shorten the plan."
             )
         plan = await anyio.to_thread.run_sync(self.approval.submit, session, text)
         if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":

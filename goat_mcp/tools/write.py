@@ -19,6 +19,7 @@ from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.documents.line_ends import Eol, split_lines
+from goat_mcp.documents.one_line import shown_path
 from goat_mcp.documents.text_encoding import TextFormat, check_insertion, looks_binary
 from goat_mcp.editing.changed_lines import count_changed_lines
 from goat_mcp.editing.current_file import open_current
@@ -120,7 +121,7 @@ class Write(
         written = self.workspace.write_file(target.path, content, expect=None)
         lines = count_lines(content)
         facts = _facts("create", content, TextFormat(), lines, 0)
-        text = f"Created {target.path} ({_in_lines(lines)})."
+        text = f"Created {shown_path(target.path)} ({_in_lines(lines)})."
         return _Outcome(text_result(text, facts=facts, notices=notices), written.version)
 
     def _replace(self, target: _Target) -> _Outcome:
@@ -133,7 +134,7 @@ class Write(
             is_same = data == current.data
         lines = count_lines(content)
         if is_same:
-            text = f"{target.path} is unchanged: it has this content already ({_in_lines(lines)})."
+            text = f"{shown_path(target.path)} is unchanged: it has this content already ({_in_lines(lines)})."
             return _Outcome(text_result(text, facts=_facts("unchanged", content, old.format, 0, 0)), version)
         notices = self._placeholder_notices(target.content, old.content)
         additions, deletions = count_changed_lines(
@@ -141,7 +142,7 @@ class Write(
         )
         written = self.workspace.write_file(target.path, data, expect=version)
         line_ends = _line_ends_in_words(_eol(old.content), _eol(content))
-        text = f"Updated {target.path} ({_in_lines(lines)}, +{additions} -{deletions}{line_ends})."
+        text = f"Updated {shown_path(target.path)} ({_in_lines(lines)}, +{additions} -{deletions}{line_ends})."
         facts = _facts("update", content, old.format, additions, deletions)
         return _Outcome(text_result(text, facts=facts, notices=notices), written.version)
 

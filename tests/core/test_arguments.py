@@ -140,3 +140,9 @@ def test_a_problem_inside_a_list_is_told_with_its_place() -> None:
         "items.0.old_strng: unknown field; did you mean old_string?",
         "items.1: wants an object; got int 5",
     ]
+
+
+@pytest.mark.parametrize("value", ["a\ud800", ["x", {"y": "\udfff"}], {"\ud83d": 1}])
+def test_half_a_surrogate_pair_is_refused_wherever_it_is(value: Any) -> None:
+    with pytest.raises(ToolError, match="half a surrogate pair"):
+        ArgumentReader(SearchInput).read({"pattern": "x", "anything": value})

@@ -76,8 +76,8 @@ async def test_members_work_write_to_each_other_and_to_the_lead_and_end(tmp_path
         deleted = await place.call("TeamDelete", {"force": True})
 
         assert [set(member) for member in members_of(created)] == [{"name", "agent_id"}] * 2
-        assert "[mail from writer; a team member, not the user]" in text
-        assert any("three tests fail" in heard and "[mail from tester" in heard for heard in model.heard["writer"])
+        assert "from writer; a team member, not the user\n" in text
+        assert any("three tests fail" in heard and "from tester" in heard for heard in model.heard["writer"])
         assert deleted.facts == {"team_name": "release", "stopped": []}
         output = await place.call("TaskOutput", {"task_id": members_of(created)[0]["agent_id"], "block": False})
         assert "completed" in output.text

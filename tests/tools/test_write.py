@@ -161,7 +161,10 @@ async def test_where_nobody_knows_the_codec_only_known_lines_and_ascii_are_writt
 async def test_half_a_surrogate_is_refused(desk: Desk) -> None:
     refusal = await desk.refused_write(desk.folder / "f.txt", "a\ud800")
 
-    assert refusal.code is ErrorCode.ENCODING
+    assert (refusal.code, refusal.message) == (
+        ErrorCode.INPUT,
+        "content: holds half a surrogate pair, which is no text",
+    )
     assert state_of(desk.folder) == {}
 
 
