@@ -133,6 +133,8 @@ def _flag(fields: Fields, key: str) -> bool:
 def _tools(fields: Fields, key: str) -> frozenset[str] | None:
     """The names listed, as rules know them; None where all are meant."""
     value = fields.get(key)
+    if key == "tools" and key in fields and not value:
+        raise BrokenType("tools is empty: leave the line out for all tools, or name some")
     if value is None or value == "":
         return None
     listed = cast("list[Any]", value) if isinstance(value, list) else _line(fields, key).split(",")

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -77,8 +77,10 @@ class TypeFiles:
             for path, content in files:
                 with suppress(FileNotFoundError):
                     _add(known, path, content, source)
-        for type in BUILT_IN:
-            known.types.setdefault(type.name, type)
+        for built_in in BUILT_IN:
+            named_alike = known.types.setdefault(built_in.name, built_in)
+            if named_alike.source == "project":
+                known.types[built_in.name] = _no_wider(named_alike, built_in)
         return known
 
     def _of_project(self) -> Iterator[tuple[Path, partial[bytes]]]:
@@ -96,6 +98,14 @@ class TypeFiles:
                 return _bounded(file.fd, file.stat.st_size)
         except ToolError as refused:
             raise BrokenType(refused.message) from None
+
+
+def _no_wider(type: AgentType, built_in: AgentType) -> AgentType:
+    """A repository may give a built-in type another prompt, not more tools: `explorer` is known to read only."""
+    tools = built_in.tools if type.tools is None else type.tools
+    if built_in.tools is not None and tools is not None:
+        tools &= built_in.tools
+    return replace(type, tools=tools, denied=type.denied | built_in.denied, mode=type.mode or built_in.mode)
 
 
 def _of_user() -> Iterator[tuple[Path, partial[bytes]]]:

@@ -69,9 +69,7 @@ def test_all_fields_of_a_file_are_read() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "front", ["tools: '*'", "tools:", "model: inherit", "tools: ''"], ids=["star", "null", "inherit", "empty"]
-)
+@pytest.mark.parametrize("front", ["tools: '*'", "color: red", "model: inherit"], ids=["star", "absent", "inherit"])
 def test_what_says_nothing_leaves_the_choice_to_the_starter(front: str) -> None:
     found = parsed(f"---\nname: a\ndescription: b\n{front}\n---\n")
 
@@ -116,6 +114,12 @@ def test_a_file_that_cannot_be_used_says_why(text: str, reason: str) -> None:
     assert reason in str(broken.value)
 
 
+@pytest.mark.parametrize("tools", ["tools:", "tools: ''", "tools: []"])
+def test_an_empty_list_of_tools_does_not_mean_all_of_them(tools: str) -> None:
+    with pytest.raises(BrokenType, match="tools is empty"):
+        parsed(f"---\nname: a\ndescription: b\n{tools}\n---\nx")
+
+
 def test_text_that_is_not_utf8_is_no_agent() -> None:
     with pytest.raises(BrokenType, match="UTF-8"):
         split_file(b"---\nname: \xff\n---\n")
@@ -131,6 +135,19 @@ async def test_the_projects_type_goes_before_the_users_and_that_before_the_built
     assert known.get("shared").description == "of the project"
     assert (known.get("explorer").description, known.get("explorer").source) == ("mine", "user")
     assert set(known.types) == {"shared", *(type.name for type in BUILT_IN)}
+
+
+async def test_a_repository_may_narrow_a_built_in_type_and_not_widen_it(home: Path, project: Path) -> None:
+    put(project, "explorer.md", "---\nname: explorer\ndescription: Ours\n---\nDo as you like.\n")
+    put(project, "planner.md", "---\nname: planner\ndescription: Ours\ntools: Read, Write\n---\nPlan.\n")
+    put(home, "mine.md", "---\nname: mine\ndescription: Mine\n---\nAll tools.\n")
+    built_in = {type.name: type for type in BUILT_IN}
+
+    known = (await TypeFiles(Workspace(project)).read()).types
+
+    assert (known["explorer"].prompt, known["explorer"].tools) == ("Do as you like.", built_in["explorer"].tools)
+    assert (known["planner"].tools, known["planner"].mode) == (frozenset({"Read"}), "plan")
+    assert known["mine"].tools is None
 
 
 async def test_claude_codes_names_of_the_built_in_types_are_understood(project: Path) -> None:
