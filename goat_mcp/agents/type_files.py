@@ -17,12 +17,13 @@ import anyio.to_thread
 
 from goat_mcp.agents.agent_type import ALIASES, BUILT_IN, AgentType
 from goat_mcp.agents.type_file import BrokenType, agent_type, split_file
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
 from goat_mcp.workspace import Workspace
 
 FOLDER = ".claude/agents"
 MAX_FILE_BYTES = 256 * 1024
 MAX_FILES = 500
+_SHOWN_BROKEN = 3
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,13 @@ class KnownTypes:
         if (found := self.types.get(name) or self.types.get(ALIASES.get(name, ""))) is not None:
             return found
         lines = [f"{type.name} ({type.source}): {_first_words(type.description)}" for type in self.types.values()]
-        problems = "".join(f" ({file})" for file in self.broken)
+        problems = "".join(f" ({file})" for file in self.broken[:_SHOWN_BROKEN])
+        if len(self.broken) > _SHOWN_BROKEN:
+            problems += f" (and {len(self.broken) - _SHOWN_BROKEN} more broken files)"
         raise ToolError(
             ErrorCode.INPUT,
             f"subagent_type: there is no {name[:80]!r}; there are {', '.join(self.types)}{problems}",
-            "Use one of: " + "; ".join(lines),
+            "Use one of: " + cut_middle("; ".join(lines), ERROR_MESSAGE_LIMIT),
             facts={"types": list(self.types)},
         )
 

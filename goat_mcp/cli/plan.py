@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,12 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
     if os.environ.get(MARKER_VARIABLE):
         raise ToolError(
             ErrorCode.PERMISSION, "a command that a model runs cannot decide about plans", "Ask the user to run this."
+        )
+    if approved and not sys.stdin.isatty():
+        raise ToolError(
+            ErrorCode.PERMISSION,
+            "approving a plan wants a person at a terminal",
+            f"Run it there: goat-mcp plan approve {name}",
         )
     store, found = _find(name)
     if found.status is PlanStatus.USED:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,19 @@ async def write(gateway: Gateway, ask: Ask = nobody_to_ask) -> str | None:
 def approved(result: ToolResult) -> tuple[bool, bool]:
     assert result.facts is not None and not result.is_error
     return result.facts["approved"], result.facts["plan_was_edited"]
+
+
+def approve_at_a_terminal(name: str) -> int:
+    """Run `goat-mcp plan approve` as a person does. Returns its exit status."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "goat_mcp", "plan", "approve", name]
+        return subprocess.run(command, stdin=theirs, capture_output=True, timeout=60).returncode
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 async def test_plan_001_after_approval_the_session_leaves_plan_mode_and_before_it_an_allow_rule_does_not_help(
@@ -126,7 +142,9 @@ async def test_without_forms_the_plan_waits_for_the_command_line(
     assert await write(gateway) == "E_PLAN_MODE"
     assert PLAN in CliRunner().invoke(plan_command, ["show", saved.name]).output
 
-    assert CliRunner().invoke(plan_command, ["approve", saved.name]).exit_code == 0
+    assert CliRunner().invoke(plan_command, ["approve", saved.name]).exit_code != 0  # nobody sits there
+    assert await write(gateway) == "E_PLAN_MODE"
+    assert approve_at_a_terminal(saved.name) == 0
 
     assert await write(gateway) is None
 
@@ -138,9 +156,7 @@ async def test_a_command_that_the_model_runs_cannot_approve(tmp_path: Path, monk
     await exit_plan(gateway, plan=PLAN)
     (saved,) = gateway.plan_approval.plans.newest_first()
 
-    outcome = CliRunner().invoke(plan_command, ["approve", saved.name])
-
-    assert outcome.exit_code != 0
+    assert approve_at_a_terminal(saved.name) != 0
     assert await write(gateway) == "E_PLAN_MODE"
 
 
@@ -152,7 +168,7 @@ async def test_a_plan_approved_after_a_restart_counts_when_it_is_presented_again
     await exit_plan(planning(tmp_path), plan=PLAN)
     restarted = planning(tmp_path)
     (saved,) = restarted.plan_approval.plans.newest_first()
-    CliRunner().invoke(plan_command, ["approve", saved.name])
+    approve_at_a_terminal(saved.name)
 
     assert approved(await exit_plan(restarted, plan=PLAN + " and more")) == (False, False)
     assert approved(await exit_plan(restarted, plan=PLAN)) == (True, False)
