@@ -52,11 +52,12 @@ class Conversation:
         blocks = (block for message in self._messages for block in message.content)
         return {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
 
-    def state(self) -> AgentState:
+    def state(self, results: Sequence[Block] = ()) -> AgentState:
+        """As it is, or would be with `results` as the answer to the last reply."""
         return AgentState(
             turns=self.turns,
             text=self.text,
-            messages=self.messages,
+            messages=(*self.messages, ModelMessage("user", tuple(results))) if results else self.messages,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
         )

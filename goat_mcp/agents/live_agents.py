@@ -28,7 +28,7 @@ class LiveAgents:
     def enter(self, agent: LiveAgent) -> None:
         """Raises `ToolError`: BUSY when there is no room or it runs already, INPUT when its name is taken."""
         if agent.id in self._live:
-            raise self._still_runs(agent.id)
+            raise self.still_runs(agent.id)
         mine = ", ".join(str(one) for one in self._live.values() if one.principal == agent.principal)
         if len(self._live) >= self._max_at_once:
             raise ToolError(
@@ -60,9 +60,9 @@ class LiveAgents:
     def check_has_ended(self, id_or_name: str, principal: str) -> None:
         """Raises `ToolError(BUSY)` for one that runs."""
         if self.named(id_or_name, principal) is not None:
-            raise self._still_runs(id_or_name)
+            raise self.still_runs(id_or_name)
 
-    def _still_runs(self, id_or_name: str) -> ToolError:
+    def still_runs(self, id_or_name: str) -> ToolError:
         return ToolError(
             ErrorCode.BUSY,
             f"agent {id_or_name[:80]} still runs",

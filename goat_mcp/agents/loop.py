@@ -26,6 +26,7 @@ _LAST_TURN = (
     "still missing."
 )
 _GO_ON = "Your reply was cut off at the limit of its length. Go on exactly where it stops, without repeating anything."
+_CUT_SHORT = "you were ended while this ran; look at what came of it before you repeat it"
 _SAY_SOMETHING = "Your reply was empty. If you are done, write your final answer; otherwise go on."
 
 
@@ -129,6 +130,8 @@ class _Run:
             return (
                 f"it was stopped after {used} turn{'' if used == 1 else 's'} with work left to do; resume lets it go on"
             )
+        # Should the agent be ended while they run, it is to know when it is resumed that they were begun.
+        self._tell(self._talk.state([refused(use, _CUT_SHORT) for use in uses]))
         self._talk.answer(await self._results(uses))
         return None
 

@@ -1,4 +1,4 @@
-"""Transcripts of agents that have ended, so that they can be resumed, also by a later process.
+"""Transcripts of agents, so that they can be resumed, also by a later process than the one that was killed.
 
 One file an agent: a line of facts, then a line for each message. Contents are private to the principal and workspace.
 """
@@ -27,12 +27,13 @@ MAX_FILES = 200
 MAX_AGE_S = 7 * 24 * 3600.0
 MAX_FILE_BYTES = 16 * 1024 * 1024
 _SHOWN = 10
+_NONE = "No agent here can be resumed: only one whose model has answered can. Leave out resume to start one."
 _NO_IMAGE = "[an image that is no longer kept]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFacts:
-    """What is known of an ended agent without its messages. `worktree` is where it worked, if that was kept;
+    """What is known of an agent without its messages. `worktree` is where it worked, if that was kept;
     `isolation` is how it worked, kept or not."""
 
     id: str
@@ -62,8 +63,11 @@ class AgentRecords:
 
     state: StateDirectory
 
-    def write(self, record: AgentRecord) -> None:
-        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Raises `OSError`."""
+    def write(self, record: AgentRecord, *, has_ended: bool = True) -> None:
+        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Raises `OSError`.
+
+        That of an agent that still runs is there for a process that is killed, not for a machine that loses its power.
+        """
         record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
         data = _stored(record)
         if len(data) > MAX_FILE_BYTES:
@@ -77,13 +81,15 @@ class AgentRecords:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if has_ended:
+                    file.flush()
+                    os.fsync(file.fileno())
             temp.replace(path)
         except BaseException:
             temp.unlink(missing_ok=True)
             raise
-        self._prune(path.parent)
+        if has_ended:
+            self._prune(path.parent)
 
     def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
         """The agent with this id, else the newest with this name.
@@ -98,8 +104,8 @@ class AgentRecords:
             listed = [f"{facts.id} ({facts.name or facts.title[:60]})" for facts in known[:_SHOWN]]
             raise ToolError(
                 ErrorCode.TASK_UNKNOWN,
-                f"resume: there is no ended agent {cut_middle(id_or_name, 80)!r}",
-                f"Newest first: {', '.join(listed)}." if listed else "No agent has ended here; leave out resume.",
+                f"resume: there is no agent {cut_middle(id_or_name, 80)!r} that could go on",
+                f"Newest first: {', '.join(listed)}." if listed else _NONE,
                 facts={"agents": [facts.id for facts in known[:_SHOWN]]},
             )
         return record

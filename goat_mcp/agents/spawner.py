@@ -13,12 +13,13 @@ import anyio.to_thread
 from goat_mcp.agents.agent_task import AgentTask
 from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
 from goat_mcp.agents.assignment import Assignment
-from goat_mcp.agents.engine import AgentJob, AgentOutcome, OnEvent
+from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
 from goat_mcp.agents.engines import ChosenEngine, Engines
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentRecord, AgentRecords
 from goat_mcp.agents.request import AgentRequest
+from goat_mcp.agents.running_transcript import RunningTranscript
 from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.core.context import ToolContext
@@ -130,7 +131,10 @@ class Spawner:
             return None
         self.live.check_has_ended(request.resume, ctx.principal)
         find = partial(self.records.find, request.resume, ctx.principal, self._workspace_name())
-        return await anyio.to_thread.run_sync(find)
+        record = await anyio.to_thread.run_sync(find)
+        if await self.tasks.runs_elsewhere(record.facts.id, ctx.principal):
+            raise self.live.still_runs(request.resume)
+        return record
 
     async def _type(self, request: AgentRequest, record: AgentRecord | None) -> tuple[AgentType, tuple[str, ...]]:
         known = await self.types.read()
@@ -182,13 +186,31 @@ class Spawner:
     ) -> AgentOutcome:
         """The agent from its first turn until nothing of it is left but what is to be kept."""
         outcome: AgentOutcome | None = None
+        transcript = self._transcript(one, worktree)
+
+        def on_event_or_state(event: Doing | AgentState) -> None:
+            on_event(event)
+            if isinstance(event, AgentState):
+                transcript.put(event)
+
         try:
-            outcome = await one.chosen.engine.run(job, on_event)
+            async with transcript.kept():
+                outcome = await one.chosen.engine.run(job, on_event_or_state)
             return outcome
         finally:
             with anyio.move_on_after(CLOSING_LIMIT_S, shield=True):
                 await self._close(one, work, worktree, outcome)
             self.live.leave(one.agent_id)
+
+    def _transcript(self, one: Assignment, worktree: Worktree | None) -> RunningTranscript:
+        def write(state: AgentState) -> None:
+            if (record := one.to_keep(state, worktree, self._workspace_name())) is not None:
+                self.records.write(record, has_ended=False)
+
+        return RunningTranscript(write, partial(self._on_not_kept, one.agent_id))
+
+    def _on_not_kept(self, agent_id: str, problem: OSError) -> None:
+        self.telemetry.warning("agent cannot be kept", agent=agent_id, problem=str(problem))
 
     async def _close(
         self, one: Assignment, work: AgentTask, worktree: Worktree | None, outcome: AgentOutcome | None
@@ -208,7 +230,7 @@ class Spawner:
             try:
                 await anyio.to_thread.run_sync(self.records.write, record)
             except OSError as problem:
-                self.telemetry.warning("agent cannot be kept", agent=one.agent_id, problem=str(problem))
+                self._on_not_kept(one.agent_id, problem)
                 work.notices += ("it cannot be resumed: its transcript could not be stored",)
 
     def _on_bug(self, agent_id: str, bug: Exception) -> None:

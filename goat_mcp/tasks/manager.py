@@ -93,6 +93,13 @@ class TaskManager:
             raise self._unknown(task_id, principal)
         return _lost(record)
 
+    async def runs_elsewhere(self, task_id: str, principal: str) -> bool:
+        """Whether another process that shares our state directory runs it."""
+        if task_id in self._tasks:
+            return False
+        record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
+        return record is not None and _is_anothers(record)
+
     async def known(self, principal: str) -> list[Task]:
         """All tasks of a principal in this workspace, newest first; those of an earlier process too."""
         self._forget_old()

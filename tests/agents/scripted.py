@@ -120,7 +120,7 @@ async def ground(
     folder: Path, model: Any = None, *, approval: Approval = Approval.HOST, **settings: Any
 ) -> AsyncGenerator[Ground]:
     workspace = folder / "ws"
-    workspace.mkdir(exist_ok=True)
+    workspace.mkdir(parents=True, exist_ok=True)
     tree = Settings.model_validate({"workspace": [str(workspace)], "mode": "bypassPermissions", **settings})
     gateway = Gateway(tree, approval=approval, state=StateDirectory(folder / "state"))
     if model is not None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from goat_mcp.agents import records
+from goat_mcp.agents import records, running_transcript
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import text_block
 from goat_mcp.state.directory import StateDirectory
-from tests.agents.scripted import ScriptedModel, ground, results_in, says, use
-from tests.agents.test_background import ended, id_of
+from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
+from tests.agents.test_background import ended, id_of, pid_of, sleeper
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +87,7 @@ async def test_an_agent_of_another_principal_is_as_unknown_as_a_made_up_one(tmp_
         unknown = await on.agent(resume="nobody")
 
     assert (by_id.error_code, by_name.error_code, unknown.error_code) == ("E_TASK_UNKNOWN",) * 3
-    assert "No agent has ended here" in by_id.text
+    assert "No agent here can be resumed" in by_id.text
     assert f"{id_of(first)} (mine)" in unknown.text
 
 
@@ -112,6 +115,85 @@ async def test_an_agent_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
         again = await on.agent("Go on.", resume=id_of(first))
 
     assert again.text.splitlines()[0] == "whole"
+
+
+async def killed(on: Ground, model: ScriptedModel, **fields: Any) -> str:
+    """An agent whose server is gone while its second question is asked; its id. All it left is on disk."""
+    started = await on.agent("Count.", run_in_background=True, **fields)
+    with anyio.fail_after(30):
+        while len(model.requests) < 2 or not tool_results_on_disk(on):  # noqa: ASYNC110 - the disk gives no event
+            await anyio.sleep(0.01)
+    shutil.copytree(on.gateway.state.path, on.workspace.parent / "left" / "state")
+    return id_of(started)
+
+
+def tool_results_on_disk(on: Ground) -> bool:
+    return any("No files found" in path.read_text() for path in (on.gateway.state.path / "agents").rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+async def test_an_agent_whose_server_was_killed_goes_on_from_its_last_finished_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
+    monkeypatch.setattr(running_transcript, "PAUSE_S", 0.01)
+    model = ScriptedModel([says("", use("Glob", {"pattern": "*"}, "g")), anyio.Event()])
+    async with ground(tmp_path, model) as on:
+        first = await killed(on, model, name="counter", subagent_type="explorer")
+        orphan_of_a_dead_process(tmp_path / "left/state")
+        later = ScriptedModel([says("two")])
+        async with ground(tmp_path / "left", later, workspace=[str(on.workspace)]) as after:
+            said = await ended(after, first)
+            resumed = await after.agent("Next.", resume="counter" if by_name else first)
+
+    assert said.text.startswith(f"Task {first}: orphaned")
+    assert resumed.text.splitlines()[0] == "two"
+    assert id_of(resumed) == first
+    (asked,) = later.requests
+    assert results_in(asked.messages[2]) == ["No files found"]
+    assert "Write" not in {tool.name for tool in asked.tools}
+
+
+def orphan_of_a_dead_process(state: Path) -> None:
+    for path in (state / "tasks").rglob("*.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "server": [2**22 + 1, 1]}))
+
+
+async def test_an_agent_that_runs_in_another_process_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_transcript, "PAUSE_S", 0.01)
+    model = ScriptedModel([says("", use("Glob", {"pattern": "*"}, "g")), anyio.Event()])
+    async with ground(tmp_path, model) as on:
+        first = await killed(on, model, name="counter")
+        async with ground(tmp_path / "left", ScriptedModel(), workspace=[str(on.workspace)]) as after:
+            refused = [await after.agent("Next.", resume=known) for known in (first, "counter")]
+
+    assert [one.error_code for one in refused] == ["E_BUSY", "E_BUSY"]
+
+
+async def test_an_agent_that_was_ended_in_its_first_tool_call_knows_of_it(tmp_path: Path) -> None:
+    async with ground(tmp_path) as on:
+        model = ScriptedModel([says("", sleeper(on)), says("whole")])
+        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        first = await on.agent(run_in_background=True)
+        await pid_of(on)
+        await on.call("TaskStop", {"task_id": id_of(first)})
+        again = await on.agent("Go on.", resume=id_of(first))
+
+    assert again.text.splitlines()[0] == "whole"
+    assert results_in(model.requests[1].messages[2]) == [
+        "you were ended while this ran; look at what came of it before you repeat it"
+    ]
+
+
+async def test_an_agent_that_was_stopped_before_its_model_answered_is_to_be_started_anew(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel([anyio.Event()])) as on:
+        first = await on.agent(run_in_background=True)
+        await on.call("TaskStop", {"task_id": id_of(first)})
+        refused = await on.agent("Go on.", resume=id_of(first))
+
+    assert refused.error_code == "E_TASK_UNKNOWN"
+    assert "only one whose model has answered can. Leave out resume to start one." in refused.text
 
 
 async def test_another_type_than_the_agent_has_is_refused(tmp_path: Path) -> None:
