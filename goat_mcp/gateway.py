@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -267,6 +267,15 @@ class Gateway:
             CallLogResource(self.calls),
             ErrorPages(),
         )
+
+    @cached_property
+    def looks(self) -> Mapping[str, Callable[[Collection[str]], Awaitable[None]]]:
+        """For what other processes change, too: what announces it, by its URI."""
+        from goat_mcp.state.plan_changes import PlanChanges
+        from goat_mcp.state.plan_resources import PLANS_URI
+        from goat_mcp.state.todos import TODOS_URI
+
+        return {TODOS_URI: self.todos.look, PLANS_URI: PlanChanges(self.plan_approval.plans, self.announcements).look}
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""

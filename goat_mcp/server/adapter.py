@@ -80,7 +80,7 @@ class Adapter:
 
     def __post_init__(self) -> None:
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
-        self.changes = ChangeHub(self._principal)
+        self.changes = ChangeHub(self._principal, lambda: self.gateway.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         resources = Resources(lambda: self.gateway.resources, self.changes, self._reader)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())

@@ -7,7 +7,7 @@ own things only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -16,6 +16,8 @@ from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ToolsListChanged
+
+from goat_mcp.server.other_processes import Look, OtherProcesses
 
 DEBOUNCE_S = 0.05
 MAX_SUBSCRIPTIONS = 1000
@@ -26,8 +28,10 @@ Context = ServerRequestContext[Any, Any]
 class ChangeHub:
     """One per server. `tools_changed()` and `resource_changed()` may be called from anywhere on the event loop."""
 
-    def __init__(self, principal: Callable[[], str] = lambda: "") -> None:
-        """`principal` tells whose request is being handled."""
+    def __init__(
+        self, principal: Callable[[], str] = lambda: "", looks: Callable[[], Mapping[str, Look]] = dict[str, Look]
+    ) -> None:
+        """`principal` tells whose request is being handled, `looks` what else than this process changes resources."""
         self._principal = principal
         self._streams: dict[str, _Streams] = {}
         self._clients: dict[int, _Client] = {}
@@ -35,6 +39,7 @@ class ChangeHub:
         self._tools_changed = False
         self._updated: set[tuple[str, str | None]] = set()
         self._anyone_listed = False
+        self._elsewhere = OtherProcesses(looks, self._watchers)
 
     def listed(self) -> None:
         """A client is about to get the list. Before the first one nobody holds a list that could be outdated."""
@@ -58,9 +63,18 @@ class ChangeHub:
             if principal in (None, watcher.principal)
         )
 
+    def _watchers(self, root: str) -> set[str]:
+        """The principals that watch this URI or one below it."""
+        return {
+            watcher.principal
+            for watcher in (*self._streams.values(), *self._clients.values())
+            if any(uri == root or uri.startswith(f"{root}/") for uri in watcher.uris)
+        }
+
     async def run(self) -> None:
         """Deliver changes until cancelled. Several changes in quick succession are one notice."""
         async with anyio.create_task_group() as group:
+            group.start_soon(self._elsewhere.run)
             while True:
                 await self._changed.wait()
                 await anyio.sleep(DEBOUNCE_S)
@@ -82,8 +96,9 @@ class ChangeHub:
     ) -> types.SubscriptionsListenResult:
         """Serve one `subscriptions/listen` stream."""
         principal = self._principal()
-        streams = self._streams.setdefault(principal, _Streams(principal))
         uris = set(params.notifications.resource_subscriptions or ())
+        await self._elsewhere.before_watching(uris, principal)
+        streams = self._streams.setdefault(principal, _Streams(principal))
         streams.open += 1
         streams.uris.update(uris)
         try:
@@ -101,8 +116,9 @@ class ChangeHub:
             self._client(ctx)
         return answer
 
-    def subscribe(self, ctx: Context, uri: str) -> bool:
+    async def subscribe(self, ctx: Context, uri: str) -> bool:
         """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes."""
+        await self._elsewhere.before_watching((uri,), self._principal())
         uris = self._client(ctx).uris
         if len(uris) >= MAX_SUBSCRIPTIONS and uri not in uris:
             return False

@@ -56,7 +56,7 @@ class Resources:
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         uri = str(params.uri)
         await self._reading(ctx, uri)  # what cannot be read cannot be watched
-        if not self._changes.subscribe(ctx, uri):
+        if not await self._changes.subscribe(ctx, uri):
             raise MCPError(code=types.INVALID_PARAMS, message=f"a client may watch {MAX_SUBSCRIPTIONS} resources")
         return types.EmptyResult()
 

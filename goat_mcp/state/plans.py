@@ -18,6 +18,8 @@ from goat_mcp.state.directory import StateDirectory
 MAX_PLANS = 200
 _SLUG_CHARS = 40
 _NAME = re.compile(r"[a-z0-9-]{1,80}\Z")
+PlanMark = tuple[tuple[int, int] | None, ...]
+"""Of a plan's record and its text: inode and time of change. Another one when somebody has changed them."""
 
 
 class PlanStatus(StrEnum):
@@ -96,6 +98,13 @@ class PlanStore:
         except (OSError, UnicodeDecodeError):
             return ""
 
+    def marks(self) -> dict[str, PlanMark]:
+        """Of every plan, by its name."""
+        return {path.stem: self.mark(path.stem) for path in self.folder.glob("*.json")}
+
+    def mark(self, name: str) -> PlanMark:
+        return tuple(_changed(self.folder / f"{name}{suffix}") for suffix in (".json", ".md"))
+
     def decide(self, plan: Plan, status: PlanStatus, *, feedback: str = "", edited: str | None = None) -> Plan:
         """Record what the user decided, about the text on disk or the one they made of it."""
         if edited is not None:
@@ -122,6 +131,14 @@ def find_plan(state: StateDirectory, name: str) -> tuple[PlanStore, Plan] | None
 def all_plans(state: StateDirectory) -> list[PlanStore]:
     """The plans of every workspace."""
     return [PlanStore(state, folder.name) for folder in sorted(state.folder("plans").iterdir()) if folder.is_dir()]
+
+
+def _changed(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _digest(text: str) -> str:

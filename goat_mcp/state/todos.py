@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
@@ -81,17 +81,36 @@ class Todos:
         self._store = store
         self._workspace = workspace
         self._announcements = announcements
+        self._known: dict[str, list[Todo]] = {}
+        """Lists that are looked at for changes of other processes, as they were last."""
 
     async def read(self, ctx: ToolContext) -> list[Todo]:
         return await self._store.read(self._owner(ctx))
 
     async def replace(self, ctx: ToolContext, todos: Sequence[Todo]) -> list[Todo]:
         """Returns the list that was there."""
-        before = await self._store.replace(self._owner(ctx), todos)
+        owner = self._owner(ctx)
+        before = await self._store.replace(owner, todos)
+        if owner in self._known:
+            self._known[owner] = list(todos)
         if ctx.rights.depth == 0:
             self._announcements.changed(TODOS_URI, ctx.principal)
         return before
 
+    async def look(self, principals: Collection[str]) -> None:
+        """Announce the lists that another process has changed since the last look. The first only remembers."""
+        for principal in principals:
+            owner = self._name(principal)
+            before = self._known.get(owner)
+            todos = await self._store.read(owner)
+            if self._known.get(owner) is not before:
+                continue  # changed here meanwhile, and announced
+            self._known[owner] = todos
+            if before is not None and todos != before:
+                self._announcements.changed(TODOS_URI, principal)
+
     def _owner(self, ctx: ToolContext) -> str:
-        names: list[Any] = [self._workspace(), ctx.principal]
-        return json.dumps(names if ctx.rights.depth == 0 else [*names, ctx.session_key])
+        return self._name(ctx.principal, *(() if ctx.rights.depth == 0 else (ctx.session_key,)))
+
+    def _name(self, *of: str) -> str:
+        return json.dumps([self._workspace(), *of])

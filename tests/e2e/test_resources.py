@@ -93,6 +93,20 @@ async def test_todos_are_seen_as_they_change_and_outlive_the_server(target: Laun
 
 
 @both_eras
+async def test_a_change_by_another_process_is_noticed(launch: Launch, era: str) -> None:
+    target = replace(launch, options=UNASKED)
+
+    async with observing(target, era) as observer, observer.watching("goat://todos") as next_notice:
+        async with connected(target, era) as other:
+            await other.call_tool("TodoWrite", {"todos": TODOS})
+        with anyio.fail_after(NOTICE_TIMEOUT_S):
+            await next_notice()
+        seen = await observer.read("goat://todos")
+
+    assert seen == {"todos": TODOS}
+
+
+@both_eras
 async def test_a_background_command_is_watched_to_its_end(target: Launch | HttpGoat, era: str, launch: Launch) -> None:
     go = launch.workspace / "go"
     command = f"until [ -e '{go}' ]; do sleep 0.1; done; echo done waiting"

@@ -89,10 +89,10 @@ class Hub:
     def __post_init__(self) -> None:
         self.hub = ChangeHub(lambda: self.principal)
 
-    def subscribed(self, session: Session, *uris: str, principal: str = "alice") -> Session:
+    async def subscribed(self, session: Session, *uris: str, principal: str = "alice") -> Session:
         self.principal = principal
         for uri in uris:
-            assert self.hub.subscribe(_context(session), uri)
+            assert await self.hub.subscribe(_context(session), uri)
         return session
 
 
@@ -111,7 +111,7 @@ async def running() -> AsyncGenerator[Hub]:
 
 async def test_several_changes_at_once_are_told_once() -> None:
     async with running() as hub:
-        session = hub.subscribed(Session(), "goat://todos", "goat://calls")
+        session = await hub.subscribed(Session(), "goat://todos", "goat://calls")
 
         for _ in range(100):
             hub.hub.resource_changed("goat://todos", "alice")
@@ -123,8 +123,8 @@ async def test_several_changes_at_once_are_told_once() -> None:
 
 async def test_a_principal_hears_of_its_own_things_and_of_everybodys() -> None:
     async with running() as hub:
-        alice = hub.subscribed(Session(), "goat://todos", "goat://plans")
-        bob = hub.subscribed(Session(), "goat://todos", "goat://plans", principal="bob")
+        alice = await hub.subscribed(Session(), "goat://todos", "goat://plans")
+        bob = await hub.subscribed(Session(), "goat://todos", "goat://plans", principal="bob")
 
         hub.hub.resource_changed("goat://todos", "bob")
         hub.hub.resource_changed("goat://plans", None)
@@ -186,8 +186,8 @@ async def test_a_listen_stream_that_ends_takes_only_its_own_wishes_with_it() -> 
 
 async def test_a_client_that_does_not_read_holds_up_nobody_and_is_told_once_when_it_does() -> None:
     async with running() as hub:
-        stuck = hub.subscribed(Session(is_stuck=True), "goat://todos", "goat://calls")
-        other = hub.subscribed(Session(), "goat://todos")
+        stuck = await hub.subscribed(Session(is_stuck=True), "goat://todos", "goat://calls")
+        other = await hub.subscribed(Session(), "goat://todos")
 
         for round in range(1, 4):
             hub.hub.resource_changed("goat://todos", "alice")
@@ -202,9 +202,9 @@ async def test_a_client_that_does_not_read_holds_up_nobody_and_is_told_once_when
 
 async def test_a_client_that_is_gone_is_forgotten_even_in_the_middle_of_a_notice() -> None:
     async with running() as hub:
-        stuck = hub.subscribed(Session(is_stuck=True), "goat://todos")
+        stuck = await hub.subscribed(Session(is_stuck=True), "goat://todos")
         hub.hub.resource_changed("goat://todos", "alice")
-        other = hub.subscribed(Session(), "goat://todos")
+        other = await hub.subscribed(Session(), "goat://todos")
         await other.wait_for(1)
 
         await stuck.close()
@@ -219,7 +219,7 @@ async def test_a_client_that_is_gone_is_forgotten_even_in_the_middle_of_a_notice
 async def test_tools_and_resources_are_told_to_whom_each_concerns() -> None:
     async with running() as hub:
         hub.hub.listed()
-        session = hub.subscribed(Session(), "goat://todos")
+        session = await hub.subscribed(Session(), "goat://todos")
 
         hub.hub.tools_changed()
 
@@ -228,7 +228,7 @@ async def test_tools_and_resources_are_told_to_whom_each_concerns() -> None:
 
 async def test_it_is_known_what_is_watched() -> None:
     hub = Hub()
-    hub.subscribed(Session(), "goat://todos")
+    await hub.subscribed(Session(), "goat://todos")
 
     watched = [
         hub.hub.is_watched(uri, principal)
@@ -245,7 +245,7 @@ async def test_it_is_known_what_is_watched() -> None:
 
 async def test_a_client_may_watch_many_things_and_not_endlessly_many() -> None:
     hub, session = Hub(), Session()
-    hub.subscribed(session, *[f"goat://tasks/{number}" for number in range(MAX_SUBSCRIPTIONS)])
+    await hub.subscribed(session, *[f"goat://tasks/{number}" for number in range(MAX_SUBSCRIPTIONS)])
 
-    assert not hub.hub.subscribe(_context(session), "goat://todos")
-    assert hub.hub.subscribe(_context(session), "goat://tasks/0")
+    assert not await hub.hub.subscribe(_context(session), "goat://todos")
+    assert await hub.hub.subscribe(_context(session), "goat://tasks/0")

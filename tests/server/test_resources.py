@@ -200,9 +200,12 @@ class Told:
 
     async def __call__(self, message: Any) -> None:
         if isinstance(message, ResourceUpdatedNotification):
-            self.uris.append(message.params.uri)
-            self._came.set()
-            self._came = anyio.Event()
+            self.note(message.params.uri)
+
+    def note(self, uri: str) -> None:
+        self.uris.append(uri)
+        self._came.set()
+        self._came = anyio.Event()
 
     async def wait_for(self, uri: str) -> None:
         with anyio.fail_after(WAIT_S):
@@ -255,6 +258,96 @@ async def test_a_2026_client_hears_of_what_it_listens_to(tmp_path: Path) -> None
             heard = {(await anext(changes)).uri for _ in range(2)}  # type: ignore[union-attr]
 
     assert heard == {"goat://todos", "goat://calls"}
+
+
+@asynccontextmanager
+async def watching(served: Gateway, mode: str, uri: str) -> AsyncGenerator[tuple[Client, Told]]:
+    """A client that watches in its era's way, and what it was told."""
+    told = Told()
+    async with connected(served, mode, message_handler=told) as client, anyio.create_task_group() as group:
+        if mode == "legacy":
+            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+            yield client, told
+        else:
+            async with client.listen(resource_subscriptions=[uri]) as changes:
+
+                async def note() -> None:
+                    async for change in changes:
+                        told.note(change.uri)  # type: ignore[union-attr]
+
+                group.start_soon(note)
+                yield client, told
+                group.cancel_scope.cancel()
+
+
+@both_eras
+async def test_a_watcher_of_todos_hears_of_another_process(tmp_path: Path, mode: str) -> None:
+    other = gateway(tmp_path)
+    async with watching(gateway(tmp_path), mode, "goat://todos") as (client, told):
+        for content in ("first", "second"):
+            told.uris.clear()
+            todos = [{**TODO, "content": content}]
+
+            await other.call("TodoWrite", {"todos": todos}, ToolContext(call_id="c", principal="local"))
+            await told.wait_for("goat://todos")
+
+            assert await read(client, "goat://todos") == {"todos": todos}
+    other.database.close()
+
+
+@both_eras
+@pytest.mark.parametrize("below", [False, True])
+async def test_a_watcher_of_plans_hears_of_another_process(tmp_path: Path, mode: str, below: bool) -> None:
+    served, other = gateway(tmp_path), gateway(tmp_path)
+    plan = served.plan_approval.submit("stdio", "# Plan")
+    uri = f"goat://plans/{plan.name}" if below else "goat://plans"
+
+    async with watching(served, mode, uri) as (client, told):
+        other.plan_approval.reject("stdio", plan, "not like this")
+        await told.wait_for(uri)
+        (seen,) = (await read(client, "goat://plans"))["plans"]
+
+    assert (seen["status"], seen["feedback"]) == ("rejected", "not like this")
+    assert set(told.uris) == {uri}
+
+
+async def test_a_change_of_somebody_elses_list_is_not_told(tmp_path: Path) -> None:
+    served, other = gateway(tmp_path), gateway(tmp_path)
+    hears: list[tuple[str, str | None]] = []
+    served.announcements.listen(lambda uri, principal: hears.append((uri, principal)))
+    look = served.looks["goat://todos"]
+    await look(["local"])
+
+    await other.call("TodoWrite", {"todos": [TODO]}, OTHER)
+    await look(["local"])
+    assert hears == []
+
+    await other.call("TodoWrite", {"todos": [TODO]}, ToolContext(call_id="c", principal="local"))
+    await look(["local"])
+    assert hears == [("goat://todos", "local")]
+    other.database.close()
+    served.database.close()
+
+
+async def test_ones_own_changes_are_told_once(tmp_path: Path) -> None:
+    served = gateway(tmp_path)
+    hears: list[str] = []
+    served.announcements.listen(lambda uri, principal: hears.append(uri))
+    looks = (served.looks["goat://todos"], served.looks["goat://plans"])
+    for look in looks:
+        await look(["local"])
+
+    await served.call("TodoWrite", {"todos": [TODO]}, ToolContext(call_id="c", principal="local"))
+    plan = served.plan_approval.submit("stdio", "# Plan")
+    for look in (*looks, *looks):
+        await look(["local"])
+
+    assert [uri for uri in hears if uri != "goat://calls"] == [
+        "goat://todos",
+        "goat://plans",
+        f"goat://plans/{plan.name}",
+    ]
+    served.database.close()
 
 
 @both_eras

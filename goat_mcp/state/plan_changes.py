@@ -1,0 +1,39 @@
+"""Announces what other processes make of a workspace's plans: files and records that differ from those seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import anyio.to_thread
+
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.state.plan_resources import PLANS_URI
+from goat_mcp.state.plans import PlanMark, PlanStore
+
+
+class PlanChanges:
+    """Remembers how the plans were when it looked last, or when this process announced one."""
+
+    def __init__(self, plans: PlanStore, announcements: Announcements) -> None:
+        self._plans = plans
+        self._announcements = announcements
+        self._seen: dict[str, PlanMark] | None = None
+        announcements.listen(self._announced, lambda uri, principal: False)
+
+    async def look(self, principals: Collection[str]) -> None:
+        """Plans belong to the workspace: everybody is told. The first look only remembers."""
+        before = self._seen
+        marks = await anyio.to_thread.run_sync(self._plans.marks)
+        if self._seen is not before:
+            return  # one of our own came meanwhile; the next look sees both
+        self._seen = marks
+        changed = {name for name, _ in before.items() ^ marks.items()} if before is not None else ()
+        for name in sorted(changed):
+            self._announcements.changed(f"{PLANS_URI}/{name}")
+        if changed:
+            self._announcements.changed(PLANS_URI)
+
+    def _announced(self, uri: str, principal: str | None) -> None:
+        name = uri.removeprefix(f"{PLANS_URI}/")
+        if self._seen is not None and name != uri:
+            self._seen = {**self._seen, name: self._plans.mark(name)}
