@@ -17,6 +17,8 @@ import anyio.to_thread
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.subprocesses import ProcessGuard
 
+MAX_WORKERS = 4
+"""Pages that are converted at once; each may take a core and half a gigabyte, and the next ones wait."""
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 # Without site it starts in half the time, and nothing of the environment reaches it.
 _START = "import sys; sys.path[:0] = sys.argv[1:]; from goat_mcp.web.html_worker import main; main()"
@@ -35,6 +37,8 @@ class HtmlConverter:
 
     def __init__(self, guard: ProcessGuard) -> None:
         self._guard = guard
+        # Of its own: pages that take long must not use up the threads everybody else works in.
+        self._places = anyio.CapacityLimiter(MAX_WORKERS)
 
     async def markdown(self, body: bytes, *, content_type: str, url: str, limit_s: float) -> Markdown:
         """What a person would see of the page. Raises `ToolError` where that cannot be found out in time."""
@@ -43,7 +47,9 @@ class HtmlConverter:
         answer: bytes | None = None
         try:
             with anyio.move_on_after(limit_s):
-                answer = await anyio.to_thread.run_sync(worker.run, (request, body), abandon_on_cancel=True)
+                answer = await anyio.to_thread.run_sync(
+                    worker.run, (request, body), abandon_on_cancel=True, limiter=self._places
+                )
         finally:
             worker.kill()
         if answer is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from goat_mcp.core.context import ToolContext
@@ -61,17 +63,31 @@ class WatchedGuard(ProcessGuard):
         self.forgotten: list[int] = []
         self.has_watched = anyio.Event()
         self.has_forgotten = anyio.Event()
+        self._begun = threading.Semaphore(0)
+        self._ended = threading.Semaphore(0)
         self._loop = asyncio.get_running_loop()
+
+    async def begun(self, workers: int) -> None:
+        """Wait until so many more have begun."""
+        for _ in range(workers):
+            assert await anyio.to_thread.run_sync(self._begun.acquire, True, 60)
+
+    async def ended(self, workers: int) -> None:
+        """Wait until so many more have ended and been forgotten."""
+        for _ in range(workers):
+            assert await anyio.to_thread.run_sync(self._ended.acquire, True, 60)
 
     def watch(self, group: int, *, is_command: bool = False) -> None:
         self.watched.append(group)
         super().watch(group, is_command=is_command)
         self._loop.call_soon_threadsafe(self.has_watched.set)
+        self._begun.release()
 
     def forget(self, group: int) -> None:
         super().forget(group)
         self.forgotten.append(group)
         self._loop.call_soon_threadsafe(self.has_forgotten.set)
+        self._ended.release()
 
 
 @dataclass

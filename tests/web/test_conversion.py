@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.web import conversion
-from goat_mcp.web.conversion import HtmlConverter, Markdown
+from goat_mcp.web.conversion import MAX_WORKERS, HtmlConverter, Markdown
+from tests.tools.fetching import WatchedGuard
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +42,50 @@ async def test_pages_are_converted_side_by_side() -> None:
             group.start_soon(one, number)
 
     assert sorted(texts) == ["0", "1", "2", "3", "4", "5"]
+
+
+async def test_pages_that_take_long_wait_for_each_other_and_leave_everybody_elses_threads_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    guard = WatchedGuard()
+    converter = HtmlConverter(guard)
+
+    async def convert_slowly() -> None:
+        await converter.markdown(b"<p>", content_type="", url="https://example.com/", limit_s=300)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for _ in range(50):
+                group.start_soon(convert_slowly)
+            await guard.begun(MAX_WORKERS)
+            assert anyio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
+            group.cancel_scope.cancel()
+        await guard.ended(MAX_WORKERS)
+
+    assert len(guard.watched) == MAX_WORKERS
+
+
+async def test_a_page_that_gets_no_place_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    monkeypatch.setattr(conversion, "MAX_WORKERS", 1)
+    guard = WatchedGuard()
+    converter = HtmlConverter(guard)
+
+    async def convert_within(limit_s: float) -> None:
+        await converter.markdown(b"<p>", content_type="", url="https://example.com/", limit_s=limit_s)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(convert_within, 300)
+            await guard.begun(1)
+            with pytest.raises(ToolError) as refused:
+                await convert_within(0.2)
+            assert refused.value.code is ErrorCode.TIMEOUT
+            group.cancel_scope.cancel()
+        await guard.ended(1)
+
+    assert len(guard.watched) == 1
 
 
 async def test_a_page_that_takes_too_long_is_shown_in_part() -> None:
