@@ -64,8 +64,16 @@ class Target(NamedTuple):
 
     def joined(self, location: str) -> Target:
         """Where a `Location` header of this resource leads. Raises `ToolError(ADDRESS)`."""
-        _refuse_characters(location)
-        return parse_target(urljoin(self.url, location))
+        try:
+            _refuse_characters(location)
+            return parse_target(urljoin(self.url, location))
+        except ToolError as refused:
+            problem = refused.message
+        except ValueError:  # brackets that hold no address, say
+            problem = "the URL cannot be read"
+        raise ToolError(
+            ErrorCode.ADDRESS, f"{self.shown} redirects to what is no web page: {problem}", "Fetch something else."
+        )
 
 
 def parse_target(url: str) -> Target:
@@ -210,4 +218,6 @@ def _refuse_characters(url: str) -> None:
 
 def _refusal(url: str, problem: str, suggestion: str) -> ToolError:
     shown = url.partition("?")[0][:_SHOWN_CHARS]
+    if (bad := _FORBIDDEN.search(shown)) is not None:
+        shown = f"{shown[: bad.start()]}…"  # what follows is no URL but text, which may be somebody's orders
     return ToolError(ErrorCode.ADDRESS, f"{shown!r} is refused: {problem}", suggestion)
