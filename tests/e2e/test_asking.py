@@ -196,5 +196,6 @@ async def test_over_http_a_command_runs_once_the_person_allows_it(
 
     assert ["the user refused Bash" in text and "[E_PERMISSION]" in text for text in sitting.texts[:3]] == [True] * 3
     assert sitting.texts[3] == "ran"
-    assert [form["message"] for form in sitting.forms] == ["Allow Bash?"] * 4
+    shown = [f"Allow Bash? (mode default)\ncommand: {step['arguments']['command']}" for step in steps]
+    assert [form["message"] for form in sitting.forms] == shown
     assert (refused.exists(), allowed.exists()) == (False, True)

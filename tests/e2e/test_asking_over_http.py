@@ -212,7 +212,7 @@ async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does
     with http_goat(launch) as goat:
         async with raw_session(goat) as session:
             async with session.calling("Bash", {"command": f"touch {ran}"}) as next_message:
-                assert (await next_message())["params"]["message"] == "Allow Bash?"
+                assert (await next_message())["params"]["message"].startswith("Allow Bash?")
             async with session.calling("AskUserQuestion", QUESTION) as next_message:
                 assert (await next_message())["params"]["message"] == WHICH_ENGINE
 
