@@ -71,6 +71,7 @@ def with_name(name: bytes) -> bytes:
 
 FRUITLESS = {
     "empty members": ("gzip", EMPTY_MEMBER * 60_000),
+    "a thousand empty members": ("gzip", EMPTY_MEMBER * 1_200),
     "empty members packed twice": ("gzip, gzip", gzip.compress(EMPTY_MEMBER * 2_000_000)),
     "padding": ("gzip", gzip.compress(b"hello") + b"\0" * 2_000_000),
     "padding packed twice": ("gzip, gzip", gzip.compress(gzip.compress(b"hello") + b"\0" * 100_000_000)),

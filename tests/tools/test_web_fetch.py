@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client.target import parse_target
 from goat_mcp.tools import web_fetch
 from goat_mcp.web import conversion
+from goat_mcp.web.robots import Robots
 from tests.http_client.certificates import self_signed
 from tests.http_client.local_server import Answer, LocalServer, page, redirect, serving
 from tests.tools.fetching import Repeating, ScriptedModel, WatchedGuard, WebDesk, page_text
@@ -635,6 +637,23 @@ async def test_a_refusal_by_robots_txt_names_the_setting_that_ignores_it(tmp_pat
     assert refused.code is ErrorCode.BLOCKED
     assert "web.robots=false" in refused.suggestion
     assert page_text(result) == "one"
+
+
+async def test_a_long_robots_txt_is_read_beside_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readers: list[threading.Thread] = []
+
+    class Watched(Robots):
+        def __init__(self, text: str) -> None:
+            readers.append(threading.current_thread())
+            super().__init__(text)
+
+    monkeypatch.setattr("goat_mcp.web.fetching.Robots", Watched)
+    robots = page("User-agent: *\nDisallow: /\n", content_type="text/plain")
+    async with desk(tmp_path, {"/robots.txt": robots}) as (web, server):
+        await web.refusal(url_of(server))
+
+    assert len(readers) == 1
+    assert readers[0] is not threading.current_thread()
 
 
 async def test_robots_txt_counts_for_where_a_redirect_leads_and_is_asked_once(tmp_path: Path) -> None:
