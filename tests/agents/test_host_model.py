@@ -104,7 +104,7 @@ async def test_the_person_behind_the_client_approves_what_an_agent_does(tmp_path
     result = await run(tmp_path, mode, HostModel([[write]]), elicitation_callback=person)
 
     assert text_of(result).startswith("done")
-    assert [form.message for form in person.shown] == ["Allow Write?"]
+    assert [form.message.splitlines()[0] for form in person.shown] == ["Allow Write? (mode default)"]
     assert await anyio.Path(path).read_text() == "x"
 
 

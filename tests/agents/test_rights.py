@@ -104,7 +104,7 @@ async def test_what_the_host_would_be_asked_is_asked_of_the_person_for_an_agent(
         await on.agent(ctx=replace(on.ctx, ask=person(ALLOW_ONCE, asked)))
 
         assert (on.workspace / "x.txt").read_text() == "x"
-    assert asked == ["Allow Write?"]
+    assert [message.splitlines()[0] for message in asked] == ["Allow Write? (mode default)"]
 
 
 async def test_a_person_who_refuses_is_heeded_and_the_agent_told(tmp_path: Path) -> None:
