@@ -46,6 +46,7 @@ class AgentTask:
         self.error: ToolError | None = None
         self.notices: tuple[str, ...] = ()
         self.is_attended = False
+        self.can_be_resumed = False
         self._capture = OutputCapture(create_file)
         self._doing = "starting"
         self._started_s = time.monotonic()

@@ -49,6 +49,20 @@ class Assignment:
         """The same whenever it is resumed: what it has read and where its shell stands go on."""
         return f"agent:{self.agent_id}"
 
+    @property
+    def model(self) -> str:
+        return self.request.model or self.type.model or self.chosen.default_model
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What its starter should know of how it runs."""
+        other = self.chosen.stands_in_for(self.model)
+        return (
+            (f"model {self.model}: agent.models.{self.model} is not set, so {other} (agent.model) ran it",)
+            if other
+            else ()
+        )
+
     def rights(self, worktree: Worktree | None) -> Rights:
         """Those of the call, narrowed."""
         given = self.ctx.rights
@@ -91,7 +105,7 @@ class Assignment:
                 for tool in tools
                 if rights.permits(tool.spec.rule_name)
             ),
-            model=self.request.model or self.type.model or self.chosen.default_model,
+            model=self.model,
             effort=self.request.effort or self.type.effort,
             earlier=self.record.messages if self.record is not None else (),
             resume_token=self.record.facts.resume_token if self.record is not None else "",

@@ -13,6 +13,7 @@ from goat_mcp.agents.options import AgentOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ChatModel
+from goat_mcp.models.options import ModelNames
 
 _STEPS = (
     "The user can set agent.base_url (with agent.key and agent.model) to an OpenAI-compatible endpoint, or "
@@ -23,11 +24,19 @@ _STEPS = (
 @dataclass(frozen=True)
 class ChosenEngine:
     """`host` is there where the client's own model runs the agent. `default_model` is what to ask an engine for that
-    has no default of its own."""
+    has no default of its own. `names` and `stand_in` are there where an endpoint has names of its own for the models,
+    and another one for those it has no name for."""
 
     engine: Engine
     host: HostRounds | None = None
     default_model: str = ""
+    names: ModelNames | None = None
+    stand_in: str = ""
+
+    def stands_in_for(self, model: str) -> str:
+        """The model that runs in place of one that is asked for; empty where that one does."""
+        is_unknown = self.names is not None and model in ModelNames.model_fields and not getattr(self.names, model)
+        return self.stand_in if is_unknown and model != self.stand_in else ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,8 @@ class Engines:
         max_tokens = self.options.max_tokens
         default_model = str(ctx.overrides.get("agent.model", self.options.model))
         if (endpoint := self.endpoint(ctx.overrides)) is not None:
-            yield ChosenEngine(AgentLoop(endpoint, self.call, "the model of agent.base_url", max_tokens=max_tokens))
+            loop = AgentLoop(endpoint, self.call, "the model of agent.base_url", max_tokens=max_tokens)
+            yield ChosenEngine(loop, names=self.options.models, stand_in=default_model)
         if self.command_line is not None:
             yield ChosenEngine(self.command_line, default_model=default_model)
         if (host := HostRounds.of(ctx)) is not None:

@@ -63,8 +63,9 @@ class AgentRecords:
 
     state: StateDirectory
 
-    def write(self, record: AgentRecord, *, has_ended: bool = True) -> None:
-        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Raises `OSError`.
+    def write(self, record: AgentRecord, *, has_ended: bool = True) -> bool:
+        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Returns whether it is.
+        Raises `OSError`.
 
         That of an agent that still runs is there for a process that is killed, not for a machine that loses its power.
         """
@@ -75,7 +76,7 @@ class AgentRecords:
         path = self._path(record.facts.workspace, record.facts.id)
         if len(data) > MAX_FILE_BYTES:
             path.unlink(missing_ok=True)
-            return
+            return False
         temp = path.with_name(f".{record.facts.id}.{secrets.token_hex(4)}")
         descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:
@@ -90,6 +91,7 @@ class AgentRecords:
             raise
         if has_ended:
             self._prune(path.parent)
+        return True
 
     def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
         """The agent with this id, else the newest with this name.

@@ -103,6 +103,8 @@ class Spawner:
             work = AgentTask(
                 one.agent_id, request.title, self._output_file, outlives_calls=one.chosen.engine.outlives_calls
             )
+            work.can_be_resumed = one.record is not None
+            work.notices = one.notices
             job = one.job(work, worktree, self.workspace.primary, self.tools())
             task = await self.tasks.adopt(
                 work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
@@ -228,9 +230,10 @@ class Spawner:
         record = one.to_keep(state, kept, self._workspace_name())
         if record is not None:
             try:
-                await anyio.to_thread.run_sync(self.records.write, record)
+                work.can_be_resumed = await anyio.to_thread.run_sync(self.records.write, record)
             except OSError as problem:
                 self._on_not_kept(one.agent_id, problem)
+                work.can_be_resumed = False
                 work.notices += ("it cannot be resumed: its transcript could not be stored",)
 
     def _on_bug(self, agent_id: str, bug: Exception) -> None:

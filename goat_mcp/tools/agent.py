@@ -128,15 +128,20 @@ async def _ended(spawner: Spawner, agent: StartedAgent, notices: list[str]) -> T
     work = agent.work
     error, outcome = work.error, work.outcome
     if outcome is not None and outcome.status == "stopped":
-        error = ToolError(ErrorCode.CANCELLED, "the agent was stopped", f"Go on with it by resume: {agent.id}.")
+        step = (
+            f"Go on with it by resume: {agent.id}." if work.can_be_resumed else "Start it anew, if it is still wanted."
+        )
+        error = ToolError(ErrorCode.CANCELLED, "the agent was stopped", step)
     notices = [*work.notices, *notices]
     if error is None:
-        notices.append(f"agent {_called(agent)}: {_effort(agent)}; resume with its id to go on")
+        resumable = "; resume with its id to go on" if work.can_be_resumed else ""
+        notices.append(f"agent {_called(agent)}: {_effort(agent)}{resumable}")
         return text_result(work.state.text, facts=_facts(agent, "completed"), notices=notices)
     if work.state.turns == 0:
         await spawner.discard(agent)
         raise error
-    suggestion = f"{error.suggestion} Its work so far is kept: resume: {agent.id}.".strip()
+    kept = f"Its work so far is kept: resume: {agent.id}." if work.can_be_resumed else ""
+    suggestion = f"{error.suggestion} {kept}".strip()
     output = "\n".join([work.state.text, *(f"[{notice}]" for notice in notices)]).strip()
     raise ToolError(error.code, error.message, suggestion, facts=_facts(agent, "failed"), output=output)
 

@@ -248,3 +248,31 @@ async def test_more_turns_than_the_settings_allow_are_reduced_and_a_notice_says_
         result = await on.agent(max_turns=90)
 
     assert "[max_turns 90 was reduced to 3 (agent.max_turns)]" in result.text
+
+
+ENDPOINT = {"base_url": "http://127.0.0.1:9/v1", "model": "m0", "models": {"haiku": "m-small"}}
+STAND_IN = "[model opus: agent.models.opus is not set, so m0 (agent.model) ran it]"
+
+
+@pytest.mark.parametrize(
+    ("model", "is_told"), [("opus", True), ("haiku", False), (None, False)], ids=["not named", "named", "default"]
+)
+async def test_the_result_says_when_another_model_than_the_wanted_one_ran_it(
+    tmp_path: Path, model: str | None, is_told: bool
+) -> None:
+    wanted: dict[str, Any] = {} if model is None else {"model": model}
+    async with ground(tmp_path, ScriptedModel(), agent=ENDPOINT) as on:
+        result = await on.agent(**wanted)
+
+    assert (STAND_IN in result.text.splitlines(), "ran it" in result.text) == (is_told, is_told)
+
+
+async def test_a_type_whose_model_has_no_name_says_so_in_the_background_too(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel(), agent=ENDPOINT) as on:
+        folder = on.workspace / ".claude" / "agents"
+        folder.mkdir(parents=True)
+        (folder / "thinker.md").write_text("---\nname: thinker\ndescription: d\nmodel: opus\n---\nThink.\n")
+        started = await on.agent(subagent_type="thinker", run_in_background=True)
+        over = await on.call("TaskOutput", {"task_id": str((started.facts or {})["agent_id"])})
+
+    assert STAND_IN in over.text.splitlines()

@@ -196,6 +196,34 @@ async def test_an_agent_that_was_stopped_before_its_model_answered_is_to_be_star
     assert "only one whose model has answered can. Leave out resume to start one." in refused.text
 
 
+@pytest.mark.parametrize(
+    ("fields", "step"),
+    [
+        ({"name": "other"}, "Start it anew, if it is still wanted."),
+        ({"resume": "counter"}, "Go on with it by resume: ID."),
+    ],
+    ids=["new", "resumed"],
+)
+async def test_the_error_of_one_that_was_stopped_says_whether_it_can_be_resumed(
+    tmp_path: Path, fields: dict[str, Any], step: str
+) -> None:
+    async with ground(tmp_path, ScriptedModel([says("one"), anyio.Event()])) as on:
+        earlier = await on.agent(name="counter")
+        stopped: list[str] = []
+
+        async def start() -> None:
+            stopped.append((await on.agent(**fields)).text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(start)
+            with anyio.fail_after(30):
+                while not on.gateway.tasks.running():  # noqa: ASYNC110 - nobody tells of a start
+                    await anyio.sleep(0.01)
+            await on.call("TaskStop", {"task_id": fields.get("name", id_of(earlier))})
+
+    assert stopped[0].splitlines()[:2] == ["the agent was stopped", step.replace("ID", id_of(earlier))]
+
+
 async def test_another_type_than_the_agent_has_is_refused(tmp_path: Path) -> None:
     async with ground(tmp_path, ScriptedModel()) as on:
         first = await on.agent(subagent_type="explorer")
