@@ -48,7 +48,7 @@ def node() -> Node:
 
 @pytest.fixture
 def seek_node(request: pytest.FixtureRequest) -> Callable[[], Node]:
-    """Node is looked for where a sitting needs it, so that the Python clients are tested without one, too."""
+    """Node is looked for where a visit needs it, so that the Python clients are tested without one, too."""
     return lambda: request.getfixturevalue("node")
 
 

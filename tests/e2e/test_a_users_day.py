@@ -25,7 +25,7 @@ def target(request: pytest.FixtureRequest, shared_launch: Launch) -> Launch | Ht
 async def test_a_user_reads_searches_edits_writes_and_runs(
     target: Launch | HttpGoat, shared_launch: Launch, mode: str
 ) -> None:
-    # Sittings share a workspace, so each has a folder of its own.
+    # Visits share a workspace, so each has a folder of its own.
     folder = shared_launch.workspace / f"{type(target).__name__}-{mode}"
     page, menu = folder / "page.txt", folder / "deep" / "menu.txt"
     folder.mkdir()

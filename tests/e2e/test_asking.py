@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.conftest import fill
 from tests.e2e.goat import HttpGoat, Launch, http_goat
-from tests.e2e.sittings import FORMS, NOBODY, Kind, SeekNode, call, every_kind, sit
+from tests.e2e.visits import FORMS, NOBODY, Kind, SeekNode, call, every_kind, visit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -71,9 +71,9 @@ async def test_each_answer_a_person_can_give_reaches_the_model(
         accepts(q1="PostgreSQL"),
     ]
 
-    sitting = await sit(kind, asking_goat(transport), steps, {FORMS: given}, node=seek_node)
+    seen = await visit(kind, asking_goat(transport), steps, {FORMS: given}, node=seek_node)
 
-    facts = [result.get("structuredContent") or result["_meta"]["goat-mcp/facts"] for result in sitting.results]
+    facts = [result.get("structuredContent") or result["_meta"]["goat-mcp/facts"] for result in seen.results]
     assert facts == [
         {"answers": {WHICH_ENGINE: "SQLite"}, "status": "answered"},
         {"answers": {WHICH_ENGINE: "DuckDB"}, "status": "answered"},
@@ -82,14 +82,14 @@ async def test_each_answer_a_person_can_give_reaches_the_model(
         {"answers": {WHICH_CHECKS: "Lint, Tests, Spelling"}, "status": "answered"},
         {"answers": {WHICH_ENGINE: "PostgreSQL"}, "status": "incomplete"},
     ]
-    assert sitting.texts[0] == f"{WHICH_ENGINE}\n-> SQLite"
-    assert "declined" in sitting.texts[2]
-    assert not any(result.get("isError") for result in sitting.results)
-    assert [form["message"] for form in sitting.forms] == [WHICH_ENGINE] * 4 + [
+    assert seen.texts[0] == f"{WHICH_ENGINE}\n-> SQLite"
+    assert "declined" in seen.texts[2]
+    assert not any(result.get("isError") for result in seen.results)
+    assert [form["message"] for form in seen.forms] == [WHICH_ENGINE] * 4 + [
         WHICH_CHECKS,
         f"{WHICH_ENGINE}\n\n{WHICH_CHECKS}",
     ]
-    assert sitting.forms[0]["requestedSchema"]["properties"]["q1"] == {
+    assert seen.forms[0]["requestedSchema"]["properties"]["q1"] == {
         "type": "string",
         "oneOf": [
             {"const": "PostgreSQL", "title": "PostgreSQL - there already"},
@@ -107,9 +107,9 @@ async def test_a_client_without_forms_gets_the_questions_as_text_at_once_ask_002
 ) -> None:
     again = call("AskUserQuestion", questions=[ENGINE], answers={WHICH_ENGINE: "SQLite"})
 
-    sitting = await sit(kind, asking_goat(transport), [asking(ENGINE, CHECKS), again], NOBODY, node=seek_node)
+    seen = await visit(kind, asking_goat(transport), [asking(ENGINE, CHECKS), again], NOBODY, node=seek_node)
 
-    assert sitting.texts == [
+    assert seen.texts == [
         "No form could be shown. Ask the user in the conversation:\n\n"
         "1. Which database should it use?\n"
         "   1) PostgreSQL - there already\n   2) SQLite - no server\n   3) something else\n\n"
@@ -118,7 +118,7 @@ async def test_a_client_without_forms_gets_the_questions_as_text_at_once_ask_002
         '\nThen call AskUserQuestion again with the same questions and "answers": {question: answer}.',
         "Which database should it use?\n-> SQLite",
     ]
-    assert sitting.forms == []
+    assert seen.forms == []
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ async def test_a_plan_is_rejected_edited_or_approved_and_only_then_files_change_
     rejects = accepts(decision="reject", feedback="Say where")
     edits = [accepts(decision="edit"), accepts(plan=f"# Plan {run}\n1. Write there")]
 
-    changed = await sit(
+    changed = await visit(
         kind,
         target,
         [writes[0], plan, writes[1], plan, writes[2]],
@@ -156,7 +156,7 @@ async def test_a_plan_is_rejected_edited_or_approved_and_only_then_files_change_
         node=seek_node,
         name=f"e2e-edits-{run}",
     )
-    approved = await sit(
+    approved = await visit(
         kind,
         target,
         [call("ExitPlanMode", plan=f"# Other plan {run}"), writes[3]],
@@ -192,10 +192,10 @@ async def test_over_http_a_command_runs_once_the_person_allows_it(
     given = [accepts(decision="deny"), {"action": "decline"}, {"action": "cancel"}, accepts(decision="allow_once")]
     steps = [call("Bash", command=f"touch {refused}")] * 3 + [call("Bash", command=f"touch {allowed}; echo ran")]
 
-    sitting = await sit(kind, careful_http, steps, {FORMS: given}, node=seek_node)
+    seen = await visit(kind, careful_http, steps, {FORMS: given}, node=seek_node)
 
-    assert ["the user refused Bash" in text and "[E_PERMISSION]" in text for text in sitting.texts[:3]] == [True] * 3
-    assert sitting.texts[3] == "ran"
+    assert ["the user refused Bash" in text and "[E_PERMISSION]" in text for text in seen.texts[:3]] == [True] * 3
+    assert seen.texts[3] == "ran"
     shown = [f"Allow Bash? (mode default)\ncommand: {step['arguments']['command']}" for step in steps]
-    assert [form["message"] for form in sitting.forms] == shown
+    assert [form["message"] for form in seen.forms] == shown
     assert (refused.exists(), allowed.exists()) == (False, True)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import HttpGoat, Launch, http_goat
-from tests.e2e.sittings import MODEL, NOBODY, Kind, SeekNode, call, every_kind, sit
+from tests.e2e.visits import MODEL, NOBODY, Kind, SeekNode, call, every_kind, visit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -78,9 +78,9 @@ async def test_the_clients_own_model_answers_a_question_about_a_page(
 ) -> None:
     fetch = call("WebFetch", url=page_url, prompt="What does the goat eat?")
 
-    sitting = await sit(kind, target, [fetch], {MODEL: [says("Hay, at noon.")]}, node=seek_node)
+    seen = await visit(kind, target, [fetch], {MODEL: [says("Hay, at noon.")]}, node=seek_node)
 
-    (answer,), (prompt,) = sitting.texts, sitting.prompts
+    (answer,), (prompt,) = seen.texts, seen.prompts
     assert "Hay, at noon." in answer and page_url in answer
     assert "**hay**" not in answer
     asked = str(prompt["messages"])
@@ -97,9 +97,9 @@ async def test_a_page_comes_as_it_is_where_the_client_has_no_model_web_004(
 ) -> None:
     fetch = call("WebFetch", url=page_url, prompt="What does the goat eat?")
 
-    sitting = await sit(kind, target, [fetch], NOBODY, node=seek_node)
+    seen = await visit(kind, target, [fetch], NOBODY, node=seek_node)
 
-    (text,) = sitting.texts
+    (text,) = seen.texts
     assert "The goat eats **hay** at noon." in text
     assert text.splitlines()[-1] == "[there is no model to answer the prompt; this is the page]"
 
@@ -114,10 +114,10 @@ async def test_an_agent_is_run_by_the_clients_own_model(
     turns = [thinks({"type": "text", "text": "I look."}, reads, lists), says("It eats at noon.")]
     agent = call("Agent", description="Find the hour", prompt="When does the goat eat?")
 
-    sitting = await sit(kind, target, [agent], {MODEL: turns}, node=seek_node)
+    seen = await visit(kind, target, [agent], {MODEL: turns}, node=seek_node)
 
-    assert sitting.texts[0].splitlines()[0] == "It eats at noon."
-    first, second = sitting.prompts
+    assert seen.texts[0].splitlines()[0] == "It eats at noon."
+    first, second = seen.prompts
     assert {"Read", "Glob", "Bash"} <= {tool["name"] for tool in first["tools"]}
     results = {block["toolUseId"]: block["content"][0]["text"] for block in second["messages"][-1]["content"]}
     assert results == {"r1": "1\t# Notes\n2\t\n3\tThe goat eats at noon.", "g1": str(notes)}
@@ -138,9 +138,9 @@ async def test_a_model_whose_user_refuses_is_an_error_of_that_call_alone(
     ]
     refuses = {"refuse": "the user said no"}
 
-    sitting = await sit(kind, target, steps, {MODEL: [refuses, refuses]}, node=seek_node)
+    seen = await visit(kind, target, steps, {MODEL: [refuses, refuses]}, node=seek_node)
 
-    agent, page, glob = sitting.texts
+    agent, page, glob = seen.texts
     # A client of 2026-07-28 ends the call itself, and never tells the server.
     assert "the user said no" in agent
     assert "the user said no" in page

@@ -1,4 +1,4 @@
-"""One sitting with a client that others wrote: the same steps and the same answers, whichever client it is."""
+"""One visit with a client that others wrote: the same steps and the same answers, whichever client it is."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 @dataclass
-class Sitting:
+class Visit:
     """What came of it: a result or `{"error": ...}` per call, and what the server asked meanwhile."""
 
     results: list[Any] = field(default_factory=list[Any])
@@ -74,31 +74,31 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"call": tool, "arguments": arguments}
 
 
-async def sit(
+async def visit(
     kind: Kind,
     target: Launch | HttpGoat,
     steps: Sequence[Mapping[str, Any]],
     answers: Answers,
     *,
     node: SeekNode,
-    name: str = "e2e-sitting",
-) -> Sitting:
+    name: str = "e2e-visit",
+) -> Visit:
     """Connect, make the calls one after the other, leave."""
     if kind.client == "python":
         return await _with_python(kind, target, steps, answers, name)
     session = partial(node().session, kind.client, kind.era, target, steps, answers, name)
     done = await anyio.to_thread.run_sync(session)
-    return Sitting(done["results"], done["asked"])
+    return Visit(done["results"], done["asked"])
 
 
 async def _with_python(
     kind: Kind, target: Launch | HttpGoat, steps: Sequence[Mapping[str, Any]], answers: Answers, name: str
-) -> Sitting:
-    sitting = Sitting()
+) -> Visit:
+    seen = Visit()
     left = {method: list(given) for method, given in answers.items()}
 
     def next_answer(method: str, params: BaseModel) -> Mapping[str, Any]:
-        sitting.asked.append({"method": method, "params": params.model_dump(mode="json", by_alias=True)})
+        seen.asked.append({"method": method, "params": params.model_dump(mode="json", by_alias=True)})
         return left[method].pop(0) if left[method] else {"refuse": "no answer is left"}
 
     async def fills_in(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
@@ -120,10 +120,10 @@ async def _with_python(
         for step in steps:
             try:
                 result = await client.call_tool(step["call"], step["arguments"])
-                sitting.results.append(result.model_dump(by_alias=True, mode="json", exclude_none=True))
+                seen.results.append(result.model_dump(by_alias=True, mode="json", exclude_none=True))
             except MCPError as refused:
-                sitting.results.append({"error": {"code": refused.error.code, "message": refused.error.message}})
-    return sitting
+                seen.results.append({"error": {"code": refused.error.code, "message": refused.error.message}})
+    return seen
 
 
 def _refusal(given: Mapping[str, Any]) -> types.ErrorData | None:
