@@ -366,7 +366,7 @@ async def test_in_a_file_of_unknown_encoding_new_text_is_escaped(desk: Desk) -> 
 async def test_half_a_character_is_refused(desk: Desk) -> None:
     refusal = await desk.refused(desk.file(THREE), cell_id="a", new_source="\ud800")
 
-    assert refusal.code is ErrorCode.ENCODING
+    assert refusal.code is ErrorCode.INPUT
 
 
 async def test_a_missing_notebook_is_not_made(desk: Desk) -> None:
