@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import subprocess
 import sys
@@ -41,7 +42,10 @@ asyncio.run(serve())
 
 @contextmanager
 def server(script: str) -> Generator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True)
+    # A name of its own: `pkill -f` of a test that runs beside this one must not find it.
+    name = f"server-{secrets.token_hex(8)}"
+    command = [sys.executable, "-c", SERVER, script.replace("NAME", f"[s]{name[1:]}"), name]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
@@ -55,7 +59,7 @@ def server(script: str) -> Generator[subprocess.Popen[str]]:
         "kill $PPID; sleep 0.3; echo alive",
         "(sleep 0.1; exec kill $PPID) & wait; sleep 0.3; echo alive",
         "/bin/kill $PPID; sleep 0.3; echo alive",
-        "pkill -f 'goat_mcp.subprocesses.stop_signal[s] import'; sleep 0.3; echo alive",
+        "pkill -f NAME; sleep 0.3; echo alive",
         'us=$PPID; (setsid bash -c "kill $us; sleep 1; kill $us; sleep 1" &); sleep 2.2; echo alive',
         'us=$PPID; env -i /bin/bash -c "kill $us; sleep 1; kill $us; sleep 1"; echo alive',
     ],
