@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NODE_TESTS := tests/e2e/node
 LITELLM := tests/e2e/litellm
 
-.PHONY: setup demo test unit lint generated bench node litellm clean
+.PHONY: setup demo test unit lint generated bench node litellm bubblewrap clean
 
 setup: $(VENV)/.ready
 
@@ -22,7 +22,7 @@ demo: setup
 
 test: setup lint unit
 
-unit: setup node litellm
+unit: setup node litellm bubblewrap
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
@@ -48,6 +48,14 @@ $(LITELLM_STAMP): $(LITELLM)/requirements.txt $(LITELLM)/constraints.txt
 	@$(LITELLM)/.venv/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint $(LITELLM)/constraints.txt --requirement $(LITELLM)/requirements.txt
 	@touch $@
+
+# The sandbox's program, from the system's packages; where it cannot be installed those tests are skipped, saying so.
+bubblewrap:
+	@if command -v bwrap >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing bubblewrap ..."; \
+	  { apt-get install -y -qq bubblewrap || { apt-get update -qq && apt-get install -y -qq bubblewrap; }; } >/dev/null; \
+	else echo "no bubblewrap here: sandbox tests that need it will be skipped"; fi
 
 lint: setup
 	@$(BIN)/ruff format --check .
