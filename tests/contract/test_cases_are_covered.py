@@ -1,6 +1,6 @@
 """Which test runs which of the agreed example cases, by the case's id; and why the others wait.
 
-A case's id stands in the name or in the id of its test, so that a failure leads back to it.
+The attacks are in `attack_cases`. A case's id stands in the name or in the id of its test, so that a failure leads back to it.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.contract.attack_cases import ATTACK_CASES, COMES_WITH_ITS_PART, AttackCase, count_line
 
 TESTS = Path(__file__).resolve().parents[1]
 WAITS_FOR_RULES = "rules with patterns are not built yet"
@@ -92,56 +95,22 @@ OF_TOOLS = {
     "reg-003": "contract/test_registry_cases.py",
     "conc-001": "contract/test_concurrent_calls.py",
 }
-OF_THE_NETWORK = {
-    "WF-01": "tools/test_web_fetch.py",
-    "WF-03": "tools/test_web_fetch.py",
-    "WF-04": "tools/test_web_fetch.py",
-    "WF-05": "tools/test_web_fetch.py",
-    "WF-07": "tools/test_web_fetch.py",
-    "WF-08": "tools/test_web_fetch.py",
-    "WF-09": "tools/test_web_fetch.py",
-    "WF-11": "tools/test_web_fetch.py",
-    "WF-12": "tools/test_web_fetch.py",
-    "WF-14": "tools/test_web_fetch.py",
-    "WF-16": "tools/test_web_fetch.py",
-    "WF-19": "tools/test_web_fetch.py",
-    "WF-20": "tools/test_web_fetch.py",
-    "WF-21": "tools/test_web_fetch.py",
-    "WF-22": "tools/test_web_fetch.py",
-    "WF-23": "tools/test_web_fetch.py",
-    "WF-24": "tools/test_web_fetch.py",
-    "WF-27": "tools/test_web_fetch.py",
-    "WF-32": "tools/test_web_fetch.py",
-    "WF-33": "tools/test_web_fetch.py",
-    "WF-34": "http_client/test_client.py",
-    "WF-36": "http_client/test_client.py",
-    "WF-37": "tools/test_web_fetch.py",
-    "WF-38": "tools/test_web_fetch.py",
-    "WF-39": "tools/test_web_fetch.py",
-    "WF-41": "tools/test_web_fetch.py",
-    "WF-44": WAITS_FOR_RULES,
-    "WF-45": "tools/test_web_fetch.py",
-    "WF-47": "http_client/test_client.py",
+WHERE = {**OF_TOOLS, **{case.id: case.where for case in ATTACK_CASES if case.is_tested}}
+COVERED = {case: where for case, where in WHERE.items() if where.endswith(".py")}
+ATTACKS_OF_AN_AREA = {
+    "SHELL": 58,
+    "PROC": 19,
+    "FILE": 29,
+    "NET": 29,
+    "PROTO": 13,
+    "CONF": 4,
+    "HOOK": 2,
+    "HTTP": 18,
+    "UP": 26,
+    "AUDIT": 7,
+    "PERM": 5,
+    "LOAD": 1,
 }
-OF_FRAMES_AND_SCHEMAS = {
-    "PR-01": "e2e/test_hostile_frames.py",
-    "PR-02": "e2e/test_hostile_frames.py",
-    "PR-04": "e2e/test_hostile_frames.py",
-    "PR-07": "e2e/test_hostile_frames.py",
-    "PR-10": "e2e/test_hostile_frames.py",
-    "PR-11": "e2e/test_hostile_frames.py",
-    "PR-12": "the SDK answers both calls, each once, under the one id; refusing the second comes with hardening",
-    "PR-13": "e2e/test_hostile_frames.py",
-    "PR-15": "e2e/test_hostile_frames.py",
-    "PR-16": "e2e/test_hostile_frames.py",
-    "PR-20": "e2e/test_hostile_frames.py",
-    "PR-22": "e2e/test_hostile_frames.py",
-    "PR-23": "e2e/test_stdout.py",
-    "UP-24": "upstreams/test_output_check.py",
-    "UP-26": "upstreams/test_output_check.py",
-}
-CASES = {**OF_TOOLS, **OF_THE_NETWORK, **OF_FRAMES_AND_SCHEMAS}
-COVERED = {case: where for case, where in CASES.items() if where.endswith(".py")}
 
 
 def words_of(path: Path) -> str:
@@ -160,6 +129,19 @@ def test_each_case_is_named_by_a_test_in_its_file(where: str) -> None:
     assert [case for case, file in COVERED.items() if file == where and not is_named(case)] == []
 
 
-def test_the_table_holds_every_case_and_little_waits() -> None:
-    assert (len(OF_TOOLS), len(OF_THE_NETWORK)) == (73, 29)
-    assert {case for case in CASES if case not in COVERED} == {"bash-012", "bash-017", "perm-002", "WF-44", "PR-12"}
+def test_the_table_holds_every_tool_case_and_little_waits() -> None:
+    assert len(OF_TOOLS) == 73
+    assert {case for case in OF_TOOLS if case not in COVERED} == {"bash-012", "bash-017", "perm-002"}
+
+
+def test_the_table_holds_every_attack_case_once_with_a_file_or_a_reason() -> None:
+    assert Counter(case.area for case in ATTACK_CASES) == ATTACKS_OF_AN_AREA
+    assert len({case.id for case in ATTACK_CASES}) == 211
+    assert [case.id for case in ATTACK_CASES if case.is_tested and not (TESTS / case.where).is_file()] == []
+
+
+def test_the_count_names_what_it_is_counted_against() -> None:
+    tested = AttackCase("XX-1", "SHELL", "something", "tools/test_bash.py")
+    waiting = AttackCase("XX-2", "SHELL", "something else", COMES_WITH_ITS_PART)
+
+    assert count_line((tested, waiting, tested)) == "attack cases: 2 of 3 run as tests, 1 listed with a reason"

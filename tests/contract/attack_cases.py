@@ -1,0 +1,295 @@
+"""The agreed attack cases: what happens in each, and which file of tests runs it, or why none does.
+
+A case is a class of attacks, not one string: its test shows the class. The table is a literal so that a reviewer
+can read it; `test_cases_are_covered` holds it against the files, docs/attack-cases.md is made of it, and the end of
+every test run tells the count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COMES_WITH_ITS_PART = "its part of this issue is being built; the test comes with it"
+
+REASONS = (COMES_WITH_ITS_PART,)
+"""What may stand in the place of a file. Each must hold before a reviewer."""
+
+
+@dataclass(frozen=True)
+class AttackCase:
+    """One case. `where` is a file below tests/, or one of `REASONS`."""
+
+    id: str
+    area: str
+    what_happens: str
+    where: str
+
+    @property
+    def is_tested(self) -> bool:
+        return self.where not in REASONS
+
+
+_SHELL_RULES = COMES_WITH_ITS_PART
+_SHELL = {
+    "BR-01-semicolon": ("a second command after `;`", _SHELL_RULES),
+    "BR-02-and": ("a second command after `&&`", _SHELL_RULES),
+    "BR-04-pipe": ("a second command after `|`", _SHELL_RULES),
+    "BR-06-background": ("a second command after `&`", _SHELL_RULES),
+    "BR-08-crlf": ("a second command after a CR LF line end", _SHELL_RULES),
+    "BR-11-nested_in_dquotes": ("a substitution inside a substitution inside quotes", _SHELL_RULES),
+    "BR-12-process_sub_in": ("a command inside `<( )`", _SHELL_RULES),
+    "BR-13-process_sub_out": ("a command inside `>( )`", _SHELL_RULES),
+    "BR-14-heredoc_expansion": ("a substitution inside a here-document", _SHELL_RULES),
+    "BR-15-herestring_shell": ("a script fed to bash as a here-string", _SHELL_RULES),
+    "BR-16-heredoc_shell": ("a script fed to bash as a here-document", _SHELL_RULES),
+    "BR-19-prompt_expansion_at_P": ("a variable expanded as a prompt runs what it holds", _SHELL_RULES),
+    "BR-20-arith_index": ("an array index in arithmetic runs a command", _SHELL_RULES),
+    "BR-23-printf_v": ("printf -v evaluates an array index", _SHELL_RULES),
+    "BR-25-env_prefix_pager": ("a variable before git names a pager", _SHELL_RULES),
+    "BR-26-env_prefix_ldpreload": ("a variable preloads a library", _SHELL_RULES),
+    "BR-28-bash_env": ("BASH_ENV makes a harmless bash run a script", _SHELL_RULES),
+    "BR-30-env_cmd": ("env runs another program", _SHELL_RULES),
+    "BR-32-exec": ("exec runs another program", _SHELL_RULES),
+    "BR-33-eval": ("eval puts a command together", _SHELL_RULES),
+    "BR-34-source": ("source reads what a command prints", _SHELL_RULES),
+    "BR-35-timeout_wrap": ("timeout runs another program", _SHELL_RULES),
+    "BR-36-nohup_wrap": ("nohup runs another program", _SHELL_RULES),
+    "BR-38-find_exec": ("find -exec runs a program", _SHELL_RULES),
+    "BR-39-find_delete": ("find -delete removes files", _SHELL_RULES),
+    "BR-40-find_fprint": ("find -fprint writes a file", _SHELL_RULES),
+    "BR-42-git_alias": ("a git alias given on the command line runs a program", _SHELL_RULES),
+    "BR-46-git_abbrev_opt": ("an abbreviated git option runs a program", _SHELL_RULES),
+    "BR-48-rg_pre": ("rg --pre runs a program for each file", _SHELL_RULES),
+    "BR-49-sort_compress": ("sort runs a program to compress with", _SHELL_RULES),
+    "BR-51-sed_w": ("a sed script writes a file", _SHELL_RULES),
+    "BR-52-man_html": ("man runs a browser of the caller's choice", _SHELL_RULES),
+    "BR-54-tar_checkpoint": ("tar runs a program at a checkpoint", _SHELL_RULES),
+    "BR-55-history_write": ("the history builtin writes a file", _SHELL_RULES),
+    "BR-57-redirect_append": ("a redirection appends to a start file", _SHELL_RULES),
+    "BR-60-redirect_fdvar": ("a redirection with a named descriptor writes a file", _SHELL_RULES),
+    "BR-61-dev_tcp": ("a redirection opens a network connection", _SHELL_RULES),
+    "BR-62-quote_split": ("quotes inside a command's name hide it", _SHELL_RULES),
+    "BR-64-line_continuation": ("a line continuation inside a command's name hides it", _SHELL_RULES),
+    "BR-65-ansi_c": ("an ANSI-C escape in a command's name hides it", _SHELL_RULES),
+    "BR-69-brace_cmd": ("braces expand to a command", _SHELL_RULES),
+    "BR-70-ifs": ("a variable stands in for the blank", _SHELL_RULES),
+    "BR-71-abs_path": ("a program by its absolute path", _SHELL_RULES),
+    "BR-72-function_shadow": ("a function takes the name of an allowed program", _SHELL_RULES),
+    "BR-73-alias_shadow": ("an alias takes the name of an allowed program", _SHELL_RULES),
+    "BR-74-hash_p": ("hash -p gives an allowed name another program", _SHELL_RULES),
+    "BR-75-trap": ("trap runs a command at the end", _SHELL_RULES),
+    "BR-77-time_kw": ("the time keyword runs a command", _SHELL_RULES),
+    "BR-79-brace_group": ("a group in braces runs a command", _SHELL_RULES),
+    "BR-80-case_kw": ("a case arm runs a command", _SHELL_RULES),
+    "BR-84-fifty_plus": ("more harmless commands than a parser looks at, then one that is not", _SHELL_RULES),
+    "BR-85-zero_width": ("a character without width in an allowed command", _SHELL_RULES),
+    "BR-87-nul": ("a NUL character in a command", _SHELL_RULES),
+    "BR-90-cd_prefix": ("cd leads out before the command", _SHELL_RULES),
+    "BR-91-cd_write": ("cd into a settings folder, then a redirection", _SHELL_RULES),
+    "BR-DENY-1": ("a denied program in eleven disguises, in the mode that allows all", _SHELL_RULES),
+    "BR-DENY-2": ("a denied program behind more commands than are analysed", _SHELL_RULES),
+    "BR-PARSE-1": ("twenty thousand nested substitutions", _SHELL_RULES),
+}
+_FILE = {
+    "FS-01": ("dots lead out of the root", "tools/test_read.py"),
+    "FS-02": ("a folder beside the root whose name begins with the root's", COMES_WITH_ITS_PART),
+    "FS-04": ("a linked folder leads out", "tools/test_read.py"),
+    "FS-05": ("a write through a dangling link that points out", "tools/test_write.py"),
+    "FS-06": ("a write with new folders below a link that leads out", COMES_WITH_ITS_PART),
+    "FS-07": ("a folder exchanged for a link, over and over, during reads", COMES_WITH_ITS_PART),
+    "FS-09": ("the kernel's view of our environment", COMES_WITH_ITS_PART),
+    "FS-12": ("an endless device", COMES_WITH_ITS_PART),
+    "FS-13": ("a FIFO nobody writes to", "tools/test_read.py"),
+    "FS-16": ("a sparse file of 20 GiB", "tools/test_read_large.py"),
+    "FS-17": ("a NUL character in a path", COMES_WITH_ITS_PART),
+    "FS-18": ("dots with percent signs", COMES_WITH_ITS_PART),
+    "FS-20": ("a tilde in front of a path", COMES_WITH_ITS_PART),
+    "FS-22": ("a denied file in another spelling", COMES_WITH_ITS_PART),
+    "FS-23": ("a link inside the root to a denied file", COMES_WITH_ITS_PART),
+    "FS-24": ("a write to a hard link of a file outside", "tools/test_write.py"),
+    "FS-28": ("a file pattern that begins with dots", "tools/test_glob.py"),
+    "FS-30": ("a search in a file outside", "tools/test_grep.py"),
+    "FS-31": ("a search that would follow a link out", "tools/test_grep.py"),
+    "FS-32": ("a file pattern shaped like an option of ripgrep", "search/test_engine.py"),
+    "FS-34": ("a pattern that backtracks for years, without ripgrep", "search/test_engine.py"),
+    "FS-35": ("an edit of a file that changed since it was read", "tools/test_edit_read_state.py"),
+    "FS-36": ("fifty edits of one file at a time", "tools/test_edit.py"),
+    "FS-38": ("the server is killed while it writes 50 MB", COMES_WITH_ITS_PART),
+    "FS-41": ("the mode of files that are replaced, new or half written", "tools/test_write.py"),
+    "FS-42": ("a file of control, bidi and tag characters and bytes that are no UTF-8", "tools/test_read.py"),
+    "FS-46": ("a notebook that is a link out", "tools/test_notebook_edit.py"),
+    "FS-47": ("a file name of 5,000 characters", "tools/test_write.py"),
+    "FS-48": ("a file URL as a resource", COMES_WITH_ITS_PART),
+}
+_WEB_FETCH = "tools/test_web_fetch.py"
+_HTTP_CLIENT = "http_client/test_client.py"
+_NET = {
+    "WF-01": ("a loopback address", _WEB_FETCH),
+    "WF-03": ("an address as one decimal number", _WEB_FETCH),
+    "WF-04": ("an address in hexadecimal", _WEB_FETCH),
+    "WF-05": ("an address in octal", _WEB_FETCH),
+    "WF-07": ("the address zero", _WEB_FETCH),
+    "WF-08": ("the IPv6 loopback", _WEB_FETCH),
+    "WF-09": ("loopback mapped into IPv6", _WEB_FETCH),
+    "WF-11": ("loopback behind a NAT64 prefix", _WEB_FETCH),
+    "WF-12": ("loopback inside a 6to4 address", _WEB_FETCH),
+    "WF-14": ("a cloud's metadata service by IPv6", _WEB_FETCH),
+    "WF-16": ("a cloud's metadata service in shared address space", _WEB_FETCH),
+    "WF-19": ("ideographic full stops between the numbers", _WEB_FETCH),
+    "WF-20": ("localhost in capitals with a dot behind", _WEB_FETCH),
+    "WF-21": ("a user name in front of the host", _WEB_FETCH),
+    "WF-22": ("a backslash that parsers read differently", _WEB_FETCH),
+    "WF-23": ("another host behind a number sign", _WEB_FETCH),
+    "WF-24": ("an encoded NUL in the host", _WEB_FETCH),
+    "WF-27": ("a scheme that reaches a Unix socket", _WEB_FETCH),
+    "WF-32": ("a redirect to a file", _WEB_FETCH),
+    "WF-33": ("redirects in a circle", _WEB_FETCH),
+    "WF-34": ("a name that resolves to another address the second time", _HTTP_CLIENT),
+    "WF-36": ("proxies and passwords in the environment", _HTTP_CLIENT),
+    "WF-37": ("a compressed body that grows a thousandfold", _WEB_FETCH),
+    "WF-38": ("a body compressed several times over", _WEB_FETCH),
+    "WF-39": ("a body without an end", _WEB_FETCH),
+    "WF-41": ("a million nested tags, and other pages that break parsers", _WEB_FETCH),
+    "WF-44": ("a host whose name ends like an allowed one", COMES_WITH_ITS_PART),
+    "WF-45": ("an allowed host redirects to another one", _WEB_FETCH),
+    "WF-47": ("broken answers and certificates nobody signed", _HTTP_CLIENT),
+}
+_SANDBOX = COMES_WITH_ITS_PART
+_PROC = {
+    "BX-01": ("a command that outlasts its time", "tools/test_bash.py"),
+    "BX-02": ("a child in a session of its own outlives a timeout", _SANDBOX),
+    "BX-05": ("output without an end", "tools/test_bash.py"),
+    "BX-06": ("a line of 200 MB", "tools/test_bash.py"),
+    "BX-09": ("secrets in the environments of our processes", _SANDBOX),
+    "BX-10": ("terminal escapes and invalid bytes in the output", "tools/test_bash.py"),
+    "BX-11": ("a command that kills everything it can", _SANDBOX),
+    "BX-14": ("capabilities and namespaces inside the sandbox of a root user", _SANDBOX),
+    "BX-15": ("the sandbox is required and cannot be had", _SANDBOX),
+    "BX-16": ("a negative timeout", "tools/test_bash.py"),
+    "BX-18": ("the working directory was removed", "tools/test_bash.py"),
+    "BX-19": ("cd leaves the roots", "tools/test_bash.py"),
+    "BX-21": ("an argument that asks for no sandbox", "tools/test_bash.py"),
+    "BX-23": ("a path as the id of a task", "tools/test_task_output.py"),
+    "BX-25": ("another principal's task", "tools/test_task_output.py"),
+    "BX-26": ("two hundred background tasks", "tools/test_bash.py"),
+    "BX-27": ("a background task prints 1 GB", "tools/test_task_output.py"),
+    "BX-28": ("the server ends or is killed while tasks run", "tools/test_bash.py"),
+    "BX-31": ("the protected hooks are moved out of the way", _SANDBOX),
+}
+_FRAMES = "e2e/test_hostile_frames.py"
+_PROTO = {
+    "PR-01": ("a line that is no JSON", _FRAMES),
+    "PR-02": ("a message of another JSON-RPC version", _FRAMES),
+    "PR-04": ("a method nobody knows", _FRAMES),
+    "PR-07": ("200,000 open brackets", _FRAMES),
+    "PR-10": ("NaN as a number", _FRAMES),
+    "PR-11": ("an integer of 5,000 digits", _FRAMES),
+    "PR-12": ("two requests at a time under one id", COMES_WITH_ITS_PART),
+    "PR-13": ("a batch", _FRAMES),
+    "PR-15": ("a protocol version of long ago", _FRAMES),
+    "PR-16": ("a protocol version to come", _FRAMES),
+    "PR-20": ("unknown arguments, one of 100 KB", _FRAMES),
+    "PR-22": ("100,000 cancellations of nothing", _FRAMES),
+    "PR-23": ("something prints to stdout", "e2e/test_stdout.py"),
+}
+_CONF = {
+    "PR-26": ("the model ends plan mode by itself", COMES_WITH_ITS_PART),
+    "PR-30": ("a cloned repository brings hooks and upstreams", COMES_WITH_ITS_PART),
+    "PR-31": ("a settings file that is broken, empty or unreadable", COMES_WITH_ITS_PART),
+    "PR-32": ("a secret file that others can read or replace", COMES_WITH_ITS_PART),
+}
+_HOOK = {
+    "PR-28": ("a hook rewrites an allowed command into a dangerous one", COMES_WITH_ITS_PART),
+    "PR-29": ("shell syntax in what a hook is given", COMES_WITH_ITS_PART),
+}
+_HTTP = {
+    "HT-01": ("no token", COMES_WITH_ITS_PART),
+    "HT-04": ("a page of another origin, with the token", COMES_WITH_ITS_PART),
+    "HT-07": ("a Host header with a path behind the port", COMES_WITH_ITS_PART),
+    "HT-09": ("HTTP/1.0 without a Host", COMES_WITH_ITS_PART),
+    "HT-10": ("a body a form could send", COMES_WITH_ITS_PART),
+    "HT-11": ("a preflight", COMES_WITH_ITS_PART),
+    "HT-12": ("the token in the address", COMES_WITH_ITS_PART),
+    "HT-13": ("a body that says it is 1 GB", COMES_WITH_ITS_PART),
+    "HT-14": ("chunks without an end", COMES_WITH_ITS_PART),
+    "HT-15": ("200 connections that drip their headers", COMES_WITH_ITS_PART),
+    "HT-18": ("another principal's session", COMES_WITH_ITS_PART),
+    "HT-19": ("a session id of the client's choice", COMES_WITH_ITS_PART),
+    "HT-21": ("two clients with the same request ids", COMES_WITH_ITS_PART),
+    "HT-24": ("where it listens when nobody says", COMES_WITH_ITS_PART),
+    "HT-25": ("an endpoint that would start a process", COMES_WITH_ITS_PART),
+    "HT-26": ("500 clients that hang up during their call", COMES_WITH_ITS_PART),
+    "HT-28": ("pages that tell strangers what runs here", COMES_WITH_ITS_PART),
+    "HT-29": ("thousands of calls a second under one token", COMES_WITH_ITS_PART),
+}
+_UP = {
+    "UP-02": ("never answers the handshake", COMES_WITH_ITS_PART),
+    "UP-03": ("hangs in a call", COMES_WITH_ITS_PART),
+    "UP-06": ("prints a banner, log lines and garbage", COMES_WITH_ITS_PART),
+    "UP-07": ("writes a line of 500 MB", COMES_WITH_ITS_PART),
+    "UP-09": ("writes 1 GB to stderr", COMES_WITH_ITS_PART),
+    "UP-10": ("answers with 100 MB, or 10,000 blocks", COMES_WITH_ITS_PART),
+    "UP-11": ("answers with what is no result", COMES_WITH_ITS_PART),
+    "UP-12": ("answers twice, or calls that are not its own", COMES_WITH_ITS_PART),
+    "UP-20": ("hides orders in a description", COMES_WITH_ITS_PART),
+    "UP-22": ("calls a destructive tool read-only", COMES_WITH_ITS_PART),
+    "UP-24": ("refers to a schema elsewhere", "upstreams/test_output_check.py"),
+    "UP-25": ("a schema that refers to itself, or is 5,000 deep", COMES_WITH_ITS_PART),
+    "UP-26": ("a small schema that doubles eighteen times", "upstreams/test_output_check.py"),
+    "UP-27": ("a pattern that backtracks for years", COMES_WITH_ITS_PART),
+    "UP-29": ("asks the user, the model or the roots without leave", COMES_WITH_ITS_PART),
+    "UP-30": ("tells its environment", COMES_WITH_ITS_PART),
+    "UP-32": ("ignores its end and leaves a grandchild", COMES_WITH_ITS_PART),
+    "UP-34": ("an event stream without an end, or with a million events", COMES_WITH_ITS_PART),
+    "UP-35": ("names a login address that is a command", COMES_WITH_ITS_PART),
+    "UP-36": ("refuses with huge headers, bombs, wrong types, nothing", COMES_WITH_ITS_PART),
+    "UP-37": ("a result that gives orders and links to files", COMES_WITH_ITS_PART),
+    "UP-38": ("a description that speaks of another server's tools", COMES_WITH_ITS_PART),
+    "UP-40": ("forges what only the protocol may say", COMES_WITH_ITS_PART),
+    "UP-42": ("a command with shell syntax, or from the repository", COMES_WITH_ITS_PART),
+    "UP-43": ("is stopped in its tracks", COMES_WITH_ITS_PART),
+    "UP-44": ("its tool in capitals, or with a blank behind", COMES_WITH_ITS_PART),
+}
+_AUDIT = {
+    "AU-01": ("a call that holds a forged record", COMES_WITH_ITS_PART),
+    "AU-02": ("control characters in a path", COMES_WITH_ITS_PART),
+    "AU-03": ("a secret in a command", COMES_WITH_ITS_PART),
+    "AU-05": ("the log cannot be written", COMES_WITH_ITS_PART),
+    "AU-06": ("200 calls at a time", COMES_WITH_ITS_PART),
+    "AU-11": ("an error nobody thought of", COMES_WITH_ITS_PART),
+    "AU-12": ("a log that grows too large", COMES_WITH_ITS_PART),
+}
+_PERM = {
+    "PM-01": ("two rules that contradict each other", COMES_WITH_ITS_PART),
+    "PM-04": ("a sealed state that was changed, used again, or is another's", COMES_WITH_ITS_PART),
+    "PM-05": ("every tool in plan mode", COMES_WITH_ITS_PART),
+    "PM-07": ("a rule that is none", COMES_WITH_ITS_PART),
+    "PM-08": ("an allowed server adds a tool", COMES_WITH_ITS_PART),
+}
+_LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", COMES_WITH_ITS_PART)}
+
+_AREAS = {
+    "SHELL": _SHELL,
+    "PROC": _PROC,
+    "FILE": _FILE,
+    "NET": _NET,
+    "PROTO": _PROTO,
+    "CONF": _CONF,
+    "HOOK": _HOOK,
+    "HTTP": _HTTP,
+    "UP": _UP,
+    "AUDIT": _AUDIT,
+    "PERM": _PERM,
+    "LOAD": _LOAD,
+}
+ATTACK_CASES = tuple(
+    AttackCase(id, area, what_happens, where)
+    for area, cases in _AREAS.items()
+    for id, (what_happens, where) in cases.items()
+)
+
+
+def count_line(cases: tuple[AttackCase, ...] = ATTACK_CASES) -> str:
+    """How many of the cases run, with what they are counted against."""
+    tested = sum(case.is_tested for case in cases)
+    return f"attack cases: {tested} of {len(cases)} run as tests, {len(cases) - tested} listed with a reason"
