@@ -196,7 +196,7 @@ _CONF = {
     "PR-26": ("the model ends plan mode by itself", COMES_WITH_ITS_PART),
     "PR-30": ("a cloned repository brings hooks and upstreams", COMES_WITH_ITS_PART),
     "PR-31": ("a settings file that is broken, empty or unreadable", COMES_WITH_ITS_PART),
-    "PR-32": ("a secret file that others can read or replace", COMES_WITH_ITS_PART),
+    "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
 }
 _HOOK = {
     "PR-28": ("a hook rewrites an allowed command into a dangerous one", COMES_WITH_ITS_PART),
