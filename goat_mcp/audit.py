@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,20 @@ class AuditLog:
         self._descriptor: int | None = None
         self._sequence = 0
 
-    def decision(self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, *, decision: str, rule: str) -> None:
-        """Record what was decided, before any effect. Raises `OSError` where it cannot be written."""
+    def decision(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        ctx: ToolContext,
+        *,
+        decision: str,
+        rule: str,
+        hooks: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Record what was decided, and what each hook said of it, before any effect.
+
+        Raises `OSError` where it cannot be written.
+        """
         if self._path is None:
             return
         canonical = json.dumps(arguments, sort_keys=True, default=str, ensure_ascii=True)
@@ -38,6 +50,7 @@ class AuditLog:
             rule=rule,
             args_sha256=hashlib.sha256(canonical.encode()).hexdigest(),
             args_chars=len(canonical),
+            **({"hooks": list(hooks)} if hooks else {}),
         )
 
     def outcome(self, tool: str, ctx: ToolContext, *, error_code: str | None) -> None:

@@ -18,11 +18,14 @@ from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.questions import Answer, Form
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import Extensions
-from goat_mcp.hooks import Hooks
+from goat_mcp.hooks import HookOutcome, Hooks
+from goat_mcp.permissions.decide import Decision
+from goat_mcp.permissions.mode import Effect
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.registry import AnyTool
 from goat_mcp.scheduler import Scheduler
@@ -51,8 +54,22 @@ class _Admitted:
     """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
 
     input: Any
+    arguments: Mapping[str, Any]
     access: Access
+    reason: str
     context: str
+
+
+class _Judged:
+    """A call while it is judged, for the record: its input as hooks left it, and what they said."""
+
+    __slots__ = ("arguments", "context", "outcomes", "wants_person")
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self.arguments = arguments
+        self.context: list[str] = []
+        self.outcomes: list[HookOutcome] = []
+        self.wants_person: str | None = None
 
 
 @dataclass(frozen=True)
@@ -176,43 +193,89 @@ class Pipeline:
         turn.admitted()
         async with self.scheduler.slot(admitted.access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
             turn.begin()
+            failure: Exception | None = None
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
                 result = error_result(error)
-        result = await self.hooks.post_tool_use(tool.spec, result, ctx)
+            except Exception as other:
+                failure = other
+                message = other.message if isinstance(other, UpstreamError) else f"failed unexpectedly ({ctx.call_id})"
+                code = ErrorCode.UPSTREAM if isinstance(other, UpstreamError) else ErrorCode.INTERNAL
+                result = error_result(ToolError(code, message))
+        result = await self._after(tool.spec, admitted.arguments, result, ctx, turn)
+        if failure is not None:
+            raise failure
         if admitted.context:
             result = replace(result, content=(*result.content, text_block(admitted.context)))
         return result
 
+    async def _after(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult, ctx: ToolContext, turn: Turn
+    ) -> ToolResult:
+        """The result as hooks leave it. They see every call that ran, also one that failed in a way of its own."""
+        if not self.hooks:
+            return result
+        left = await self.hooks.post_tool_use(spec, arguments, result, ctx)
+        for problem in left.problems:
+            self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook after it)", problem)
+        if left.stop is not None:
+            turn.batch.interrupt(turn, ToolError(ErrorCode.HOOK_DENIED, left.stop))
+        return left.result
+
     async def _admit(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> _Admitted:
-        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again."""
+        """Judge the call and put the decision on record."""
+        judged = _Judged(arguments)
+        try:
+            admitted = await self._judge(tool, judged, ctx)
+        except ToolError as refusal:
+            self._record_decision(tool.spec, judged, ctx, "deny", f"{refusal.code}: {refusal.message[:200]}")
+            raise
+        self._record_decision(tool.spec, judged, ctx, "allow", admitted.reason)
+        return admitted
+
+    def _record_decision(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: str, rule: str) -> None:
+        hooks = [outcome.record() for outcome in judged.outcomes]
+        self.audit.decision(spec.rule_name, judged.arguments, ctx, decision=decision, rule=rule, hooks=hooks)
+
+    async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> _Admitted:
+        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
         spec = tool.spec
-        context: list[str] = []
         for _ in range(_MAX_READMISSIONS):
-            try:
-                input = tool.validate(arguments)
-                access = tool.access(input)
-                judged = spec if access.risk is None else replace(spec, risk=access.risk)
-                decision = self.permission.decide(judged, ctx, access.writes)
-                decision = await self.permission.settle(decision, judged, arguments, ctx)
-                verdict = await self.hooks.pre_tool_use(spec, arguments, ctx)
-                if verdict.deny is not None:
-                    raise ToolError(
-                        ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt
-                    )
-            except ToolError as refusal:
-                self.audit.decision(
-                    spec.rule_name, arguments, ctx, decision="deny", rule=f"{refusal.code}: {refusal.message[:200]}"
-                )
-                raise
-            if verdict.context:
-                context.append(verdict.context)
-            if verdict.arguments is None or verdict.arguments == arguments:
-                self.audit.decision(spec.rule_name, arguments, ctx, decision="allow", rule=decision.reason)
-                return _Admitted(input, access, "\n".join(context))
-            arguments = verdict.arguments
+            arguments = judged.arguments
+            input = tool.validate(arguments)
+            access = tool.access(input)
+            risky = spec if access.risk is None else replace(spec, risk=access.risk)
+            decision = self.permission.decide(risky, ctx, access.writes)
+            asked: list[Form] = []
+            decision = await self.permission.settle(
+                decision, risky, arguments, _watched(ctx, asked) if self.hooks else ctx
+            )
+            if await self._hooks_leave(spec, judged, ctx):
+                if judged.wants_person is not None and not asked:
+                    wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
+                    decision = await self.permission.settle(wish, risky, arguments, ctx)
+                return _Admitted(input, arguments, access, decision.reason, "\n".join(judged.context))
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+
+    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext) -> bool:
+        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
+        if not self.hooks:
+            return True
+        verdict = await self.hooks.pre_tool_use(spec, judged.arguments, ctx)
+        judged.outcomes += verdict.outcomes
+        if verdict.problem is not None:
+            self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
+        if verdict.deny is not None:
+            raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
+        if judged.wants_person is None:
+            judged.wants_person = verdict.ask
+        if verdict.context:
+            judged.context.append(verdict.context)
+        if verdict.arguments is None or verdict.arguments == judged.arguments:
+            return True
+        judged.arguments = verdict.arguments
+        return False
 
     def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
@@ -238,3 +301,13 @@ class Pipeline:
             self.audit.outcome(tool, ctx, error_code=error_code)
         except OSError as problem:
             self.telemetry.warning("audit outcome could not be written", problem=str(problem), call_id=ctx.call_id)
+
+
+def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
+    """The context, with what the person is asked through it noted in `asked`."""
+
+    async def ask(form: Form) -> Answer:
+        asked.append(form)
+        return await ctx.ask(form)
+
+    return replace(ctx, ask=ask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from goat_mcp.audit import AuditLog
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.core.result import ToolResult, text_block, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import CallNext, Extensions
 from goat_mcp.hooks import Hooks, PreToolUse
-from goat_mcp.permissions.mode import Mode
+from goat_mcp.hooks.stages import PreHook
+from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
@@ -281,3 +284,95 @@ async def test_arguments_changed_after_the_check_do_not_reach_the_tool(tmp_path:
     await pipeline_over(tmp_path, tool, hooks=Hooks(before=(meddle,))).call("Read", arguments, CTX)
 
     assert tool.calls == [{"path": "/ok"}]
+
+
+async def test_the_record_of_a_decision_says_what_each_hook_said(tmp_path: Path) -> None:
+    """R-HOOK-3: fixed order, the first denial ends it, outcomes are in the decision record."""
+
+    async def first(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(context="looked")
+
+    async def second(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(deny="not today")
+
+    async def third(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        raise AssertionError("runs after a denial")
+
+    tool = fake("Read")
+    await pipeline_over(tmp_path, tool, hooks=Hooks(before=(first, second, third))).call("Read", {}, CTX)
+
+    decision, _ = audit_lines(tmp_path)
+    names = [one["hook"].rpartition(".")[2] for one in decision["hooks"]]
+    assert (decision["decision"], names) == ("deny", ["first", "second"])
+    assert [one["result"] for one in decision["hooks"]] == ["pass", "deny"]
+    assert tool.calls == []
+
+
+async def test_a_function_that_fails_before_a_call_refuses_it_and_one_after_it_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-HOOK-2."""
+
+    async def broken_before(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        raise RuntimeError("before is broken")
+
+    async def broken_after(spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        raise RuntimeError("after is broken")
+
+    tool = fake("Read")
+    refused = await pipeline_over(tmp_path, tool, hooks=Hooks(before=(broken_before,))).call("Read", {}, CTX)
+    ran = await pipeline_over(tmp_path, tool, hooks=Hooks(after=(broken_after,))).call("Read", {}, CTX)
+
+    assert (refused.error_code, ran.text, len(tool.calls)) == ("E_HOOK_DENIED", "done", 1)
+    assert audit_lines(tmp_path)[0]["hooks"][0]["result"] == "failed: RuntimeError"
+    log = capsys.readouterr().err
+    assert [log.count(f"RuntimeError: {when} is broken") for when in ("before", "after")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("mode", "times"), [(Mode.BYPASS, 1), (Mode.DEFAULT, 1)], ids=["nobody else asks", "the mode has asked already"]
+)
+async def test_a_hook_that_wants_the_person_asked_has_them_asked_once(tmp_path: Path, mode: Mode, times: int) -> None:
+    """R-PERM-3: hooks only tighten."""
+    asked: list[Form] = []
+
+    async def careful(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(ask="it is Friday")
+
+    async def person(form: Form) -> Answer:
+        asked.append(form)
+        return Answer(Reply.ACCEPTED, {"decision": "allow_once"})
+
+    permission = Permission(modes=SessionModes(mode), approval=Approval.ELICIT)
+    pipeline = pipeline_over(
+        tmp_path, fake("Write", SideEffect.MUTATING), permission=permission, hooks=hooks_of(careful)
+    )
+    result = await pipeline.call("Write", {}, replace(CTX, ask=person))
+
+    assert (result.text, len(asked)) == ("done", times)
+
+
+async def test_a_hooks_wish_to_ask_is_a_refusal_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    async def careful(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(ask="it is Friday")
+
+    tool = fake("Read")
+    result = await pipeline_over(tmp_path, tool, hooks=hooks_of(careful)).call("Read", {}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_PERMISSION", [])
+    assert "it is Friday" in result.text
+
+
+async def test_hooks_that_rewrite_without_end_are_refused_on_record(tmp_path: Path) -> None:
+    async def restless(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        return PreToolUse(arguments={"n": arguments.get("n", 0) + 1})
+
+    tool = fake("Read")
+    result = await pipeline_over(tmp_path, tool, hooks=hooks_of(restless)).call("Read", {}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_HOOK_DENIED", [])
+    assert [line["event"] for line in audit_lines(tmp_path)] == ["decision", "outcome"]
+
+
+def hooks_of(*before: PreHook) -> Hooks:
+    return Hooks(before=before)
