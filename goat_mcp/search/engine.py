@@ -17,13 +17,13 @@ from goat_mcp.search import ripgrep
 from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.engine_process import EngineRun, running
 from goat_mcp.search.file_types import FILE_TYPES
-from goat_mcp.search.landlock import Landlock
 from goat_mcp.search.path_rules import RuledPaths
 from goat_mcp.search.python_engine.command import PythonEngine
 from goat_mcp.search.query import Query, Report, Target
 from goat_mcp.search.records import FoundLine, GroupEnd, read_counts, read_lines, read_paths
 from goat_mcp.search.ripgrep import Ripgrep, find_ripgrep
 from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.subprocesses.landlock import Landlock
 
 _MAX_REASON_CHARS = 600
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from goat_mcp.search.clock import SearchClock
-from goat_mcp.search.landlock import EXECUTE, READ_DIR, READ_FILE, Allowed, Landlock
 from goat_mcp.search.query import DATA_MARK, Command, Target
+from goat_mcp.subprocesses.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
 
 _CHUNK_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 16 * 1024
@@ -114,12 +114,12 @@ def _start_confined(
             problems.append(problem)
 
     with ExitStack() as stack:
-        allowed = [Allowed(_path_descriptor(command.program, stack), EXECUTE | READ_FILE)]
+        allowed = [(_path_descriptor(command.program, stack), EXECUTE | READ_FILE)]
         if target.is_directory:
-            allowed.append(Allowed(target.fd, READ_FILE | READ_DIR))
+            allowed.append((target.fd, READ_FILE | READ_DIR))
         for path in command.readable:
             with suppress(OSError):
-                allowed.append(Allowed(_path_descriptor(path, stack), READ_FILE))
+                allowed.append((_path_descriptor(path, stack), READ_FILE))
         thread = threading.Thread(target=start_restricted, name="search-start")
         thread.start()
         thread.join()

@@ -22,10 +22,10 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.search.clock import SearchClock
 from goat_mcp.search.engine import SearchEngine
-from goat_mcp.search.landlock import Landlock
 from goat_mcp.search.query import Query, Target
 from goat_mcp.search.ripgrep import find_ripgrep
 from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.subprocesses.landlock import Landlock
 from goat_mcp.tools import glob, grep
 from tests.search.search_tools import ENGINES, Folder, folder
 
