@@ -1,0 +1,116 @@
+"""The contract between `Sandbox`, which chooses, and the ways to confine a process. No way lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from goat_mcp.sandbox.options import Network
+
+
+@dataclass(frozen=True)
+class ProxyDoor:
+    """The one way out of a sandbox whose network is `domains`: a proxy of ours, which checks names.
+
+    Attributes:
+        socket: Unix socket on which the proxy listens, for a sandbox with a network of its own.
+        port: where it listens on 127.0.0.1, for one that shares ours.
+        relay: put before a program's arguments, listens inside on 127.0.0.1, passes on to `socket`, and runs the
+            program with the proxy variables set. It is what forbids the program Unix sockets then.
+        readable: what `relay` needs to be readable inside, `socket` not among it.
+        environment: the proxy variables, for a program that reaches `port` itself.
+    """
+
+    socket: Path
+    port: int
+    relay: tuple[str, ...]
+    readable: tuple[Path, ...]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What one confined process may reach. All paths are absolute and real; the system's programs come on top.
+
+    Attributes:
+        writable: directories and files it may read and change.
+        readable: more that it may only read; one below a writable path stays readable only.
+        pinned: directories below writable paths that it may not move or replace, their content it may change.
+        read_only: below writable paths, existing, that it may read and not change.
+        absent: below writable paths, not there, and not to be made by it.
+        hidden: not to be seen, whatever directory they lie in.
+        home: the user's home directory; an empty one is in its place, unless it is in reach anyway.
+        door: set where `network` is DOMAINS.
+    """
+
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...] = ()
+    pinned: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    absent: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    home: Path | None = None
+    network: Network = Network.DENY
+    door: ProxyDoor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A program to confine. `marker` is the variable that finds its processes (`MARKER_VARIABLE=value`); it has to
+    be in the environment of the launched program itself, too. `pass_fds` stay open down to the program."""
+
+    arguments: tuple[str, ...]
+    directory: Path
+    environment: Mapping[str, str]
+    bounds: Bounds
+    marker: Mapping[str, str] = field(default_factory=dict[str, str])
+    pass_fds: tuple[int, ...] = ()
+
+
+def _nothing_to_do() -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How to start a confined program.
+
+    Attributes:
+        arguments, environment, directory, pass_fds: for `Popen`; `pass_fds` holds the job's and `own_fds`.
+        own_fds: close these in our process as soon as the program was started, or could not be.
+        has_process_namespace: ending the first process ends all others, and that first process is no part of the
+            program: it must not get the TERM meant for the program.
+        finish: call when the last process is gone, off the event loop; says what it had to put right.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str
+    pass_fds: tuple[int, ...] = ()
+    own_fds: tuple[int, ...] = ()
+    has_process_namespace: bool = False
+    finish: Callable[[], tuple[str, ...]] = _nothing_to_do
+
+
+class Confinement(Protocol):
+    """One way to confine processes."""
+
+    @property
+    def name(self) -> str:
+        """`bubblewrap`, `landlock`."""
+        ...
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What this way does not cover, in words, for status."""
+        ...
+
+    def missing(self) -> str:
+        """Why this way cannot be used, found out by a real run; empty if it can. Blocking, some 20 ms."""
+        ...
+
+    def launch(self, job: Job) -> Launch:
+        """How to start `job`. Raises `OSError` where a path of it cannot be opened. Blocking, a millisecond."""
+        ...
