@@ -1,6 +1,7 @@
 """Which test runs which of the agreed example cases, by the case's id; and why the others wait.
 
-The attacks are in `attack_cases`. A case's id stands in the name or in the id of its test, so that a failure leads back to it.
+A case's id stands in the name or in the id of its test, so that a failure leads back to it. The attacks are
+in `attack_cases`.
 """
 
 from __future__ import annotations

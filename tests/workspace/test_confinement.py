@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import socket
 import stat
 import subprocess
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +22,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import AnyVersion, Workspace
 from goat_mcp.workspace.kernel import Kernel
 from tests.workspace.conftest import CANARY, Ground, names_in
+from tests.workspace.exchange import swapping
 
 READS_IN_A_RACE = 3000
 WRITES_IN_A_RACE = 300
@@ -459,40 +458,3 @@ def mounted(folder: Path, *arguments: str) -> Generator[None]:
         yield
     finally:
         subprocess.run(["umount", str(folder)], check=True)
-
-
-@contextmanager
-def swapping(one: Path, other: Path) -> Generator[None]:
-    """Exchange two names over and over in a thread, in one step each time where the system can."""
-    exchange = exchanger()
-    done = threading.Event()
-
-    def swap() -> None:
-        while not done.is_set():
-            exchange(one, other)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join(10)
-    assert not thread.is_alive()
-
-
-def exchanger() -> Callable[[Path, Path], None]:
-    libc = ctypes.CDLL(None)
-
-    def by_three(one: Path, other: Path) -> None:
-        aside = one.with_name("aside")
-        one.rename(aside)
-        other.rename(one)
-        aside.rename(other)
-
-    def at_once(one: Path, other: Path) -> None:
-        at_cwd, exchange = -100, 2
-        if libc.renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) != 0:
-            raise OSError("renameat2 failed")
-
-    return at_once if hasattr(libc, "renameat2") else by_three
