@@ -11,23 +11,39 @@ from goat_mcp.sandbox.options import Network
 
 
 @dataclass(frozen=True)
+class InnerDoor:
+    """The way out of one sandbox that has a network of its own.
+
+    Attributes:
+        opener: put before a program's arguments. Inside it starts listening on 127.0.0.1, hands that socket to the
+            proxy through `descriptor`, and becomes the program: nothing of it stays. Needs no Unix socket, so the
+            system call filter may hold for it too.
+        readable: what `opener` needs to be readable inside, beside the system's programs.
+        descriptor: has to stay open down to `opener`; ours to close as soon as the program was started, or not.
+        environment: the proxy variables.
+        close: when the last process is gone, or nothing was started. From any thread.
+    """
+
+    opener: tuple[str, ...]
+    readable: tuple[Path, ...]
+    descriptor: int
+    environment: Mapping[str, str]
+    close: Callable[[], None]
+
+
+@dataclass(frozen=True)
 class ProxyDoor:
     """The one way out of a sandbox whose network is `domains`: a proxy of ours, which checks names.
 
     Attributes:
-        socket: Unix socket on which the proxy listens, for a sandbox with a network of its own.
-        port: where it listens on 127.0.0.1, for one that shares ours.
-        relay: put before a program's arguments, listens inside on 127.0.0.1, passes on to `socket`, and runs the
-            program with the proxy variables set. It is what forbids the program Unix sockets then.
-        readable: what `relay` needs to be readable inside, `socket` not among it.
-        environment: the proxy variables, for a program that reaches `port` itself.
+        port: where it listens on 127.0.0.1, for a sandbox that shares our network.
+        environment: the proxy variables for that port, with a password in them.
+        open_inside: makes a way out for one sandbox with a network of its own. From any thread.
     """
 
-    socket: Path
     port: int
-    relay: tuple[str, ...]
-    readable: tuple[Path, ...]
     environment: Mapping[str, str]
+    open_inside: Callable[[], InnerDoor]
 
 
 @dataclass(frozen=True, kw_only=True)
