@@ -1,0 +1,67 @@
+"""One bash script as rules see it. Nothing is run or opened here; what each part of the answer means is in `plain`
+(may an allow rule let it pass?) and `seen` (what must a deny rule look at?)."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+MAX_SCRIPT_BYTES = 16_384
+MAX_COMMANDS = 200
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShellScript:
+    """`commands`: the literal words of each command, in order, where the script is plain; else empty.
+
+    `not_plain`: empty, or the first reason why no allow rule may let the script pass.
+    `seen`: every command that a deny or ask rule looks at, each with its program's bare name first.
+    `hidden`: empty, or why `seen` is not all that would run.
+    """
+
+    commands: tuple[Words, ...]
+    not_plain: str
+    seen: tuple[Words, ...]
+    hidden: str
+
+
+def read_script(text: str) -> ShellScript:
+    """Read a script. Never raises, and its work is bounded whatever the text is (R-SHELL-6)."""
+    if refused := _not_worth_parsing(text):
+        return ShellScript((), refused, (), refused)
+    # Here, because this brings tree_sitter: no start-up should pay for it.
+    from goat_mcp.shell.plain import plain_commands
+    from goat_mcp.shell.seen import seen_commands
+    from goat_mcp.shell.tree import parse
+
+    tree = parse(text)
+    commands, not_plain = plain_commands(tree)
+    if len(commands) > MAX_COMMANDS:
+        commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
+    seen, hidden = seen_commands(text, tree)
+    return ShellScript(commands, not_plain, seen, hidden)
+
+
+def _not_worth_parsing(text: str) -> str:
+    if len(text) > MAX_SCRIPT_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_SCRIPT_BYTES:
+        return f"more than {MAX_SCRIPT_BYTES // 1024} KB of text"
+    for character in text:
+        plainly_visible = character in "\n\t" or (character.isascii() and character.isprintable())
+        if not plainly_visible and (name := _invisible(character)):
+            return name
+    return ""
+
+
+def _invisible(character: str) -> str:
+    """What to call a character that a person does not see, or takes for another; empty for visible ones."""
+    category = unicodedata.category(character)
+    shown = f"(U+{ord(character):04X})"
+    if category == "Cc":
+        return f"a control character {shown}"
+    if category in ("Cf", "Cs", "Co", "Cn", "Zl", "Zp") or 0xFE00 <= ord(character) <= 0xFE0F:
+        return f"an invisible character {shown}"
+    if category == "Zs" or character in "\u115f\u1160\u3164\uffa0\u2800":
+        return f"a blank that is no space {shown}"
+    return ""

@@ -1,0 +1,139 @@
+"""Every command of a script that a deny or ask rule must look at, and why there may be more (R-SHELL-5).
+
+Best effort: what a script file, an interpreter or a build tool would run cannot be told from the text, and such
+commands are not called hidden for it. A sourced file counts as a script file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
+from goat_mcp.shell.unwrapping import Inner, assigned, unwrap
+from goat_mcp.shell.words import Word, word_of
+
+_MAX_COMMANDS = 200
+_MAX_FOUND = 2_000
+_MAX_TEXTS = 200
+_ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
+
+Words = tuple[str, ...]
+
+
+@dataclass
+class _Search:
+    """What has been found so far."""
+
+    seen: list[Words] = field(default_factory=list[Words])
+    texts: list[str] = field(default_factory=list[str])
+    commands: int = 0
+    hidden: str = ""
+
+    def hide(self, reason: str) -> None:
+        self.hidden = self.hidden or reason
+
+
+def seen_commands(text: str, tree: ScriptTree) -> tuple[tuple[Words, ...], str]:
+    """The commands, each with its program's bare name first, and why they may not be all."""
+    search = _Search()
+    if "\\\n" in text:
+        # Our grammar ends a word where bash goes on with it in the next line.
+        search.texts.append(text.replace("\\\n", ""))
+    _look(search, tree)
+    looked_at = {text}
+    while search.texts and not search.hidden:
+        inner = search.texts.pop(0)
+        if inner in looked_at or not inner.strip():
+            continue
+        looked_at.add(inner)
+        if len(looked_at) > _MAX_TEXTS:
+            search.hide("too many scripts inside the script")
+            break
+        _look(search, parse(inner))
+    return tuple(dict.fromkeys(search.seen)), search.hidden
+
+
+def _look(search: _Search, tree: ScriptTree) -> None:
+    commands: list[list[Word]] = []
+    stdin_texts: list[Word] = []
+    streams = False
+    if tree.root.has_error:
+        search.hide("text that is no valid bash")
+    for node in preorder(tree.root):
+        if node.type == "command":
+            search.commands += 1
+            if words := _words_of(node):
+                commands.append(words)
+        elif node.type in _ARGUMENTS_OF:
+            # `export`, `unset`, `[`: commands to bash, special to the grammar.
+            search.commands += 1
+            commands.append([word_of(child) for child in node.children])
+        elif node.type == "variable_assignment":
+            _look_at_assignment(search, node)
+        elif node.type == "herestring_redirect":
+            stdin_texts.extend(word_of(child) for child in node.named_children[-1:])
+        elif node.type == "heredoc_redirect":
+            stdin_texts.append(_heredoc(node))
+        elif node.type in ("pipeline", "process_substitution"):
+            streams = True
+        elif node.type == "expansion" and "@P}" in text_of(node):
+            search.hide(f"a variable that bash expands again ({excerpt(node)})")
+        if search.commands > _MAX_COMMANDS:
+            search.hide(f"more than {_MAX_COMMANDS} commands")
+            return
+    for words in commands:
+        _look_into(search, words, stdin_texts, streams)
+
+
+def _words_of(command: Node) -> list[Word]:
+    return [
+        word_of(child)
+        for child in command.children
+        if child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
+    ]
+
+
+def _look_at_assignment(search: _Search, node: Node) -> None:
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if name is not None and value is not None:
+        inner = Inner()
+        assigned(inner, text_of(name), word_of(value))
+        search.texts.extend(inner.texts)
+        if inner.hidden:
+            search.hide(inner.hidden)
+
+
+def _heredoc(node: Node) -> Word:
+    body = next((child for child in node.children if child.type == "heredoc_body"), None)
+    if body is None:
+        return Word("", literal=True)
+    return Word(text_of(body), literal=all(child.type == "heredoc_content" for child in body.named_children))
+
+
+def _look_into(search: _Search, first: list[Word], stdin_texts: list[Word], streams: bool) -> None:
+    """A command and all that it runs in turn."""
+    waiting = [(first, False)]
+    while waiting:
+        words, fed = waiting.pop()
+        if len(search.seen) >= _MAX_FOUND:
+            search.hide("too many commands inside commands")
+            return
+        name = bare_name(words[0].text)
+        if not words[0].literal:
+            search.hide(f"a command name that is not a literal word ({words[0].text[:40]})")
+        search.seen.append((name, *(word.text for word in words[1:])))
+        inner = unwrap(words, fed=fed)
+        if inner.hidden:
+            search.hide(inner.hidden)
+        if inner.reads_stdin:
+            if streams:
+                search.hide("a shell that reads what other commands print")
+            for text in stdin_texts:
+                if not text.literal:
+                    search.hide("a shell that reads text which is not literal")
+                search.texts.append(text.text)
+        search.texts.extend(inner.texts)
+        waiting.extend((command, fed or name in ("xargs", "parallel")) for command in reversed(inner.commands))

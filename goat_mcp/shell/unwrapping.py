@@ -1,0 +1,400 @@
+"""Programs that run another program named in their arguments: which words, or which text, they would run.
+
+Written for deny rules, so in doubt more is found than would run. It cannot be complete (R-SHELL-5): an interpreter,
+a build tool or a script file runs what no one can tell from the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.words import Word
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh"})
+
+# Options that take the next word, and after "|" how many words precede the command.
+WRAPPERS = {
+    "env": "-u --unset -C --chdir -S --split-string",
+    "xargs": "-a -d -E -I -i -J -L -n -P -R -S -s --arg-file --delimiter --eof --replace --max-lines --max-args "
+    "--max-procs --max-chars",
+    "command": "",
+    "builtin": "",
+    "exec": "-a",
+    "nohup": "",
+    "nice": "-n --adjustment",
+    "ionice": "-c -n -p --class --classdata --pid",
+    "chrt": "|1",
+    "taskset": "|1",
+    "timeout": "-k -s --kill-after --signal|1",
+    "time": "-f -o --format --output",
+    "stdbuf": "-i -o -e --input --output --error",
+    "setsid": "",
+    "sudo": "-A -C -D -g -h -p -R -r -T -t -U -u --user --group --prompt --chdir --host",
+    "doas": "-C -u",
+    "pkexec": "--user",
+    "su": "-s -g -G --shell --group|1",
+    "runuser": "-u -g -G --user|0",
+    "watch": "-n --interval",
+    "coproc": "",
+    "strace": "-e -o -p -P -s -u -E",
+    "ltrace": "-e -o -p -s -u",
+    "flock": "-w -E --timeout|1",
+    "chroot": "--userspec --groups|1",
+    "unshare": "-R -w -S -G",
+    "nsenter": "-t -S -G",
+    "setarch": "",
+    "linux64": "",
+    "numactl": "-N -m -C",
+    "prlimit": "-p",
+    "systemd-run": "-p -u --unit --property",
+    "dbus-run-session": "",
+    "xvfb-run": "-n -s -e -f -w",
+    "fakeroot": "",
+    "firejail": "",
+    "bwrap": "",
+    "proxychains": "-f",
+    "torsocks": "",
+    "rlwrap": "",
+    "unbuffer": "",
+    "caffeinate": "-t -w",
+    "catchsegv": "",
+    "parallel": "-j --jobs -I -n -N",
+    "entr": "",
+    "busybox": "",
+    "toybox": "",
+    "npx": "-p --package",
+    "bunx": "",
+    "pnpx": "",
+    "uvx": "--from --with",
+    "start-stop-daemon": "-p -x --pidfile --exec",
+    "script": "-c --command",
+    "setpriv": "",
+    "capsh": "",
+    "daemonize": "",
+    "trickle": "-d -u",
+    "cpulimit": "-l -p -e",
+    "eatmydata": "",
+    "ccache": "",
+    "git-exec": "",
+}
+# Programs that run one after a verb of theirs: `uv run pytest`.
+_RUNNING_VERBS = {
+    "uv": {"run"},
+    "poetry": {"run"},
+    "pipenv": {"run"},
+    "pdm": {"run"},
+    "hatch": {"run"},
+    "rye": {"run"},
+    "bundle": {"exec"},
+    "npm": {"exec", "x"},
+    "pnpm": {"exec", "dlx"},
+    "yarn": {"exec", "dlx"},
+    "bun": {"x"},
+    "mise": {"exec", "x"},
+    "asdf": {"exec"},
+    "rbenv": {"exec"},
+    "pyenv": {"exec"},
+    "nvm": {"exec"},
+    "direnv": {"exec"},
+    "conda": {"run"},
+    "mamba": {"run"},
+}
+_TEXT_OPTIONS = {
+    "su": ("-c", "--command"),
+    "runuser": ("-c", "--command"),
+    "flock": ("-c", "--command"),
+    "script": ("-c", "--command"),
+    "env": ("-S", "--split-string"),
+}
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.DOTALL)
+_RUN_BY_VARIABLE = re.compile(
+    r"(?:.*(?:PAGER|EDITOR|VISUAL|_COMMAND|_ASKPASS|BROWSER|PROXY_COMMAND|LESSOPEN|LESSCLOSE|EXTERNAL_DIFF|_SSH|SHELL)"
+    r"|LD_PRELOAD|BASH_ENV|ENV|PS4|PROMPT_COMMAND)\Z"
+)
+_RUN_BY_GIT_KEY = re.compile(
+    r"alias\.|pager|editor|command|external|textconv|fsmonitor|\.cmd|helper|program|hookspath|driver|askpass|proxy"
+    r"|filter\.|uploadpack|receivepack|\.tool",
+    re.IGNORECASE,
+)
+# Builtins that evaluate a subscript in their arguments: printf -v 'a[$(rm x)]'.
+_EVALUATES_SUBSCRIPTS = frozenset(
+    {
+        "printf",
+        "test",
+        "[",
+        "let",
+        "declare",
+        "typeset",
+        "local",
+        "export",
+        "readonly",
+        "read",
+        "unset",
+        "wait",
+        "mapfile",
+        "readarray",
+        "getopts",
+    }
+)
+
+
+@dataclass
+class Inner:
+    """What one command runs beside itself."""
+
+    commands: list[list[Word]] = field(default_factory=list[list[Word]])
+    texts: list[str] = field(default_factory=list[str])
+    reads_stdin: bool = False
+    """It is a shell that takes its script from standard input."""
+    hidden: str = ""
+
+
+def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
+    """What a command runs beside itself. `fed`: further words come to its end unseen (from `xargs`)."""
+    inner = Inner()
+    name = bare_name(words[0].text)
+    rest = list(words[1:])
+    if name in SHELLS:
+        _shell(inner, rest, fed)
+    elif name == "eval":
+        _text(inner, rest, "eval")
+        if fed:
+            inner.hidden = "eval with text that is not in the script"
+    elif name in (".", "source"):
+        if not rest or rest[0].is_stream or rest[0].text.startswith(("/dev/", "/proc/")):
+            inner.hidden = f"{name} of what other commands print"
+    elif name == "trap" and rest and not rest[0].text.startswith("-"):
+        _text(inner, rest[:1], "trap")
+    elif name == "alias":
+        for word in rest:
+            if "=" in word.text:
+                _text(inner, [Word(word.text.partition("=")[2], word.literal)], "alias")
+    elif name == "hash" and len(rest) > 1 and rest[0].text == "-p":
+        inner.commands.append(rest[1:2])
+    elif name in ("mapfile", "readarray") and "-C" in [word.text for word in rest[:-1]]:
+        _text(inner, [rest[[word.text for word in rest].index("-C") + 1]], name)
+    elif name == "find":
+        _find(inner, rest)
+    elif name == "git":
+        _git(inner, rest)
+    elif name in _RUNNING_VERBS:
+        _verb(inner, rest, _RUNNING_VERBS[name])
+    elif name in WRAPPERS:
+        _wrapper(inner, name, rest, fed)
+    if name in _EVALUATES_SUBSCRIPTS and any(
+        word.literal and "[" in word.text and ("$(" in word.text or "`" in word.text) for word in rest
+    ):
+        inner.hidden = f"{name} of a subscript that bash expands"
+    return inner
+
+
+def assigned(inner: Inner, name: str, value: Word) -> None:
+    """`NAME=VALUE`: programs run the text of some variables (GIT_PAGER)."""
+    if _RUN_BY_VARIABLE.match(name):
+        _text(inner, [value], name)
+
+
+def _text(inner: Inner, words: Sequence[Word], by: str) -> None:
+    if any(not word.literal for word in words):
+        inner.hidden = f"{by} of text that is not literal"
+    inner.texts.append(" ".join(word.text for word in words))
+
+
+def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
+    index = 0
+    while index < len(rest) and rest[index].text[:1] in ("-", "+") and len(rest[index].text) > 1:
+        option = rest[index].text
+        index += 1
+        if option == "--":
+            break
+        if not option.startswith("--"):
+            if "c" in option:
+                # Between -c and its text other options may come.
+                while index < len(rest) and rest[index].text[:1] in ("-", "+"):
+                    index += 2 if rest[index].text[-1:] in "oO" else 1
+                if index < len(rest):
+                    _text(inner, rest[index : index + 1], "a shell")
+                else:
+                    inner.hidden = "a shell with text that is not in the script" if fed else ""
+                return
+            if "s" in option:
+                inner.reads_stdin = True
+            if option[-1] in "oO":
+                index += 1
+        elif option in ("--rcfile", "--init-file"):
+            if index < len(rest) and rest[index].is_stream:
+                inner.hidden = "a shell that reads what other commands print"
+            index += 1
+    if index >= len(rest):
+        inner.reads_stdin = True
+        if fed:
+            inner.hidden = "a shell with a script that is not named here"
+    elif rest[index].is_stream or rest[index].text.startswith(("/dev/", "/proc/")):
+        inner.reads_stdin = True
+        inner.hidden = "a shell that reads what other commands print" if rest[index].is_stream else inner.hidden
+
+
+def _find(inner: Inner, rest: list[Word]) -> None:
+    index = 0
+    while index < len(rest):
+        if rest[index].text in _FIND_RUNS:
+            end = index + 1
+            while end < len(rest) and rest[end].text not in (";", "+"):
+                end += 1
+            found = [Word(word.text, word.literal and "{}" not in word.text) for word in rest[index + 1 : end]]
+            if found:
+                inner.commands.append(found)
+            index = end
+        index += 1
+
+
+def _git(inner: Inner, rest: list[Word]) -> None:
+    index = 0
+    while index < len(rest) and rest[index].text.startswith("-"):
+        option = rest[index].text
+        index += 1
+        if option in ("-c", "--config-env") and index < len(rest):
+            key, _, value = rest[index].text.partition("=")
+            if _RUN_BY_GIT_KEY.search(key):
+                _text(inner, [Word(value.removeprefix("!"), rest[index].literal)], "git -c")
+        if option in (
+            "-c",
+            "-C",
+            "--git-dir",
+            "--work-tree",
+            "--namespace",
+            "--config-env",
+            "--super-prefix",
+            "--exec-path",
+            "--attr-source",
+        ):
+            index += 1
+    if 0 < index < len(rest):
+        # `git -C dir push` is a push to `Bash(git push *)`.
+        inner.commands.append([Word("git", True), *rest[index:]])
+    verb = rest[index].text if index < len(rest) else ""
+    after = rest[index + 1 :]
+    if verb == "submodule" and "foreach" in [word.text for word in after]:
+        start = [word.text for word in after].index("foreach") + 1
+        _text(inner, [word for word in after[start:] if not word.text.startswith("--")], "git submodule foreach")
+    elif verb == "bisect" and after and after[0].text == "run" and after[1:]:
+        inner.commands.append(after[1:])
+    elif verb in (
+        "rebase",
+        "filter-branch",
+        "difftool",
+        "mergetool",
+        "ls-remote",
+        "fetch",
+        "pull",
+        "push",
+        "clone",
+        "archive",
+        "grep",
+    ):
+        for position, word in enumerate(after):
+            option, equals, value = word.text.partition("=")
+            if re.match(r"-[xuO]\Z|--(?:exec|extcmd|upload-p|receive-p|open-files|.*-filter)", option):
+                if equals:
+                    _text(inner, [Word(value, word.literal)], f"git {verb}")
+                elif position + 1 < len(after):
+                    _text(inner, [after[position + 1]], f"git {verb}")
+
+
+def _verb(inner: Inner, rest: list[Word], verbs: set[str]) -> None:
+    for index, word in enumerate(rest):
+        if word.text in verbs:
+            _append_command(inner, _after_options(rest[index + 1 :], frozenset()))
+            return
+        if not word.text.startswith("-"):
+            return
+
+
+def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
+    options, _, positions = WRAPPERS[name].partition("|")
+    with_value = frozenset(options.split())
+    for option in _TEXT_OPTIONS.get(name, ()):
+        for index, word in enumerate(rest):
+            if word.text == option and index + 1 < len(rest):
+                _text(inner, rest[index + 1 : index + 2], name)
+            elif word.text.startswith(f"{option}=") or (
+                len(option) == 2 and word.text.startswith(option) and word.text != option
+            ):
+                _text(inner, [Word(word.text[len(option) :].removeprefix("="), word.literal)], name)
+    if name in ("env", "sudo", "doas"):
+        for word in rest:
+            if not _ASSIGNMENT.match(word.text):
+                continue
+            variable, _, value = word.text.partition("=")
+            assigned(inner, variable, Word(value, word.literal))
+    placeholder = _replaced_by_xargs(rest) if name in ("xargs", "parallel") else ""
+    candidates = _after_options(rest, with_value, int(positions or 0))
+    if name in ("xargs", "parallel"):
+        if any(not command for command in candidates) and name == "parallel":
+            inner.hidden = "parallel with commands that are not in the script"
+        for command in candidates:
+            if placeholder:
+                command = [Word(word.text, word.literal and placeholder not in word.text) for word in command]
+            if command:
+                inner.commands.append(command)
+        return
+    if fed and not any(candidates):
+        inner.hidden = f"{name} with a command that is not in the script"
+    if name == "watch":
+        for command in candidates:
+            _text(inner, command, name) if command else None
+    _append_command(inner, candidates)
+
+
+def _append_command(inner: Inner, candidates: list[list[Word]]) -> None:
+    inner.commands.extend(command for command in candidates if command)
+
+
+def _after_options(rest: list[Word], with_value: frozenset[str], positions: int = 0) -> list[list[Word]]:
+    """Where the command may begin: after the options; two places where an option's value cannot be told."""
+    found: list[list[Word]] = []
+    index = 0
+    while index < len(rest):
+        word = rest[index].text
+        if word == "--":
+            index += 1
+            break
+        if word in with_value:
+            index += 2
+            continue
+        if word.startswith("-") and len(word) > 1:
+            index += 1
+            # An option we do not know might take the next word, or not.
+            if "=" not in word and index < len(rest) and not rest[index].text.startswith("-") and positions == 0:
+                found.append(rest[index + 1 :])
+            continue
+        if _ASSIGNMENT.match(word):
+            index += 1
+            continue
+        if positions:
+            positions -= 1
+            index += 1
+            continue
+        break
+    else:
+        index = len(rest)
+    return [rest[index + positions :], *found]
+
+
+def _replaced_by_xargs(rest: list[Word]) -> str:
+    for index, word in enumerate(rest):
+        if word.text in ("-I", "-J") and index + 1 < len(rest):
+            return rest[index + 1].text
+        if word.text.startswith("-I") and len(word.text) > 2:
+            return word.text[2:]
+        if word.text in ("-i", "--replace"):
+            return "{}"
+        if word.text.startswith("--replace="):
+            return word.text.partition("=")[2]
+        if not word.text.startswith("-"):
+            break
+    return ""
