@@ -1,0 +1,181 @@
+"""Landlock, where bubblewrap cannot work: which rights a confined program keeps, and what that does not cover.
+
+The kernel's side of it is in `subprocesses.landlock`, the process that restricts itself in `landlock_launcher`.
+
+A tree that may be written is writable whole: Landlock has no rule that takes `.git/hooks` out of a root again, and
+rules for each entry of a root instead of the root would let nobody make a file beside them, not even git its lock.
+So `Bounds.pinned`, `read_only`, `absent` and `hidden` are not kept here, and `limits` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from goat_mcp.sandbox.confinement import Bounds, Job, Launch
+from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
+from goat_mcp.sandbox.system_files import ETC
+from goat_mcp.subprocesses import landlock as kernel
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sys/devices/system/cpu")
+# /proc as a whole, since programs read of themselves there what threads and stacks they have. Of other processes it
+# shows names and arguments, never environments: Landlock refuses what would need the right to trace them.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+_REFER_FROM_ABI, _TRUNCATE_FROM_ABI = 2, 3
+_TRIAL_S = 10.0
+_PACKAGE = Path(__file__).parent.parent
+# The package without what it loads at import: the launcher needs two modules of ours, which need no others.
+_START = """
+import sys
+for name, folder in (("goat_mcp", ""), ("goat_mcp.sandbox", "/sandbox"), ("goat_mcp.subprocesses", "/subprocesses")):
+    package = sys.modules[name] = type(sys)(name)
+    package.__path__ = [sys.argv[1] + folder]
+from goat_mcp.sandbox.landlock_launcher import main
+main(sys.argv[2:])
+"""
+
+
+class Landlock:
+    """Files, TCP, signals as far as this kernel's Landlock goes; sockets of other kinds by a filter of system calls.
+
+    `abi` and `machine` are only given to say what another kernel or machine would lack.
+    """
+
+    name = "landlock"
+
+    def __init__(self, *, abi: int | None = None, machine: str | None = None) -> None:
+        self._abi = kernel.Landlock().abi if abi is None else abi
+        self._machine = machine
+
+    @property
+    def description(self) -> str:
+        """One line for status: `landlock ABI 7: files, TCP, abstract sockets, signals; no PID namespace, ...`."""
+        kept = ["files"]
+        if self._abi >= kernel.TCP_FROM_ABI:
+            kept.append("TCP")
+        if self._abi >= kernel.SCOPES_FROM_ABI:
+            kept.append("abstract sockets, signals")
+        if self._filters:
+            kept.append("other sockets by seccomp")
+        return f"landlock ABI {self._abi}: {', '.join(kept)}; {', '.join(self.limits)}"
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        missing = [
+            "no PID namespace: names and arguments of other processes are seen",
+            "protected paths inside writable directories can be changed",
+        ]
+        if self._abi >= kernel.TCP_FROM_ABI:
+            missing.append("with network domains, TCP reaches every host on the proxy's port")
+        if not self._filters:
+            missing.append("UDP and Unix sockets by path stay, for want of a seccomp filter on this machine")
+        if self._abi < kernel.SCOPES_FROM_ABI:
+            missing.append("signals reach other processes")
+            if not self._filters:
+                missing.append("abstract Unix sockets stay")
+        if self._abi < kernel.TCP_FROM_ABI:
+            missing.append("network domains cannot be kept: they are denied" if self._filters else "TCP stays")
+        if self._abi < _TRUNCATE_FROM_ABI:
+            missing.append("files outside can be cut off (truncate)")
+        if self._abi < _REFER_FROM_ABI:
+            missing.append("a file is not moved between directories but copied")
+        return tuple(missing)
+
+    def missing(self) -> str:
+        """Why this cannot be used; empty if it can."""
+        if not sys.platform.startswith("linux"):
+            return "Landlock is a part of Linux"
+        if self._abi < 1:
+            return "this kernel has no Landlock, or it is switched off"
+        if not sys.executable:
+            return "it is not known which Python this is"
+        bounds = Bounds(writable=())
+        trial = Job(arguments=("/bin/true",), directory=Path("/"), environment={}, bounds=bounds)
+        launch = self.launch(trial)
+        try:
+            ran = subprocess.run(
+                launch.arguments,
+                env=launch.environment,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TRIAL_S,
+            )
+        except (OSError, subprocess.SubprocessError) as problem:
+            return f"a trial run failed: {problem}"
+        finally:
+            launch.finish()
+        if ran.returncode:
+            return f"a trial run failed: {ran.stderr.decode('utf-8', 'replace').strip()[:300]}"
+        return ""
+
+    def launch(self, job: Job) -> Launch:
+        """Restricts itself, then becomes the program: same process, group, descriptors. Raises `OSError`."""
+        bounds = job.bounds
+        for path in bounds.writable:
+            path.stat()  # the launcher would say it too, but only as a line of the program's output
+        private = Path(tempfile.mkdtemp(prefix="goat-mcp-"))
+        environment = {**job.environment, **job.marker, "TMPDIR": str(private)}
+        if bounds.home is not None and not _in_reach(bounds.home, bounds):
+            home = private / "home"
+            home.mkdir(mode=0o700)
+            environment["HOME"] = str(home)
+        if bounds.network is Network.DOMAINS and bounds.door is not None:
+            environment.update(bounds.door.environment)
+        options: list[str] = []
+        for path in (*bounds.writable, private):
+            options += ["--write", os.fspath(path)]
+        for path in _DEVICES:
+            options += ["--device", path]
+        for path in (*_SYSTEM, *ETC, *bounds.readable):
+            options += ["--read", os.fspath(path)]
+        options += self._network(bounds)
+        python = (sys.executable, "-I", "-S", "-X", "frozen_modules=on", "-c", _START, str(_PACKAGE))
+        return Launch(
+            arguments=(*python, *options, "--", *job.arguments),
+            environment=environment,
+            directory=os.fspath(job.directory),
+            pass_fds=job.pass_fds,
+            finish=_removal(private),
+        )
+
+    @property
+    def _filters(self) -> bool:
+        return system_call_filter(Sockets.NONE, self._machine) is not None
+
+    def _network(self, bounds: Bounds) -> list[str]:
+        """Options for what is left of the network. Landlock cannot tell hosts, and knows no UDP: the filter does."""
+        sockets = Sockets.NETWORK
+        options: list[str] = []
+        if bounds.network is not Network.ALLOW:
+            has_door = bounds.network is Network.DOMAINS and bounds.door is not None
+            if has_door and self._abi >= kernel.TCP_FROM_ABI:
+                sockets, port = Sockets.TCP, str(bounds.door.port if bounds.door else 0)
+            else:
+                sockets, port = Sockets.NONE, "none"
+            options += ["--connect", port]
+        program = system_call_filter(sockets, self._machine)
+        if program is not None:
+            options += ["--seccomp", program.hex()]
+        return options
+
+
+def _in_reach(path: Path, bounds: Bounds) -> bool:
+    return any(path.is_relative_to(place) for place in (*bounds.writable, *bounds.readable))
+
+
+def _removal(folder: Path) -> Callable[[], tuple[str, ...]]:
+    def remove() -> tuple[str, ...]:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder, ignore_errors=True)
+        return ()
+
+    return remove
