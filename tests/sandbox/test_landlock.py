@@ -243,7 +243,7 @@ with socket.socket() as fast:
 class TestTheProgram:
     def test_is_what_was_started_with_its_environment_descriptors_group_and_exit_code(self, root: Path) -> None:
         read, write = os.pipe()
-        script = f"echo from $$ >&{write}; tr '\\0' '\\n' < /proc/self/environ; exit 7"
+        script = f"echo from $$ >&{write}; cat /proc/self/environ | tr '\\0' '\\n'; exit 7"
         given = {"PATH": PATH, "GOAT_MCP_CALL": "mark"}
         job = Job(
             arguments=("/bin/bash", "-c", script),
