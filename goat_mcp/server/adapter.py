@@ -205,8 +205,11 @@ class Adapter:
         """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""
         if self.transport == "stdio":
             return "stdio"
-        session_id = ctx.request.headers.get("mcp-session-id") if ctx.request is not None else None
-        return f"session:{session_id}" if session_id else f"principal:{principal}:{_client_name(ctx)}"
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.request is None:
+            # That era has no sessions: an id in its header is the sender's choice, and may be another client's.
+            return f"principal:{principal}:{_client_name(ctx)}"
+        # The SDK has looked it up, and that this credential opened it.
+        return f"session:{ctx.request.headers.get('mcp-session-id', '')}"
 
     async def _roots_question(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""

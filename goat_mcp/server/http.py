@@ -24,7 +24,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http_body import StrictBody
-from goat_mcp.server.http_guard import MCP_PATH, HttpGuard, RateLimit
+from goat_mcp.server.http_guard import MCP_PATH, HttpGuard
+from goat_mcp.server.http_rate import PrincipalRates
 from goat_mcp.server.token import StaticToken
 from goat_mcp.settings import LimitSettings
 
@@ -157,11 +158,13 @@ class HttpServer:
             auth=auth if self.token is not None else None,
             token_verifier=StaticToken(self.token) if self.token is not None else None,
         )
-        # The last one: behind the SDK's reading of the token.
-        inner.user_middleware.append(
-            Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=self.token is not None)
-        )
-        return HttpGuard(inner, hosts, RateLimit(self.limits.calls_per_s))
+        needs_token = self.token is not None
+        # The last ones: behind the SDK's reading of the token.
+        inner.user_middleware += [
+            Middleware(PrincipalRates, per_s=self.limits.calls_per_s, needs_token=needs_token),
+            Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+        ]
+        return HttpGuard(inner, hosts)
 
     def close(self) -> None:
         """Give the address back."""

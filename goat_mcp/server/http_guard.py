@@ -1,4 +1,4 @@
-"""What every HTTP request passes before any session exists: path, Host, Origin, type, rate and body deadline.
+"""What every HTTP request passes before any session exists: path, Host, Origin, type and body deadline.
 
 R-HTTP-2, R-HTTP-4, R-HTTP-5. The token is checked right behind it, by the SDK. It answers with a status and
 one plain line, and keeps nothing of what it refuses.
@@ -7,7 +7,7 @@ one plain line, and keeps nothing of what it refuses.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -15,8 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MCP_PATH = "/mcp"
 BODY_DEADLINE_S = 30.0
-MAX_QUEUE_S = 1.0
-_BURST_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -27,30 +25,16 @@ class Refusal:
     reason: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
-
-@dataclass
-class RateLimit:
-    """A token bucket: `per_s` requests a second, bursts of two seconds' worth; 0 is no limit."""
-
-    per_s: float
-    _allowance: float = field(init=False)
-    _refilled_at_s: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        self._allowance = self.per_s * _BURST_S
-
-    def wait_s(self) -> float:
-        """Seconds the next request has to wait for its turn; its place is taken."""
-        if self.per_s <= 0:
-            return 0.0
-        now = time.monotonic()
-        self._allowance = min(self.per_s * _BURST_S, self._allowance + (now - self._refilled_at_s) * self.per_s)
-        self._refilled_at_s = now
-        self._allowance -= 1
-        return max(0.0, -self._allowance / self.per_s)
-
-    def give_back(self) -> None:
-        self._allowance += 1
+    async def answer(self, send: Send) -> None:
+        body = self.reason.encode() + b"\n"
+        headers: list[Any] = [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
 @dataclass
@@ -59,22 +43,14 @@ class HttpGuard:
 
     app: ASGIApp
     allowed_hosts: frozenset[str]
-    rate: RateLimit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         if (refusal := self.refusal(scope)) is not None:
-            await _answer(send, refusal)
+            await refusal.answer(send)
             return
-        wait_s = self.rate.wait_s()
-        if wait_s > MAX_QUEUE_S:
-            self.rate.give_back()
-            await _answer(send, Refusal(429, "too many requests; slow down", ((b"retry-after", b"1"),)))
-            return
-        if wait_s:
-            await anyio.sleep(wait_s)
         await self.app(scope, _with_deadline(receive), send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
@@ -117,15 +93,3 @@ def _with_deadline(receive: Receive) -> Receive:
         return {"type": "http.disconnect"}
 
     return bounded
-
-
-async def _answer(send: Send, refusal: Refusal) -> None:
-    body = refusal.reason.encode() + b"\n"
-    headers: list[Any] = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-        *refusal.headers,
-    ]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -61,6 +61,8 @@ class HttpGoat:
 
     url: str
     process: subprocess.Popen[str]
+    said: list[str] = field(default_factory=list[str])
+    """The lines of its stderr so far."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -85,18 +87,21 @@ def http_goat(launch: Launch) -> Generator[HttpGoat]:
         text=True,
     )
     try:
-        yield HttpGoat(wait_for_url(process), process)
+        said: list[str] = []
+        yield HttpGoat(wait_for_url(process, said), process, said)
     finally:
         end(process)
 
 
-def wait_for_url(process: subprocess.Popen[str]) -> str:
-    """The URL in the first stderr line that has one; later lines are read and dropped."""
+def wait_for_url(process: subprocess.Popen[str], said: list[str] | None = None) -> str:
+    """The URL in the first stderr line that has one; later lines are read on and kept in `said`."""
     lines = queue.Queue[str | None]()
+    kept = said if said is not None else []
 
     def read() -> None:
         assert process.stderr is not None
         for line in process.stderr:
+            kept.append(line)
             lines.put(line)
         lines.put(None)
 
