@@ -23,6 +23,7 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
@@ -35,7 +36,7 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
-from goat_mcp.places import check_state, default_roots, named_roots, scope_of
+from goat_mcp.places import audit_file, check_state, default_roots, named_roots, scope_of
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
@@ -87,7 +88,8 @@ class Gateway:
         self.settings = settings
         self.state = state or StateDirectory.default()
         check_state(self.state)
-        self.telemetry = Telemetry(settings.log_level)
+        self.redactor = Redactor()
+        self.telemetry = Telemetry(settings.log_level, self.redactor)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
@@ -104,7 +106,9 @@ class Gateway:
         self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.workspace = Workspace(
-            *named_roots(settings.workspace), readable=(self.spill.folder,), private=(self.state.path,)
+            *named_roots(settings.workspace),
+            readable=(self.spill.folder,),
+            private=(self.state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
@@ -130,7 +134,12 @@ class Gateway:
                 _rules(settings), self.modes, settings.approval or approval, lambda: self.workspace.roots
             ),
             scheduler=Scheduler(),
-            audit=AuditLog(settings.audit.path or self.state.path / "audit.jsonl"),
+            audit=AuditLog(
+                audit_file(settings.audit.path, self.state, self.workspace.roots),
+                settings.audit,
+                redactor=self.redactor,
+                warn=self.telemetry.warning,
+            ),
             spill=self.spill,
             telemetry=self.telemetry,
             session_settings=self.session_settings,

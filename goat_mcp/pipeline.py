@@ -13,13 +13,14 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-from goat_mcp.audit import AuditLog
+from goat_mcp.audit import AuditLog, Decided
 from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.questions import Answer, Form
 from goat_mcp.core.result import ToolResult, error_result, text_block
+from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import Extensions
@@ -180,7 +181,7 @@ class Pipeline:
             )
         finally:
             with self.telemetry.at_least(ctx.setting("log_level", None)):
-                self._record_outcome(rule_name, ctx, error_code)
+                self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
     async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
@@ -234,9 +235,16 @@ class Pipeline:
         self._record_decision(tool.spec, judged, ctx, "allow", admitted.reason)
         return admitted
 
-    def _record_decision(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: str, rule: str) -> None:
-        hooks = [outcome.record() for outcome in judged.outcomes]
-        self.audit.decision(spec.rule_name, judged.arguments, ctx, decision=decision, rule=rule, hooks=hooks)
+    def _record_decision(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
+        self.audit.decision(
+            spec.rule_name,
+            judged.arguments,
+            ctx,
+            decision=decision,
+            rule=rule,
+            hooks=[outcome.record() for outcome in judged.outcomes],
+            changes=spec.side_effect not in (SideEffect.NONE, SideEffect.READ_ONLY),
+        )
 
     async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> _Admitted:
         """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
@@ -293,7 +301,9 @@ class Pipeline:
         others = tuple(block for block in result.content if block.get("type") != "text")
         return replace(result, content=(text_block(shown), *others))
 
-    def _record_outcome(self, tool: str, ctx: ToolContext, error_code: str | None) -> None:
+    def _record_outcome(
+        self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None
+    ) -> None:
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
+from goat_mcp.audit.options import AuditSettings
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
@@ -61,10 +62,6 @@ class CatalogSettings(SettingsPart):
     deny: Names = ()
     toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(_one_or_many)] = DEFAULT_TOOLSETS
     presets: Mapping[str, Names] = {}
-
-
-class AuditSettings(SettingsPart):
-    path: Path | None = None
 
 
 class LimitSettings(SettingsPart):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
+
+from goat_mcp.core.redaction import Redactor
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
 class Telemetry:
-    """The process's log. Nothing logged here ever reaches a client."""
+    """The process's log, without secrets that `redactor` knows or recognises. Nothing of it ever reaches a client."""
 
-    def __init__(self, level: str = "warning") -> None:
+    def __init__(self, level: str = "warning", redactor: Redactor | None = None) -> None:
         self._level = level
+        self._redactor = redactor or Redactor()
         self._wished: list[str] = []
 
     @contextmanager
@@ -55,8 +58,12 @@ class Telemetry:
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
                 structlog.processors.format_exc_info,
+                self._without_secrets,  # after the traceback has become text, which quotes values
                 structlog.processors.JSONRenderer(ensure_ascii=True),
             ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
         return structlog.get_logger("goat_mcp")
+
+    def _without_secrets(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+        return self._redactor.tree(event)

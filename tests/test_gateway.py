@@ -114,8 +114,17 @@ def test_a_broken_upstream_file_stops_the_start_and_a_broken_entry_only_itself(t
 
 def test_a_record_of_calls_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    (tmp_path / "work").mkdir()
     with pytest.raises(BrokenSettings, match="record of calls cannot be written"):
-        gateway(tmp_path, workspace=[tmp_path], audit={"path": tmp_path / "file" / "audit.jsonl"})
+        gateway(tmp_path, workspace=[tmp_path / "work"], audit={"path": tmp_path / "file" / "audit.jsonl"})
+
+
+def test_a_record_of_calls_in_the_workspace_stops_the_start(tmp_path: Path) -> None:  # R-AUDIT-1
+    (tmp_path / "work").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "work")
+    for path in (tmp_path / "work" / "audit.jsonl", tmp_path / "alias" / "sub" / "audit.jsonl"):
+        with pytest.raises(BrokenSettings, match="lies in the workspace"):
+            gateway(tmp_path, workspace=[tmp_path / "work"], audit={"path": path})
 
 
 async def test_reading_without_a_workspace_names_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ _COMMANDS = {
     "export": "export",
     "docs": "docs",
     "plan": "plan",
+    "audit": "audit",
     "demo": "demo",
     "version": "version",
 }

@@ -57,6 +57,11 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "under the call id in the message.",
         "Try another way. The user can report it with the lines of the log.",
     ),
+    ErrorCode.AUDIT: (
+        "The call would change something or reach out, and the record of calls could not be written. Nothing was done.",
+        "Tell the user: the disk may be full, or the file of `audit.path` not be ours. Tools that only read still "
+        "work. `audit.on_failure: warn` lets calls run unrecorded.",
+    ),
     ErrorCode.TOOL: (
         "The tool itself reported that it failed. The text is its own.",
         "Read its message; the documentation of that tool or server explains it.",

@@ -27,6 +27,7 @@ class ErrorCode(StrEnum):
     BUSY = "E_BUSY"
     INTERNAL = "E_INTERNAL"
     TOOL = "E_TOOL"
+    AUDIT = "E_AUDIT"
 
     NO_WORKSPACE = "E_NO_WORKSPACE"
     PATH_RELATIVE = "E_PATH_RELATIVE"

@@ -1,0 +1,213 @@
+"""`goat-mcp audit`: what was called, what was decided about it, and whether that record is as it was written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when a subcommand runs
+    from datetime import datetime
+
+    from goat_mcp.audit.verify import Verification
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+CHANGED = 1
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes such a cell for a formula, and names of tools come from others."""
+
+
+def _record(command: Command) -> Command:
+    options = (
+        click.option("--file", type=click.Path(path_type=Path), help="Another record than that of the settings."),
+        click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Settings with an audit.path."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def audit() -> None:
+    """Show, verify and export the record of calls."""
+
+
+@audit.command()
+@click.option(
+    "--last", default=20, type=click.IntRange(1, 1_000_000), metavar="N", help="How many calls; 20 if not said."
+)
+@click.option("--tool", default="", metavar="NAME", help="Only calls of this tool.")
+@click.option("--call", "call_id", default="", metavar="ID", help="Only the call with this id.")
+@_record
+@flags.as_json
+def show(last: int, tool: str, call_id: str, file: Path | None, config: Path | None, as_json: bool) -> None:
+    """Show the last calls, oldest first: when, which tool, what was decided by which rule, and how it ended."""
+    from goat_mcp.audit.recorded_calls import last_calls
+
+    path = _path(file, config)
+    with _Readable(path):
+        calls = last_calls(path, last, tool=tool, call_id=call_id)
+    if as_json:
+        click.echo(json.dumps({"calls": calls}))
+    elif calls:
+        _print_calls(calls)
+    else:
+        click.echo("No such calls.", err=True)
+
+
+@audit.command()
+@click.option("--expect-head", metavar="HEAD", help="A head that an earlier run printed and you kept elsewhere.")
+@_record
+@flags.as_json
+def verify(expect_head: str | None, file: Path | None, config: Path | None, as_json: bool) -> None:
+    """Check that no line was changed, removed or moved, and name the first bad one; the exit code is then 1.
+
+    Lines cut off the end show only against a head kept elsewhere: give it with --expect-head.
+    """
+    from goat_mcp.audit import verify as verification
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    try:
+        expected = verification.parse_head(expect_head) if expect_head is not None else None
+    except verification.NotAHead:
+        raise ToolError(
+            ErrorCode.INPUT, f"--expect-head {expect_head!r:.100} is no head", "Write what verify printed: NUMBER:HASH."
+        ) from None
+    path = _path(file, config)
+    with _Readable(path):
+        found = verification.verify(path, expected=expected)
+    click.echo(json.dumps(_document(path, found)) if as_json else _in_words(found))
+    if not found.is_intact:
+        sys.exit(CHANGED)
+
+
+@audit.command()
+@click.option(
+    "--since", metavar="TIME", help="A date, a time (UTC where it names no zone), or 30m, 12h, 7d before now."
+)
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+@_record
+def export(since: str | None, form: str, file: Path | None, config: Path | None) -> None:
+    """Write the events to standard output, oldest first."""
+    from goat_mcp.audit.recorded_calls import EVENT_FIELDS, events
+
+    path, start = _path(file, config), _since(since)
+    with _Readable(path):
+        found = events(path, since=start)
+        if form == "jsonl":
+            for event in found:
+                click.echo(json.dumps(event))
+            return
+        import csv
+
+        rows = csv.writer(sys.stdout, lineterminator="\n")
+        rows.writerow(EVENT_FIELDS)
+        for event in found:
+            rows.writerow([_cell(event.get(name)) for name in EVENT_FIELDS])
+
+
+class _Readable:
+    """What cannot be read is told as the user's to mend."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        from goat_mcp.core.errors import ErrorCode, ToolError
+
+        if isinstance(problem, OSError) and not isinstance(problem, BrokenPipeError):
+            reason = "there is none yet" if isinstance(problem, FileNotFoundError) else problem.strerror
+            raise ToolError(
+                ErrorCode.NOT_FOUND, f"the record of calls {self._path}: {reason}", "Name another one with --file."
+            ) from None
+
+
+def _path(file: Path | None, config: Path | None) -> Path:
+    if file is not None:
+        return file.expanduser()
+    from goat_mcp.settings import load_settings
+    from goat_mcp.state.directory import StateDirectory
+
+    named = load_settings({}, config_file=config).audit.path
+    return named.expanduser() if named is not None else StateDirectory.default().path / "audit.jsonl"
+
+
+def _since(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    from datetime import UTC, datetime
+
+    from goat_mcp.audit.recorded_calls import NotATime, parse_since
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    try:
+        return parse_since(text, datetime.now(UTC))
+    except (NotATime, OverflowError):
+        raise ToolError(
+            ErrorCode.INPUT, f"--since {text!r:.100} is no time", "Write e.g. 2026-11-22, 2026-11-22T10:00:00Z or 12h."
+        ) from None
+
+
+def _print_calls(calls: list[dict[str, Any]]) -> None:
+    """A table on a terminal, tab-separated lines elsewhere."""
+    from goat_mcp.cli.terminal import catalog_table, console, escaped
+
+    headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule"]
+    rows = [
+        [
+            str(call.get("call_id")),
+            str(call.get("ts")),
+            str(call.get("tool")),
+            str(call.get("decision", "")),
+            str(call.get("error_code") or "ok") if "ended" in call else "none recorded",
+            str(call.get("duration_ms", "")),
+            " ".join(str(call[key]) for key in ("by", "rule") if call.get(key)),
+        ]
+        for call in calls
+    ]
+    out = console()
+    if out.is_terminal:
+        out.print(catalog_table(out, headers, rows))
+    else:
+        click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+
+
+def _document(path: Path, found: Verification) -> dict[str, Any]:
+    return {
+        "path": str(path),
+        "intact": found.is_intact,
+        "events": found.events,
+        "files": found.files,
+        "first_seq": found.first_seq,
+        "last_seq": found.last_seq,
+        "head": found.head,
+        "bad": None if found.bad is None else {"place": found.bad.place, "problem": found.bad.problem},
+        "gaps": [{"place": gap.place, "problem": gap.problem} for gap in found.gaps],
+    }
+
+
+def _in_words(found: Verification) -> str:
+    lines = [f"gap: {gap.place} {gap.problem}" for gap in found.gaps if gap != found.bad]
+    if found.bad is not None:
+        return "\n".join([*lines, f"not intact: {found.bad.place} {found.bad.problem}"])
+    files = f"{len(found.files)} file{'s' if len(found.files) != 1 else ''}"
+    lines.append(f"intact: {found.events} events in {files}, numbers {found.first_seq} to {found.last_seq}")
+    if found.first_seq > 1:
+        lines.append(f"Those before number {found.first_seq} were in files that are not kept any more.")
+    lines.append(f"head: {found.head}")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,0 +1,129 @@
+"""What is taken out of texts before they are logged, recorded or told: secrets by value, by name and by shape.
+
+It is incomplete by nature: a secret of no known shape that nobody configured, or one that was encoded, is not
+recognised. What a tool returns of the user's own files and commands is never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+from urllib.parse import quote
+
+REDACTED = "[redacted]"
+_MIN_VALUE_CHARS = 6
+"""Shorter values stand in too many texts by chance."""
+_MAX_DEPTH = 12
+
+_NAME = (
+    r"authorization|cookie|credentials?|pass(?:word|wd|phrase)|secret(?:[_-]?access)?(?:[_-]?key)?|token"
+    r"|(?:api|access|private|signing|encryption|account|auth)[_-]?key|jwt"
+)
+_SECRET_NAME = re.compile(rf"(?:^|[^a-z])(?:{_NAME}|auth|key|pwd|session[_-]?id)$", re.I)
+
+# Bounded repetitions only: these run over texts that others write.
+_SHAPES = re.compile(
+    r"(?P<block>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?:.{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
+    r"|(?P<scheme>\b(?:Bearer|Basic)\s{1,4})[A-Za-z0-9._~+/=:-]{6,}"
+    r"|(?P<user>[a-z][a-z0-9+.-]{0,20}://)[^\s/@\"'<>]{1,500}@"
+    r"|\bsk-[A-Za-z0-9_-]{8,}"
+    r"|\bsk_(?:live|test)_[A-Za-z0-9]{8,}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{16,}"
+    r"|\bgithub_pat_[A-Za-z0-9_]{16,}"
+    r"|\bglpat-[A-Za-z0-9_-]{16,}"
+    r"|\bxox[a-z]-[A-Za-z0-9-]{8,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bAIza[A-Za-z0-9_-]{30,}"
+    r"|\b(?:npm|hf)_[A-Za-z0-9]{20,}"
+    r"|\bpypi-[A-Za-z0-9_-]{30,}"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+    re.S | re.I,
+)
+_ASSIGNED = re.compile(
+    # `API_KEY=x`, `--token=x`, `?key=x`, `"token": "x"`: the name stays.
+    rf"(?P<name>(?<![A-Za-z0-9])[\w-]{{0,40}}?(?:{_NAME}|(?<=[?&])key)[\"']?\s{{0,4}})"
+    # After a colon without quotes there are often plain words: "password: wants text".
+    r"(?:(?P<equals>=\s{0,2}[\"']?)(?P<assigned>[^\s\"'&,;)}\]]{4,})"
+    r"|(?P<quoted>:\s{0,4}[\"'])(?P<within>[^\"'\r\n]{4,})"
+    r"|(?P<colon>:\s{0,4})(?=[^\s\"']{0,200}\d)(?P<word>[^\s\"'&,;)}\]]{8,}))",
+    re.I,
+)
+_SHAPE_GROUPS = ("block", "scheme", "user")
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9._~+=:-]{12,}")
+
+
+class Redactor:
+    """Knows the secrets of one process. Values can be added as they are resolved; none is ever given back."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self.add(*values)
+
+    def add(self, *values: str) -> None:
+        """Know these values as secrets, as they are and as JSON, URLs and Python write them."""
+        added = {form for value in values if len(value.strip()) >= _MIN_VALUE_CHARS for form in _forms(value.strip())}
+        if not added <= self._values:
+            self._values |= added
+            longest_first = sorted(self._values, key=lambda value: (-len(value), value))
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def values(self, text: str) -> str:
+        """The text without configured values; the rest stays as it is."""
+        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+
+    def text(self, text: str) -> str:
+        """The text without configured values, without what has a token's shape, and without what a name announces."""
+        return _ASSIGNED.sub(_keep_name, _SHAPES.sub(_keep_kind, self.values(text)))
+
+    def tree(self, value: Any, *, only_values: bool = False, _depth: int = 0) -> Any:
+        """JSON-like data without secrets. A member whose name says that it is one loses its whole value."""
+        if isinstance(value, str):
+            return self.values(value) if only_values else self.text(value)
+        if _depth >= _MAX_DEPTH:
+            return value if isinstance(value, int | float | bool | None) else REDACTED
+        if isinstance(value, Mapping):
+            members = cast("Mapping[Any, Any]", value).items()
+            return {
+                self.tree(name, only_values=only_values): REDACTED
+                if not only_values and isinstance(child, str) and child and is_secret_name(str(name))
+                else self.tree(child, only_values=only_values, _depth=_depth + 1)
+                for name, child in members
+            }
+        if isinstance(value, list | tuple):
+            items = cast("Iterable[Any]", value)
+            return [self.tree(item, only_values=only_values, _depth=_depth + 1) for item in items]
+        return value
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable, header or key of this name holds a secret: `GITHUB_TOKEN`, `x-api-key`, `password`."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def is_likely_secret(name: str, value: str) -> bool:
+    """Whether a configured value is taken for a secret: by its name, or because it looks like none a person chose.
+
+    A path, a word or an address under an innocent name is not: taking it out would spoil every message with it.
+    """
+    return is_secret_name(name) or _RANDOM.fullmatch(value.strip()) is not None
+
+
+def _forms(value: str) -> set[str]:
+    return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="")}
+
+
+def _keep_kind(match: re.Match[str]) -> str:
+    kept = next((kept for group in _SHAPE_GROUPS if (kept := match.group(group))), "")
+    return f"{kept}{REDACTED}{'@' if match.group('user') else ''}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    groups = match.groupdict()
+    opening = groups["equals"] or groups["quoted"] or groups["colon"] or ""
+    secret = groups["assigned"] or groups["within"] or groups["word"] or ""
+    if secret.startswith((REDACTED, REDACTED[:-1])):
+        return match.group()
+    return f"{groups['name']}{opening}{REDACTED}"

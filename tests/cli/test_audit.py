@@ -1,0 +1,121 @@
+"""`goat-mcp audit`, from a call to the lines that tell of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.audit.records import lines_of, write_calls
+from tests.cli.test_call import run
+
+pytestmark = pytest.mark.e2e
+
+
+def audit(folder: Path, *words: str) -> Any:
+    return json.loads(run("audit", *words, "--json", cwd=folder).stdout)
+
+
+def test_a_call_is_shown_with_its_decision_and_its_end(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("hello\n")
+    assert run("call", "Read", "file_path=@/a.txt", "-w", str(tmp_path / "work"), cwd=tmp_path).returncode == 0
+
+    (call,) = audit(tmp_path, "show")["calls"]
+    (row,) = run("audit", "show", cwd=tmp_path).stdout.splitlines()
+
+    assert (call["tool"], call["decision"], call["error_code"]) == ("Read", "allow", None)
+    assert call["duration_ms"] > 0
+    assert row.split("\t")[:5] == [call["call_id"], call["ts"], "Read", "allow", "ok"]
+    assert audit(tmp_path, "show", "--call", call["call_id"])["calls"] == [call]
+    assert audit(tmp_path, "show", "--tool", "Grep")["calls"] == []
+
+
+def test_the_last_calls_are_shown_oldest_first(tmp_path: Path) -> None:
+    write_calls(tmp_path / "audit.jsonl", 30)
+
+    calls = audit(tmp_path, "show", "--last", "3", "--file", "audit.jsonl")["calls"]
+
+    assert [call["call_id"] for call in calls] == ["call-27", "call-28", "call-29"]
+
+
+def test_an_intact_record_has_a_head_to_keep(tmp_path: Path) -> None:
+    write_calls(tmp_path / "audit.jsonl", 3)
+
+    said = run("audit", "verify", "--file", "audit.jsonl", cwd=tmp_path)
+    head = said.stdout.splitlines()[-1].removeprefix("head: ")
+
+    assert said.returncode == 0
+    assert said.stdout.splitlines()[0] == "intact: 6 events in 1 file, numbers 1 to 6"
+    assert run("audit", "verify", "--file", "audit.jsonl", "--expect-head", head, cwd=tmp_path).returncode == 0
+    assert audit(tmp_path, "verify", "--file", "audit.jsonl")["head"] == head
+
+
+def test_R_AUDIT_3_a_changed_line_is_named_and_the_exit_code_says_it(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    write_calls(file, 3)
+    file.write_text(file.read_text().replace('"tool":"Read"', '"tool":"Grep"', 3).replace('"Grep"', '"Read"', 2))
+
+    said = run("audit", "verify", "--file", "audit.jsonl", cwd=tmp_path)
+
+    assert said.returncode == 1
+    assert said.stdout == (
+        "not intact: audit.jsonl:3 is not as it was written: audit.jsonl:4 holds the hash of another line\n"
+    )
+    assert audit(tmp_path, "verify", "--file", "audit.jsonl")["bad"]["place"] == "audit.jsonl:3"
+
+
+def test_events_are_exported_as_lines_and_as_a_table(tmp_path: Path) -> None:
+    write_calls(tmp_path / "audit.jsonl", 2)
+    events = lines_of(tmp_path / "audit.jsonl")
+
+    as_lines = run("audit", "export", "--file", "audit.jsonl", cwd=tmp_path).stdout
+    as_table = run("audit", "export", "--file", "audit.jsonl", "--format", "csv", cwd=tmp_path).stdout
+
+    assert [json.loads(line) for line in as_lines.splitlines()] == events
+    assert [row["call_id"] for row in csv.DictReader(as_table.splitlines())] == [event["call_id"] for event in events]
+
+
+@pytest.mark.parametrize(("since", "count"), [("1h", 2), ("2000-01-01", 2), ("2999-01-01T00:00:00Z", 0)])
+def test_an_export_begins_when_it_is_told_to(tmp_path: Path, since: str, count: int) -> None:
+    write_calls(tmp_path / "audit.jsonl", 1)
+
+    exported = run("audit", "export", "--file", "audit.jsonl", "--since", since, cwd=tmp_path)
+
+    assert len(exported.stdout.splitlines()) == count
+
+
+def test_a_name_that_a_spreadsheet_would_compute_is_text_in_the_export(tmp_path: Path) -> None:
+    record = {"seq": 1, "event": "decision", "call_id": "c", "tool": '=HYPERLINK("http://evil")', "ts": "x"}
+    (tmp_path / "audit.jsonl").write_text(json.dumps(record) + "\n")
+
+    table = run("audit", "export", "--file", "audit.jsonl", "--format", "csv", cwd=tmp_path).stdout
+
+    assert next(csv.DictReader(table.splitlines()))["tool"] == '\'=HYPERLINK("http://evil")'
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show",), "there is none yet"),
+        (("verify", "--expect-head", "x"), "--expect-head 'x' is no head"),
+        (("export", "--since", "soon"), "--since 'soon' is no time"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    failed = run("audit", *words, cwd=tmp_path)
+
+    assert failed.returncode == 1
+    assert said in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_the_record_is_where_the_settings_say(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir(mode=0o700)
+    write_calls(tmp_path / "kept" / "calls.jsonl", 1)
+    (tmp_path / "goat-mcp.yaml").write_text(f"audit:\n  path: {tmp_path / 'kept' / 'calls.jsonl'}\n")
+
+    assert audit(tmp_path, "verify", "--config", "goat-mcp.yaml")["events"] == 2
