@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from goat_mcp.sandbox.confinement import Bounds, Job, Launch
+from goat_mcp.sandbox.launcher import launcher_command
 from goat_mcp.sandbox.options import Network
 from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.sandbox.system_files import ETC
@@ -31,16 +32,6 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 _REFER_FROM_ABI, _TRUNCATE_FROM_ABI = 2, 3
 _TRIAL_S = 10.0
-_PACKAGE = Path(__file__).parent.parent
-# The package without what it loads at import: the launcher needs two modules of ours, which need no others.
-_START = """
-import sys
-for name, folder in (("goat_mcp", ""), ("goat_mcp.sandbox", "/sandbox"), ("goat_mcp.subprocesses", "/subprocesses")):
-    package = sys.modules[name] = type(sys)(name)
-    package.__path__ = [sys.argv[1] + folder]
-from goat_mcp.sandbox.landlock_launcher import main
-main(sys.argv[2:])
-"""
 
 
 class Landlock:
@@ -138,9 +129,8 @@ class Landlock:
         for path in (*_SYSTEM, *ETC, *bounds.readable):
             options += ["--read", os.fspath(path)]
         options += self._network(bounds)
-        python = (sys.executable, "-I", "-S", "-X", "frozen_modules=on", "-c", _START, str(_PACKAGE))
         return Launch(
-            arguments=(*python, *options, "--", *job.arguments),
+            arguments=(*launcher_command("landlock_launcher"), *options, "--", *job.arguments),
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,

@@ -1,15 +1,14 @@
 """What gives up its rights for good and then becomes the command it was given. Runs as a process of its own.
 
-`landlock_command` starts it, in a Python that has loaded nothing else: every sandboxed command waits for it, so it
-imports only what costs next to nothing. Where a part of the restriction cannot be kept it ends with exit code 125
-and the command has not run.
+`landlock` makes its arguments, `launcher` starts it. Where a part of the restriction cannot be kept it ends with exit
+code 125 and the program has not run.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 
+from goat_mcp.sandbox.becoming import CANNOT_CONFINE, become, end, environment_as_given
 from goat_mcp.subprocesses.landlock import (
     DEVICES,
     ON_FILES,
@@ -22,9 +21,7 @@ from goat_mcp.subprocesses.landlock import (
     file_rights,
 )
 
-_CANNOT_CONFINE, _CANNOT_RUN, _NOT_FOUND = 125, 126, 127
 _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 24, 22, 2
-_SIGPIPE, _SIGXFSZ = 13, 25
 _CAPABILITIES_V3 = 0x20080522
 _BYTES_PER_INSTRUCTION = 8
 
@@ -35,13 +32,12 @@ def main(arguments: list[str]) -> None:
     options: dict[str, list[str]] = {}
     for name, value in zip(arguments[:split:2], arguments[1:split:2], strict=True):
         options.setdefault(name, []).append(value)
-    environment = _environment_as_given()
+    environment = environment_as_given()
     try:
         _confine(options)
     except Exception as problem:  # of whatever kind: the command must not run
-        _end(_CANNOT_CONFINE, f"the sandbox could not be set up, so nothing ran: {problem}")
-    _signals_as_usual()
-    _become(command, environment)
+        end(CANNOT_CONFINE, f"the sandbox could not be set up, so nothing ran: {problem}")
+    become(command, environment)
 
 
 def _confine(options: dict[str, list[str]]) -> None:
@@ -69,24 +65,6 @@ def _confine(options: dict[str, list[str]]) -> None:
     )
     for program in options.get("--seccomp", []):
         _filter_system_calls(bytes.fromhex(program))
-
-
-def _become(command: list[str], environment: dict[str, str]) -> None:
-    """As `execvp`, which would import a module here, and under the restriction we may not read it any more."""
-    name = command[0]
-    folders = [""] if "/" in name else environment.get("PATH", os.defpath).split(os.pathsep)
-    refused: OSError | None = None
-    for folder in folders:
-        try:
-            os.execve(f"{folder}/{name}" if folder else name, command, environment)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as problem:
-            refused = refused or problem
-    if refused is None:
-        _end(_NOT_FOUND, f"{name}: not found")
-    else:
-        _end(_CANNOT_RUN, f"{name}: {refused.strerror}")
 
 
 def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
@@ -120,28 +98,3 @@ def _filter_system_calls(program: bytes) -> None:
     filter_ = Program(len(program) // _BYTES_PER_INSTRUCTION, program)
     if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0):
         raise OSError(ctypes.get_errno(), "system calls cannot be filtered")
-
-
-def _environment_as_given() -> dict[str, str]:
-    """Without the LC_CTYPE that Python adds to its own environment where there is no locale."""
-    environment = dict(os.environ)
-    with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib costs 5 ms of every start
-        given = file.read().split(b"\0")
-    if not any(entry.startswith(b"LC_CTYPE=") for entry in given):
-        environment.pop("LC_CTYPE", None)
-    return environment
-
-
-def _signals_as_usual() -> None:
-    """Python ignores two signals, which a program inherits: `yes | head` would never end quietly."""
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    for signal in (_SIGPIPE, _SIGXFSZ):
-        libc.signal(signal, None)
-
-
-def _end(code: int, why: str) -> None:
-    sys.stderr.write(f"goat-mcp: {why}\n")
-    sys.stderr.flush()
-    os._exit(code)
