@@ -36,7 +36,7 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.rules import BrokenRule, RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
-from goat_mcp.places import audit_file, check_state, default_roots, named_roots, scope_of
+from goat_mcp.places import audit_file, check_state, named_roots, scope_of
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import BrokenSettings, Settings
@@ -55,6 +55,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
+from goat_mcp.workspace.default_roots import default_roots
 
 if TYPE_CHECKING:  # loaded when the first agent is started, or the first resource read
     from goat_mcp.agents.engine import Engine
@@ -121,7 +122,7 @@ class Gateway:
             config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
-        files = load_upstream_files(settings.upstreams)
+        files = load_upstream_files(settings.upstreams, contents=settings.contents)
         self._chosen = ChosenTools(settings, files.configs)
         self.catalog = Catalog(
             self.registry,
@@ -315,6 +316,12 @@ class Gateway:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
         self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
+        if self.workspace.roots and self.settings.overlooks_project(self.workspace.roots[0]):
+            self.telemetry.warning(
+                "a project's settings are not in force: its directory was known only after the start",
+                directory=str(self.workspace.roots[0]),
+                remedy="start goat-mcp with --workspace, or in that directory",
+            )
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Where the name belongs to an upstream that does not run: that, and why."""
@@ -335,7 +342,9 @@ class Gateway:
         return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
     def log_problems(self) -> None:
-        """One log line for each upstream entry that is wrong in part or whole."""
+        """One log line for each settings file of which only a part counts, and each upstream entry that is wrong."""
+        for notice in self.settings.notices:
+            self.telemetry.warning("settings", notice=notice)
         for problem in self.upstreams.problems:
             self.telemetry.warning(
                 "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message

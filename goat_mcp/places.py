@@ -58,9 +58,3 @@ def named_roots(directories: Sequence[Path]) -> list[Path]:
         if not root.is_dir():
             raise BrokenSettings(f"workspace {root} is not a directory", "Name an existing directory with --workspace.")
     return roots
-
-
-def default_roots() -> list[Path]:
-    """Where nobody names a workspace: the current directory, unless that is / or home (design D8)."""
-    here = Path.cwd()
-    return [] if here in (Path(here.anchor), Path.home()) else [here]

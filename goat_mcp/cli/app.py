@@ -14,6 +14,7 @@ _COMMANDS = {
     "docs": "docs",
     "plan": "plan",
     "audit": "audit",
+    "trust": "trust",
     "demo": "demo",
     "version": "version",
 }

@@ -36,6 +36,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     Exit status: 0 done, 1 wrong usage, 4 an upstream could not be reached, 5 the tool failed.
     """
     settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
+    flags.say_notices(settings)
     given = _json_object(input_json) if input_json is not None else {}
     texts = _pairs(arguments)
     import anyio

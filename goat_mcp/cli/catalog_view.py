@@ -15,9 +15,11 @@ def complete_catalog(settings: Settings) -> Gateway:
     """A gateway that has listed its upstreams, and has stopped again: its catalog is read, nothing is called."""
     import anyio
 
+    from goat_mcp.cli.flags import say_notices
     from goat_mcp.gateway import Gateway
     from goat_mcp.permissions.mode import Approval
 
+    say_notices(settings)
     gateway = Gateway(settings, approval=Approval.DENY)
     anyio.run(_list_upstreams, gateway)
     return gateway

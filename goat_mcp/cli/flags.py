@@ -90,3 +90,11 @@ def settings_from(
     return load_settings(
         flags, config_file=config, overrides=overrides, added={key: names for key, names in added.items() if names}
     )
+
+
+def say_notices(settings: Settings) -> None:
+    """Tell the person at the terminal what of their files is not in force. A server tells its log."""
+    from goat_mcp.cli.terminal import escaped
+
+    for notice in settings.notices:
+        click.echo(f"goat-mcp: {escaped(notice)}", err=True)

@@ -39,19 +39,19 @@ def why_readable(found: os.stat_result) -> str:
     return f"can be read by others (mode {stat.S_IMODE(found.st_mode):04o})"
 
 
-def why_folder_unsafe(folder: Path) -> str:
+def why_folder_unsafe(folder: Path, *, shared_is_safe: bool = False) -> str:
     """Why a file in `folder` could be replaced by somebody else; empty where it could not.
 
-    A shared folder such as /tmp is no place for such a file; above it, it is: nobody renames what is not theirs there.
-    Raises `OSError`.
+    A shared folder such as /tmp may be above it, since nobody renames there what is not theirs; for `folder` itself
+    `shared_is_safe` says. Raises `OSError`.
     """
     if os.name != "posix":
         return ""
     real = folder.resolve(strict=True)
     for place in (real, *real.parents):
         found = place.stat()
-        is_sticky_above = place != real and bool(found.st_mode & stat.S_ISVTX)
-        if is_sticky_above and found.st_uid in (os.geteuid(), _ROOT, _UNMAPPED):
+        is_shared = (shared_is_safe or place != real) and bool(found.st_mode & stat.S_ISVTX)
+        if is_shared and found.st_uid in (os.geteuid(), _ROOT, _UNMAPPED):
             continue
         if reason := why_writable(found):
             return f"is in {place}, which {reason}"

@@ -70,12 +70,20 @@ class _BrokenEntry(ValueError):
     """One entry cannot be used; the text names key, value and what to write."""
 
 
-def load_upstream_files(files: Iterable[Path], *, environ: Mapping[str, str] | None = None) -> UpstreamFiles:
-    """Read files in order. Raises `ToolError(CONFIG)` for a file that is missing, not JSON or without `mcpServers`."""
+def load_upstream_files(
+    files: Iterable[Path],
+    *,
+    contents: Mapping[Path, bytes] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> UpstreamFiles:
+    """Read files in order. Raises `ToolError(CONFIG)` for a file that is missing, not JSON or without `mcpServers`.
+
+    `contents` are files as the user trusted them: what has become of one on disk since does not count.
+    """
     configs: list[UpstreamConfig] = []
     problems: list[UpstreamProblem] = []
     for file in files:
-        for name, entry in _servers_of(file):
+        for name, entry in _servers_of(file, (contents or {}).get(file)):
             try:
                 config = _parse_entry(name, entry, file, os.environ if environ is None else environ, problems)
             except _BrokenEntry as broken:
@@ -94,10 +102,10 @@ def load_upstream_files(files: Iterable[Path], *, environ: Mapping[str, str] | N
     return UpstreamFiles(tuple(configs), tuple(problems))
 
 
-def _servers_of(file: Path) -> Sequence[tuple[str, Any]]:
+def _servers_of(file: Path, content: bytes | None) -> Sequence[tuple[str, Any]]:
     """The entries of `mcpServers` in order; a name written twice comes twice."""
     try:
-        text = file.read_text("utf-8-sig")
+        text = (file.read_bytes() if content is None else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise ToolError(
             ErrorCode.CONFIG, f"upstreams file {file}: {_reason(problem)}", "Give the path of a readable JSON file."

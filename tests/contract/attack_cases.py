@@ -195,8 +195,8 @@ _PROTO = {
 }
 _CONF = {
     "PR-26": ("the model ends plan mode by itself", COMES_WITH_ITS_PART),
-    "PR-30": ("a cloned repository brings hooks and upstreams", COMES_WITH_ITS_PART),
-    "PR-31": ("a settings file that is broken, empty or unreadable", COMES_WITH_ITS_PART),
+    "PR-30": ("a cloned repository brings hooks and upstreams", "cli/test_trust.py"),
+    "PR-31": ("a settings file that is broken, empty or unreadable", "trust/test_settings_file.py"),
     "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
 }
 _HOOK = {

@@ -1,0 +1,212 @@
+"""`goat-mcp trust`: what a project's settings file would change, and the user's word on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.trust.project import ProjectSettings
+    from goat_mcp.trust.store import Trusted, TrustStore
+
+UNTRUSTED, TRUSTED, CHANGED, GONE = "untrusted", "trusted", "changed", "gone"
+
+
+@click.command()
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--list", "list_all", is_flag=True, help="List the files you have trusted.")
+@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@click.option("--yes", "agreed_hash", metavar="HASH", help="Trust it unasked if this is what it holds (for scripts).")
+@flags.as_json
+def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, as_json: bool) -> None:
+    """Show what the goat-mcp.yaml of a project would change, and trust exactly that content if you agree.
+
+    PROJECT is its directory or the file. Until you trust it only what it denies is in force; after any change of it,
+    or of a file it names, the same holds again.
+    """
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.trust.store import TrustStore
+
+    if sum((list_all, revoke, agreed_hash is not None)) > 1:
+        raise click.UsageError("--list, --revoke and --yes do not go together; give one")
+    store = TrustStore(StateDirectory.default())
+    if list_all:
+        _list(store, as_json)
+    elif revoke:
+        _revoke(store, _file_of(project), as_json)
+    else:
+        _show_and_ask(store, _file_of(project), agreed_hash, as_json)
+    for problem in store.problems:
+        click.echo(f"goat-mcp: {problem}", err=True)
+
+
+def _file_of(project: Path) -> Path:
+    from goat_mcp.trust import FILE_NAME
+
+    path = project.expanduser()
+    if path.name == FILE_NAME and not path.is_dir():
+        # Not its target: a link is refused, not followed.
+        return path.parent.resolve() / FILE_NAME
+    if not path.is_dir():
+        raise click.UsageError(f"{project}: neither a directory nor a {FILE_NAME}")
+    return path.resolve() / FILE_NAME
+
+
+def _list(store: TrustStore, as_json: bool) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    entries = store.all()
+    if as_json:
+        click.echo(json.dumps([_fields(one) for one in entries]))
+        return
+    for one in entries:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.trusted_at_s))
+        click.echo(f"{escaped(one.path)}\t{_status_of(one)}\t{when}")
+    if not entries:
+        click.echo("Nothing is trusted.", err=True)
+
+
+def _fields(one: Trusted) -> dict[str, Any]:
+    return {"file": one.path, "sha256": one.sha256, "status": _status_of(one), "trusted_at_s": one.trusted_at_s}
+
+
+def _status_of(one: Trusted) -> str:
+    from goat_mcp.core.errors import ToolError
+
+    try:
+        return TRUSTED if _read(Path(one.path)).sha256 == one.sha256 else CHANGED
+    except ToolError:
+        return CHANGED if os.path.lexists(one.path) else GONE
+
+
+def _revoke(store: TrustStore, file: Path, as_json: bool) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    was_trusted = store.revoke(file)
+    if as_json:
+        click.echo(json.dumps({"file": str(file), "status": UNTRUSTED, "was_trusted": was_trusted}))
+    else:
+        click.echo(f"{escaped(str(file))} {'is trusted no longer' if was_trusted else 'was not trusted'}")
+
+
+def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_json: bool) -> None:
+    project = _read(file)
+    _check(project)
+    before = store.of(file)
+    status = UNTRUSTED if before is None else TRUSTED if before.sha256 == project.sha256 else CHANGED
+    if not as_json:
+        _print(project, status)
+    if agreed_hash is not None:
+        _refuse_a_model()
+        if agreed_hash != project.sha256:
+            _refuse(f"{file} does not hold what you name: its hash is {project.sha256}", "Look at it again.")
+        store.trust(file, project.sha256)
+        status = TRUSTED
+    elif status != TRUSTED and not as_json:
+        _refuse_a_model()
+        if not sys.stdin.isatty():
+            command = f"goat-mcp trust {shlex.quote(str(file))} --yes {project.sha256}"
+            _refuse(
+                "trusting a project's settings wants a person at a terminal",
+                f"Run it there, or name the content you have seen: {command}",
+            )
+        click.echo("Trust exactly this? Type yes: ", err=True, nl=False)
+        if sys.stdin.readline().strip().lower() != "yes":
+            click.echo("Not trusted.")
+            return
+        store.trust(file, project.sha256)
+        status = TRUSTED
+    if as_json:
+        click.echo(json.dumps(_document(project, status)))
+    else:
+        click.echo("Trusted." if before is None or before.sha256 != project.sha256 else "Trusted before.")
+
+
+def _read(file: Path) -> ProjectSettings:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.settings import BrokenSettings, path_keys
+    from goat_mcp.trust.project import whole_project
+    from goat_mcp.trust.settings_file import BrokenFile, find_project_file
+
+    try:
+        found = find_project_file(file.parent)
+        if found is None:
+            raise ToolError(ErrorCode.NOT_FOUND, f"there is no {file}", "Name the project's directory.")
+        return whole_project(found, path_keys())
+    except BrokenFile as broken:
+        raise BrokenSettings(str(broken), "Mend the file first.") from None
+
+
+def _check(project: ProjectSettings) -> None:
+    """Raises `BrokenSettings` for settings that would stop the start."""
+    from goat_mcp.settings import settings_of
+
+    settings_of(project.tree, str(project.file.path))
+
+
+def _refuse_a_model() -> None:
+    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
+
+    if os.environ.get(MARKER_VARIABLE):
+        _refuse("a command that a model runs cannot trust a project's settings", "Ask the user to run this.")
+
+
+def _refuse(message: str, suggestion: str) -> None:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    raise ToolError(ErrorCode.PERMISSION, message, suggestion)
+
+
+def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
+    return {
+        "file": str(project.file.path),
+        "sha256": project.sha256,
+        "status": status,
+        "settings": _lines(project),
+        "files": {str(path): data.decode("utf-8", "replace") for path, data in project.contents.items()},
+    }
+
+
+def _lines(project: ProjectSettings) -> dict[str, Any]:
+    """What it sets, by key."""
+    from goat_mcp.settings import keys_in
+
+    found: dict[str, Any] = {}
+    for key in keys_in(dict(project.tree)):
+        value: Any = project.tree
+        for level in key.split("."):
+            value = value[level]
+        found[key] = json.loads(json.dumps(value, default=str))
+    return found
+
+
+def _print(project: ProjectSettings, status: str) -> None:
+    """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
+    from goat_mcp.trust.denials import DENIALS
+
+    denials = {f"{part}.{name}" for part, name in DENIALS}
+    click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")
+    lines = _lines(project)
+    for key, value in lines.items():
+        mark = "   (in force already)" if key in denials else ""
+        click.echo(f"  {_ascii(key)[1:-1]} = {_ascii(value)}{mark}")
+    for path, data in project.contents.items():
+        click.echo(f"and use {_ascii(str(path))[1:-1]}, which holds:")
+        for line in data.decode("utf-8", "backslashreplace").splitlines():
+            click.echo(f"  | {_ascii(line)[1:-1]}")
+    click.echo(f"In short: {', '.join(_ascii(key)[1:-1] for key in lines if key not in denials) or 'nothing more'}")
+    click.echo("Scripts and programs that these commands name are not part of it: they may change unseen.")
+    click.echo(f"sha256 {project.sha256}")
+
+
+def _ascii(value: Any) -> str:
+    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -1,0 +1,102 @@
+"""Which projects' settings files the user has trusted: path and exact content, in `trust.json` of the state directory.
+
+A file that is damaged, or that somebody else could have written, stands for no trust at all (R-CRASH-1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
+from goat_mcp.state.whole_file import set_aside, write_whole
+
+_FILE = "trust.json"
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """One decision of the user: this content at this path. `sha256` covers the files it names, too."""
+
+    path: str
+    sha256: str
+    trusted_at_s: float
+
+
+class TrustStore:
+    """The user's decisions, shared by all their goat-mcp processes."""
+
+    def __init__(self, state: StateDirectory) -> None:
+        self._state = state
+        self.problems: list[str] = []
+        """What was wrong with the file when it was read: then nothing is trusted."""
+
+    @property
+    def path(self) -> Path:
+        return self._state.path / _FILE
+
+    def all(self) -> list[Trusted]:
+        """By path. Empty where the file is damaged, which is then set aside."""
+        try:
+            text = read_secret_file(self.path, max_bytes=_MAX_BYTES)
+        except FileNotFoundError:
+            return []
+        except UnsafeFile as unsafe:
+            self.problems.append(f"{self.path} {unsafe}; no project's settings are trusted")
+            return []
+        try:
+            entries: list[dict[str, Any]] = json.loads(text)["trusted"]
+            found = [Trusted(str(one["path"]), str(one["sha256"]), float(one["trusted_at_s"])) for one in entries]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            aside = set_aside(self.path)
+            where = f"; it is now {aside}" if aside is not None else ""
+            self.problems.append(f"{self.path} is damaged{where}; no project's settings are trusted")
+            return []
+        return sorted(found, key=lambda one: one.path)
+
+    def of(self, path: Path) -> Trusted | None:
+        """What was trusted of the file at that path."""
+        return next((one for one in self.all() if one.path == str(path)), None)
+
+    def trust(self, path: Path, sha256: str) -> None:
+        """From now on, until it changes. Raises `OSError`."""
+        with self._locked():
+            others = [one for one in self.all() if one.path != str(path)]
+            self._write([*others, Trusted(str(path), sha256, time.time())])
+
+    def revoke(self, path: Path) -> bool:
+        """Whether it was trusted. Raises `OSError`."""
+        with self._locked():
+            before = self.all()
+            left = [one for one in before if one.path != str(path)]
+            if len(left) < len(before):
+                self._write(left)
+        return len(left) < len(before)
+
+    def _write(self, entries: list[Trusted]) -> None:
+        document = {"trusted": [asdict(one) for one in entries]}
+        write_whole(self.path, (json.dumps(document, indent=1) + "\n").encode("ascii"))
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Alone among our processes: of two decisions at a time none is lost."""
+        folder = self._state.folder()
+        if os.name != "posix":
+            yield
+            return
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
