@@ -26,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from goat_mcp.server.open_requests import OpenRequests
 from goat_mcp.server.strict_frames import Fault, find_fault, request_id_of
 from goat_mcp.telemetry import Telemetry
 
@@ -55,20 +56,23 @@ async def stdio_streams(*, max_frame_bytes: int, telemetry: Telemetry) -> AsyncG
     write_transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
     inbound_send, inbound = create_context_streams[Inbound](0)
     outbound, outbound_receive = create_context_streams[SessionMessage](0)
+    requests = OpenRequests()
 
     async def read_wire() -> None:
         async with inbound_send:
             async for frame in frames(reader, max_frame_bytes):
                 message = _parse(frame, max_frame_bytes)
-                if isinstance(message, Fault):
-                    telemetry.warning("a client frame was refused", answer=message.answer().decode())
-                    writer.write(message.answer() + b"\n")
-                else:
+                fault = message if isinstance(message, Fault) else requests.arrives(message)
+                if fault is not None:
+                    telemetry.warning("a client frame was refused", answer=fault.answer().decode())
+                    writer.write(fault.answer() + b"\n")
+                elif not isinstance(message, Fault):
                     await inbound_send.send(SessionMessage(message))
 
     async def write_wire() -> None:
         async with outbound_receive:
             async for item in _receive_all(outbound_receive):
+                requests.leaves(item.message)
                 writer.write(_dump(item.message) + b"\n")
                 if write_transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
                     await writer.drain()

@@ -185,7 +185,7 @@ _PROTO = {
     "PR-07": ("200,000 open brackets", _FRAMES),
     "PR-10": ("NaN as a number", _FRAMES),
     "PR-11": ("an integer of 5,000 digits", _FRAMES),
-    "PR-12": ("two requests at a time under one id", COMES_WITH_ITS_PART),
+    "PR-12": ("two requests at a time under one id", _FRAMES),
     "PR-13": ("a batch", _FRAMES),
     "PR-15": ("a protocol version of long ago", _FRAMES),
     "PR-16": ("a protocol version to come", _FRAMES),

@@ -12,10 +12,11 @@ from tests.e2e.goat import HttpGoat, Launch
 from tests.e2e.test_http_guard import GOOD, PING, send
 from tests.e2e.test_stdout import resident_kb
 from tests.e2e.wire import Wire, text_of
+from tests.full_size import size
 
 pytestmark = pytest.mark.e2e
 
-MANY_CANCELS = 20_000
+MANY_CANCELS = size(20_000, 100_000)
 EXTRA = "x" * 100_000
 
 
@@ -77,6 +78,22 @@ def test_the_case_of_a_field_counts(wire: Wire) -> None:
     result = wire.call("Read", {"FILE_PATH": "@notes.md"})
 
     assert "FILE_PATH: unknown field" in text_of(result)
+
+
+def test_pr_12_a_second_request_under_the_same_id_is_refused_and_the_first_answered(wire: Wire) -> None:
+    def bash(command: str) -> dict[str, Any]:
+        call = {"name": "Bash", "arguments": {"command": command}}
+        return {"jsonrpc": "2.0", "id": 4711, "method": "tools/call", "params": call}
+
+    wire.send(bash("sleep 1; echo first"))
+    wire.send(bash("echo second > ran; echo second"))
+    refused, answered = wire.next_message(), wire.next_message()
+    wire.send({"jsonrpc": "2.0", "id": 4711, "method": "ping"})
+
+    assert (refused["id"], refused["error"]["code"]) == (4711, -32600)
+    assert (answered["id"], text_of(answered["result"]).strip()) == (4711, "first")
+    assert wire.next_message()["result"] == {}
+    assert wire.text("Glob", {"pattern": "ran"}) == "No files found"
 
 
 def test_pr_15_a_revision_nobody_knows_is_answered_with_one_we_speak(shared_launch: Launch) -> None:

@@ -1,0 +1,32 @@
+"""Which requests of one connection wait for their answer. Cancelling them is the SDK's business."""
+
+from __future__ import annotations
+
+import mcp_types as types
+
+from goat_mcp.server.strict_frames import Fault
+
+
+class OpenRequests:
+    """Refuses a second request under an id that is still open: its sender could not tell the answers apart (PR-12)."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+
+    def arrives(self, message: types.JSONRPCMessage) -> Fault | None:
+        """Note a message of the client; the fault of one that must not be passed on."""
+        if isinstance(message, types.JSONRPCRequest):
+            key = str(message.id)  # the SDK takes 1 and "1" for the same request, too
+            if key in self._ids:
+                reason = "this id belongs to a request that has not been answered yet"
+                return Fault(types.INVALID_REQUEST, reason, message.id)
+            self._ids.add(key)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            # What was cancelled is never answered.
+            self._ids.discard(str((message.params or {}).get("requestId")))
+        return None
+
+    def leaves(self, message: types.JSONRPCMessage) -> None:
+        """Note a message of ours: an answer closes its request."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._ids.discard(str(message.id))
