@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BeforeValidator
 
 from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.sandbox.allowed_domains import check_domain
 
 
 class SandboxWish(StrEnum):
@@ -50,7 +51,7 @@ def _absolute(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 _Paths = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many), AfterValidator(_absolute)]
-_Domains = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
+_Domains = Annotated[tuple[Annotated[str, AfterValidator(check_domain)], ...], BeforeValidator(_one_or_many)]
 
 
 class SandboxOptions(SettingsPart):
