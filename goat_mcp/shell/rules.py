@@ -16,6 +16,9 @@ def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
     """Empty if each command of a plain script is let pass by one of the allow patterns, else why not."""
     if script.not_plain:
         return f"holds {script.not_plain}, and no rule lets that pass unasked"
+    names = [words[0] for words in script.commands]
+    if "git" in names and {"cd", "pushd", "popd"} & set(names):
+        return "changes the directory before git, and no rule vouches for the repository there"
     for words in script.commands:
         if reason := _not_covered(words, patterns):
             return reason

@@ -28,6 +28,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.bash_script import find_bash
 from goat_mcp.subprocesses.environment import CommandEnvironment, check_names
 from goat_mcp.subprocesses.exit_meaning import exit_1_is_an_answer
+from goat_mcp.subprocesses.git_hardening import GitHardening
 from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.output_capture import OutputPart
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -147,6 +148,7 @@ class Bash(
         environment = await self.environment.build(input.env)
         notices: list[str] = []
         with self._directory(input, session, notices) as (started_in, directory):
+            environment |= await GitHardening(self.guard).environment(input.command, directory, environment)
             before = ReadFilesBefore.of(session.reads)
             # bash itself comes from the user's PATH, whatever PATH the command is to see.
             command = self._start(input, environment, await self.environment.login_path.read(), started_in)

@@ -1,0 +1,47 @@
+"""Which table speaks for a command. A program without one is covered by the rule that names it, as the user asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.options.build_tools import SINGLE_TABLES, TOOLS, tool_problem
+from goat_mcp.shell.options.find import find_problem
+from goat_mcp.shell.options.git import git_problem
+from goat_mcp.shell.options.runners import is_runner, runner_problem
+from goat_mcp.shell.options.sed import sed_problem
+from goat_mcp.shell.options.tar import tar_problem
+from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS
+
+
+def unsafe_option(words: Sequence[str], *, named_words: int = 1) -> str:
+    """Empty, or why a rule with a wildcard does not cover this command although it matches.
+
+    `named_words`: how many of the first words the rule spells out (`git commit *`: 2).
+    """
+    name = bare_name(words[0])
+    if problem := runner_problem(name, words, named_words):
+        return problem
+    if is_runner(name, words):
+        return ""
+    problem = _problem(name, words, named_words)
+    return f"{name} {problem}" if problem else ""
+
+
+def _problem(name: str, words: Sequence[str], named_words: int) -> str:
+    arguments = words[1:]
+    if (table := TEXT_PROGRAMS.get(name) or SINGLE_TABLES.get(name)) is not None:
+        return table.problem(arguments)
+    match name:
+        case "git":
+            return git_problem(words, named_words)
+        case "find":
+            return find_problem(arguments)
+        case "sed" | "gsed":
+            return sed_problem(arguments)
+        case "tar" | "gtar" | "bsdtar":
+            return tar_problem(arguments)
+        case _ if name in TOOLS:
+            return tool_problem(name, arguments, named_words)
+        case _:
+            return ""
