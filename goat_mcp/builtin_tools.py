@@ -83,6 +83,7 @@ class Services:
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
+    why_denied: Callable[[str, bool], str] | None
 
 
 def build_tools(services: Services) -> Sequence[AnyTool]:
@@ -137,9 +138,16 @@ def _pages(services: Services) -> Callable[[], Pages]:
 
 
 def _shown_in_searches(services: Services) -> Callable[[str], bool]:
-    """What a search may name: all but the server's own state, where that lies below a root."""
-    roots = services.workspace.roots
+    """What a search may name: all but what a rule denies to read, and the server's own state below a root."""
+    roots, why_denied = services.workspace.roots, services.why_denied
     state, spill = services.state.path.resolve(), str(services.spill.folder.resolve())
-    if roots and not any(state.is_relative_to(root) for root in roots):
+    has_state = not roots or any(state.is_relative_to(root) for root in roots)
+    if not has_state and why_denied is None:
         return show_all
-    return lambda path: not path.startswith(f"{state}/") or path.startswith(spill)
+
+    def shows(path: str) -> bool:
+        if why_denied is not None and why_denied(path, False):
+            return False
+        return not path.startswith(f"{state}/") or path.startswith(spill)
+
+    return shows

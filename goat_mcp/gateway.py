@@ -19,6 +19,7 @@ from goat_mcp.builtin_contracts import builtin_contracts
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
+from goat_mcp.configured_rules import rules_of
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -33,7 +34,7 @@ from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
-from goat_mcp.permissions.rules import BrokenRule, RuleSet
+from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.places import audit_file, check_state, named_roots, scope_of
@@ -106,10 +107,12 @@ class Gateway:
         )
         self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self.rules = rules_of(settings)
         self.workspace = Workspace(
             *named_roots(settings.workspace),
             readable=(self.spill.folder,),
             private=(self.state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
+            why_denied=self._why_path_denied,
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
@@ -132,7 +135,11 @@ class Gateway:
         self.pipeline = Pipeline(
             catalog=self.catalog,
             permission=Permission(
-                _rules(settings), self.modes, settings.approval or approval, lambda: self.workspace.roots
+                self.rules,
+                self.modes,
+                settings.approval or approval,
+                lambda: self.workspace.roots,
+                RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
             ),
             scheduler=Scheduler(),
             audit=AuditLog(
@@ -195,6 +202,7 @@ class Gateway:
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
+                why_denied=self._why_path_denied if self.rules.has_read_denials else None,
             )
             self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
         return self._builtins[name]
@@ -308,6 +316,12 @@ class Gateway:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2)
 
+    def _why_path_denied(self, path: str, writes: bool) -> str:
+        """The rule that forbids to read or write a file, for the workspace; empty where there is none."""
+        if not self.rules.deny.rules:
+            return ""
+        return self.rules.denying_path(path, tuple(map(str, self.workspace.roots)), writes=writes)
+
     def _workspace_name(self) -> str:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""
         return str(self.workspace.roots[0]) if self.workspace.roots else ""
@@ -337,7 +351,7 @@ class Gateway:
 
     def _why_denied(self, server: str) -> str:
         """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
-        if rule := self.pipeline.permission.rules.denying_all_of(server):
+        if rule := self.rules.denying_all_of(server):
             return f"rule {rule}"
         return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
@@ -378,12 +392,3 @@ class Gateway:
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
         self.database.close()
-
-
-def _rules(settings: Settings) -> RuleSet:
-    try:
-        return RuleSet.parse(
-            allow=settings.permissions.allow, ask=settings.permissions.ask, deny=settings.permissions.deny
-        )
-    except BrokenRule as broken:
-        raise BrokenSettings(f"permissions: {broken}", "Mend the rule and start again.") from None

@@ -16,6 +16,7 @@ from anyio.abc import TaskStatus
 from goat_mcp.audit import AuditLog, Decided
 from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.catalog import Catalog
+from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.questions import Answer, Form
@@ -25,6 +26,7 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import Extensions
 from goat_mcp.hooks import HookOutcome, Hooks
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Effect
 from goat_mcp.permissions.permission import Permission
@@ -250,27 +252,40 @@ class Pipeline:
         """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
         spec = tool.spec
         for _ in range(_MAX_READMISSIONS):
-            arguments = judged.arguments
-            input = tool.validate(arguments)
-            access = tool.access(input)
-            risky = spec if access.risk is None else replace(spec, risk=access.risk)
-            decision = self.permission.decide(risky, ctx, access.writes)
+            input, access, call = self._checked(tool, judged)
+            decision = self.permission.decide(call, ctx)
             asked: list[Form] = []
-            decision = await self.permission.settle(
-                decision, risky, arguments, _watched(ctx, asked) if self.hooks else ctx
-            )
+            decision = await self.permission.settle(decision, call, _watched(ctx, asked) if self.hooks else ctx)
+            self._check_unchanged(tool, decision)
             if await self._hooks_leave(spec, judged, ctx):
                 if judged.wants_person is not None and not asked:
                     wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
-                    decision = await self.permission.settle(wish, risky, arguments, ctx)
-                return _Admitted(input, arguments, access, decision.reason, "\n".join(judged.context))
+                    decision = await self.permission.settle(wish, call, ctx)
+                    self._check_unchanged(tool, decision)
+                return _Admitted(input, judged.arguments, access, decision.reason, "\n".join(judged.context))
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+
+    def _checked(self, tool: AnyTool, judged: _Judged) -> tuple[Any, Access, Call]:
+        """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
+        # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
+        arguments = copied_json(judged.arguments)
+        input = tool.validate(arguments)
+        judged.arguments = canonical_arguments(input, arguments)
+        access = tool.access(input)
+        spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
+        roots = self.permission.root_texts()
+        return input, access, Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots)
+
+    def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
+        """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
+        call = self._checked(self.catalog.resolve(name), _Judged(arguments))[2]
+        return call, self.permission.decide(call, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext) -> bool:
         """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
         if not self.hooks:
             return True
-        verdict = await self.hooks.pre_tool_use(spec, judged.arguments, ctx)
+        verdict = await self.hooks.pre_tool_use(spec, copied_json(judged.arguments), ctx)
         judged.outcomes += verdict.outcomes
         if verdict.problem is not None:
             self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
@@ -284,6 +299,19 @@ class Pipeline:
             return True
         judged.arguments = verdict.arguments
         return False
+
+    def _check_unchanged(self, tool: AnyTool, decision: Decision) -> None:
+        """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
+        if decision.decided_by != "user":
+            return
+        now = self.catalog.resolve(tool.spec.name)
+        if now is not tool and now.spec != tool.spec:
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"{tool.spec.rule_name} was changed by its server while the user was asked",
+                "Call it again: the user decides about the tool as it is now.",
+                facts={"tool": tool.spec.rule_name},
+            )
 
     def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))

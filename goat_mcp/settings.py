@@ -108,6 +108,7 @@ class Settings(SettingsPart):
     _notices: list[str] = PrivateAttr(default_factory=list[str])
     _contents: dict[Path, bytes] = PrivateAttr(default_factory=dict[Path, bytes])
     _project_file: list[Path] = PrivateAttr(default_factory=list[Path])
+    _users_file: list[Path] = PrivateAttr(default_factory=list[Path])
 
     def remember(self, origin: SettingsOrigin) -> None:
         """Take in where all this came from."""
@@ -115,10 +116,16 @@ class Settings(SettingsPart):
         self._notices.extend(origin.notices)
         self._contents.update(origin.contents)
         self._project_file.extend(origin.project_files)
+        self._users_file.extend(origin.users_files)
 
     def source_of(self, key: str) -> str:
         """Where the value of a setting came from: `flag`, `environment`, `project`, `file`, `default`."""
         return self._sources.get(key, "default")
+
+    @property
+    def config_files(self) -> Sequence[Path]:
+        """The files that values came from."""
+        return (*self._users_file, *self._project_file)
 
     @property
     def notices(self) -> Sequence[str]:
@@ -144,6 +151,7 @@ class SettingsOrigin:
     notices: list[str] = field(default_factory=list[str])
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
     project_files: Sequence[Path] = ()
+    users_files: Sequence[Path] = ()
 
 
 class BrokenSettings(ToolError):
@@ -187,6 +195,7 @@ def load_settings(
         origin.sources[key] = "flag"
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
+    origin.users_files = (Path(users_file),) if users_file else ()
     settings.remember(origin)
     return settings
 

@@ -22,8 +22,9 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import CallNext, Extensions
 from goat_mcp.hooks import Hooks, PreToolUse
+from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
+from goat_mcp.permissions.permission import Permission
 from goat_mcp.pipeline import CallRequest, Pipeline
 from tests.test_pipeline import audit_lines, pipeline_over
 from tests.tool_doubles import FakeTool, fake, spec

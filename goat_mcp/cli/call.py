@@ -6,11 +6,12 @@ import json
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.tool_arguments import json_object, pairs, typed
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.core.context import ToolContext
@@ -37,8 +38,8 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     """
     settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
     flags.say_notices(settings)
-    given = _json_object(input_json) if input_json is not None else {}
-    texts = _pairs(arguments)
+    given = json_object(input_json) if input_json is not None else {}
+    texts = pairs(arguments)
     import anyio
 
     from goat_mcp.gateway import Gateway
@@ -56,39 +57,6 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     return TOOL_ERROR if (result.facts or {}).get("status") in ("failed", "stopped", "orphaned") else 0
 
 
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        parsed: Any = json.loads(text)
-    except ValueError as problem:
-        raise click.UsageError(f"--input-json is not JSON: {problem}") from None
-    if not isinstance(parsed, dict):
-        raise click.UsageError('--input-json wants an object, e.g. {"pattern": "TODO"}')
-    return cast("dict[str, Any]", parsed)
-
-
-def _pairs(pairs: Sequence[str]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise click.UsageError(f"{pair!r} is neither a flag nor KEY=VALUE")
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
-def _typed(texts: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Texts as arguments; where the schema wants no text, a value is read as JSON."""
-    fields = schema.get("properties", {})
-    return {
-        key: text if fields.get(key, {}).get("type") in ("string", None) else _as_json(text)
-        for key, text in texts.items()
-    }
-
-
-def _as_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
     from goat_mcp.cli.terminal_form import ask_on_terminal
     from goat_mcp.core.context import ToolContext
@@ -104,7 +72,7 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mappi
             tool = gateway.registry.get(name)
             schema = tool.spec.input_schema if tool is not None else {}
         try:
-            result = await gateway.call(name, {**given, **_typed(texts, schema)}, ctx)
+            result = await gateway.call(name, {**given, **typed(texts, schema)}, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
         return await _with_task(gateway, result, ctx)

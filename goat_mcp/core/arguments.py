@@ -49,6 +49,23 @@ class ToolInput(BaseModel):
         """
 
 
+def canonical_arguments(input: object, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What policy, hooks and the record see of a call: the validated input under its fields' own names, so that an
+    alias hides nothing; the arguments themselves where a tool takes them as they came."""
+    if isinstance(input, ToolInput):
+        return input.model_dump(by_alias=True, exclude_unset=True)
+    return arguments
+
+
+def copied_json(value: Any) -> Any:
+    """The same JSON value in objects and lists of its own: who holds the old ones changes nothing any more."""
+    if isinstance(value, Mapping):
+        return {key: copied_json(one) for key, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [copied_json(one) for one in cast("Sequence[Any]", value)]
+    return value
+
+
 @dataclass(frozen=True)
 class _Field:
     name: str

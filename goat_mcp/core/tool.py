@@ -23,9 +23,11 @@ class Access:
     """What a call touches, for the scheduler.
 
     Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns. `risk` is this call's own,
-    where a tool's calls differ; None means the tool's. Source: goa `Accessor`.
+    where a tool's calls differ; None means the tool's. `asked` are the paths as the call names them, before links are
+    followed, for rules about paths. Source: goa `Accessor`.
     """
 
+    asked: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     category: str = ""

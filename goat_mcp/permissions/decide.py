@@ -1,41 +1,86 @@
-"""`decide()`: a pure function from a tool, the rules and the mode to a decision that says why."""
+"""`decide()`: a pure function from a call, the rules and the mode to a decision that says why (R-PERM-1)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.permissions.rules import Rule, RuleSet
+from goat_mcp.permissions.rules import Rule, RuleSet, families_of
+from goat_mcp.permissions.specifiers import CommandSpecifier
 
 
 @dataclass(frozen=True)
 class Decision:
     """What is decided and by what: a rule's text, or `mode default`, or `auto-allowed`.
 
-    `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it.
+    `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it. `rule` is that
+    rule, where it is one; `decided_by` who answered an ask.
     """
 
     effect: Effect
     reason: str
     by_rule: bool = False
+    rule: Rule | None = None
+    decided_by: str = ""
 
 
-def decide(spec: ToolSpec, rules: RuleSet, mode: Mode) -> Decision:
+def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     """deny > ask > allow > auto-allowed > mode. Source: design D8, R-PERM-1."""
-    for effect, listed in ((Effect.DENY, rules.deny), (Effect.ASK, rules.ask)):
-        if (rule := _first(listed, spec)) is not None:
-            return Decision(effect, f"rule {rule.text}", by_rule=True)
+    spec = call.spec
+    if (rule := rules.denying(call)) is not None:
+        return _by(Effect.DENY, rule)
+    if hidden := _hidden(call, rules.deny.about(spec.rule_name)):
+        return Decision(Effect.DENY, f"what it would run cannot be told ({hidden}), and rules deny commands", True)
+    if (rule := rules.asking(call)) is not None:
+        return _by(Effect.ASK, rule)
+    if hidden := _hidden(call, rules.ask.about(spec.rule_name)):
+        return Decision(Effect.ASK, f"what it would run cannot be told ({hidden}), and rules ask about commands", True)
     by_mode = effect_by_mode(mode, spec)
     if mode is Mode.PLAN and by_mode is Effect.DENY:
         # An allow rule grants a tool, not a change while the user has asked for a plan only.
         return Decision(by_mode, f"mode {mode.value}")
-    if (rule := _first(rules.allow, spec)) is not None:
-        return Decision(Effect.ALLOW, f"rule {rule.text}", by_rule=True)
+    if (rule := _allowing(call, rules)) is not None:
+        return _by(Effect.ALLOW, rule)
     if spec.rule_name in AUTO_ALLOWED:
         return Decision(Effect.ALLOW, "auto-allowed")
     return Decision(by_mode, f"mode {mode.value}")
 
 
-def _first(rules: tuple[Rule, ...], spec: ToolSpec) -> Rule | None:
-    return next((rule for rule in rules if rule.matches(spec.rule_name)), None)
+def _by(effect: Effect, rule: Rule) -> Decision:
+    return Decision(effect, f"rule {rule.text}", by_rule=True, rule=rule)
+
+
+def _hidden(call: Call, rules: Iterable[Rule]) -> str:
+    """Why rules about commands cannot see all that a script would run; empty where they can, or there are none.
+
+    Source: R-SHELL-5, R-SHELL-6.
+    """
+    if call.spec.rule_name != "Bash":
+        return ""
+    if any(isinstance(rule.specifier, CommandSpecifier) for rule in rules):
+        return call.script.hidden
+    return ""
+
+
+def _allowing(call: Call, rules: RuleSet) -> Rule | None:
+    """The rule, or the first of several that together allow the whole call."""
+    name = call.spec.rule_name
+    about_commands: list[tuple[Rule, CommandSpecifier]] = []
+    for rule in rules.allow.about(name):
+        if isinstance(rule.specifier, CommandSpecifier):
+            about_commands.append((rule, rule.specifier))
+        elif rule.covers(call):
+            return rule
+    for family in families_of(name):
+        for rule, specifier in rules.allow.about_paths(family):
+            if specifier.covers(call):
+                return rule
+    if about_commands:
+        from goat_mcp.shell.rules import allowed_by
+
+        if allowed_by(call.script, [specifier.pattern for _, specifier in about_commands]) == "":
+            first = call.script.commands[0] if call.script.commands else ()
+            return next((rule for rule, one in about_commands if one.pattern.matches(first)), about_commands[0][0])
+    return None

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
-from goat_mcp.core.questions import Form, Option, Question, Reply
-from goat_mcp.core.spec import ToolSpec
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Reply
+from goat_mcp.permissions.approval_form import ALLOW_ALWAYS, ALLOW_ONCE, ALLOW_SESSION, DECISION, DENY, approval_form
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
+from goat_mcp.permissions.narrowest import narrowest_rules
 from goat_mcp.permissions.protected import protected_reason
-from goat_mcp.permissions.rules import RuleSet
+from goat_mcp.permissions.remembered import RememberedRules
+from goat_mcp.permissions.rules import Rule, RuleSet, families_of, parse_rule
 from goat_mcp.permissions.session_modes import SessionModes
 
-ALLOW_ONCE, DENY = "allow_once", "deny"
-_DECISION = "decision"
-_SHOWN_CHARS = 1_000
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
+
+
+def _is_confined() -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -36,92 +37,137 @@ class Permission:
     approval: Approval = Approval.HOST
     roots: Callable[[], Sequence[Path]] = tuple
     """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
+    remembered: RememberedRules | None = None
+    why_unconfined: Callable[[], str] = _is_confined
+    """Why commands would run without the sandbox that the settings want for them; empty where all is well."""
+    _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(
+        default_factory=dict[str, tuple[tuple[Rule, ...], RuleSet]]
+    )
 
-    def decide(self, spec: ToolSpec, ctx: ToolContext, writes: Sequence[str] = ()) -> Decision:
-        """What rules and mode say about a call that writes the absolute real paths `writes`."""
-        session = ctx.rights.client_session or ctx.session_key
-        session_mode = self.modes.of(session)
-        rules = self.rules
-        if granted := self.modes.granted(session):
-            rules = replace(rules, allow=(*rules.allow, *granted))
+    def root_texts(self) -> tuple[str, ...]:
+        return tuple(map(str, self.roots()))
+
+    def decide(self, call: Call, ctx: ToolContext) -> Decision:
+        """What rules and mode say about a call."""
+        session = _session(ctx)
+        rules = self._rules(session, ctx.principal)
         # An agent's own mode may only narrow what its starter's session allows.
-        modes = (session_mode, *map(Mode, ctx.rights.modes))
-        if spec.rule_name in ctx.rights.granted:
+        modes = (self.modes.of(session), *map(Mode, ctx.rights.modes))
+        if call.spec.rule_name in ctx.rights.granted:
             modes = (Mode.BYPASS,)  # it came with the agent, whom somebody allowed; rules still hold
-        decision = max((decide(spec, rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
-        if decision.effect is not Effect.DENY:
-            below = ctx.rights.writes_below
-            for path in writes:
-                if below and not PurePath(path).is_relative_to(below):
-                    return Decision(Effect.DENY, f"this agent's limits: it writes below {below} only", by_rule=True)
-                if (reason := protected_reason(self._below_root(path))) is not None:
-                    return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
+        decision = max((decide(call, rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
+        if decision.effect is Effect.DENY:
+            return decision
+        below = ctx.rights.writes_below
+        for path in call.writes:
+            if below and not PurePath(path).is_relative_to(below):
+                return Decision(Effect.DENY, f"this agent's limits: it writes below {below} only", by_rule=True)
+        for path in (*call.writes, *(call.asked if call.writes else ())):
+            reason = protected_reason(self._below_root(path))
+            if reason is not None and not self._is_lifted(call, path):
+                return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
+        if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
+            return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
         return decision
 
-    def _below_root(self, path: str) -> str:
-        below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
-        return str(min(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
-
-    async def settle(
-        self, decision: Decision, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext
-    ) -> Decision:
+    async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
         """The decision with who allowed it; whoever is asked sees the arguments.
 
         Raises `ToolError`: PERMISSION, or PLAN_MODE.
         """
         if decision.effect is Effect.ALLOW:
             return decision
-        if decision.effect is Effect.ASK:
-            if self.approval is Approval.HOST and not decision.by_rule and ctx.rights.depth == 0:
-                # The program that launched us shows its own dialog for whatever is not marked read-only (D8);
-                # it never sees the calls of an agent that runs in here.
-                return Decision(Effect.ALLOW, f"{decision.reason}, left to the host")
-            if self.approval is not Approval.DENY or decision.by_rule:
-                answer = await ctx.ask(_approval_form(spec, arguments, decision))
-                if answer.text(_DECISION) == ALLOW_ONCE:
-                    return Decision(Effect.ALLOW, f"{decision.reason}, allowed once by the user")
-                if answer.text(_DECISION) == DENY or answer.reply in _REFUSALS:
-                    raise ToolError(
-                        ErrorCode.PERMISSION,
-                        f"the user refused {spec.rule_name}",
-                        "Ask the user how to go on.",
-                        facts={"tool": spec.rule_name},
-                        interrupts=True,
-                    )
-            raise _denied(
-                spec,
-                f"{spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",
-                "Tell the user; they can make this change themselves or change the rule."
-                if decision.by_rule
-                else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
-            )
-        if decision.reason == f"mode {Mode.PLAN.value}":
-            raise ToolError(
-                ErrorCode.PLAN_MODE,
-                f"{spec.rule_name} may change something, and this session only plans",
-                "Finish the plan; the user ends plan mode.",
-            )
+        if decision.effect is Effect.DENY:
+            raise _refused(decision, call)
+        if self.approval is Approval.HOST and not decision.by_rule and ctx.rights.depth == 0:
+            # The program that launched us shows its own dialog for whatever is not marked read-only (D8);
+            # it never sees the calls of an agent that runs in here.
+            return Decision(Effect.ALLOW, f"{decision.reason}, left to the host", decided_by="host")
+        if self.approval is not Approval.DENY or decision.by_rule:
+            # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
+            rules = () if decision.by_rule else narrowest_rules(call)
+            answer = await ctx.ask(approval_form(call, decision.reason, rules))
+            choice = answer.text(DECISION)
+            if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
+                return self._allowed(choice, rules, decision, ctx)
+            if choice == DENY or answer.reply in _REFUSALS:
+                raise ToolError(
+                    ErrorCode.PERMISSION,
+                    f"the user refused {call.spec.rule_name}",
+                    "Ask the user how to go on.",
+                    facts={"tool": call.spec.rule_name},
+                    interrupts=True,
+                )
         raise _denied(
-            spec,
-            f"{spec.rule_name} is denied by {decision.reason}",
-            "Choose another way; only the user can change the rule."
+            call,
+            f"{call.spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",
+            "Tell the user; they can make this change themselves or change the rule."
             if decision.by_rule
-            else f"The user can allow it with the rule permissions.allow: [{spec.rule_name}].",
+            else _could_allow(call),
         )
 
+    def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, ctx: ToolContext) -> Decision:
+        how = "once"
+        if choice == ALLOW_SESSION:
+            self.modes.grant(_session(ctx), [parse_rule(text, origin="granted to this session") for text in rules])
+            how = f"for this session with the rule {', '.join(rules)}"
+        elif choice == ALLOW_ALWAYS and self.remembered is not None:
+            try:
+                self.remembered.add(ctx.principal, rules)
+                how = f"always, with the rule {', '.join(rules)}"
+            except OSError as problem:
+                how = f"once; the rule could not be written down: {problem.strerror}"
+        return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
 
-def _approval_form(spec: ToolSpec, arguments: Mapping[str, Any], decision: Decision) -> Form:
-    choices = (Option(ALLOW_ONCE, "Allow once"), Option(DENY, "Deny"))
-    shown = [f"{name}: {_shown(value)}" for name, value in arguments.items()]
-    message = "\n".join([f"Allow {spec.rule_name}? ({decision.reason})", *shown])
-    return Form(message, (Question(_DECISION, "Decision", options=choices, required=True),))
+    def _rules(self, session: str, principal: str) -> RuleSet:
+        """The settings' rules with what this person and this session were granted."""
+        remembered = () if self.remembered is None else self.remembered.of(principal)
+        granted = (*remembered, *self.modes.granted(session))
+        if not granted:
+            return self.rules
+        known = self._merged.get(session)
+        if known is None or known[0] != granted:
+            if len(self._merged) > 1000:
+                self._merged.clear()
+            known = self._merged[session] = (granted, self.rules.allowing(granted))
+        return known[1]
+
+    def _is_lifted(self, call: Call, path: str) -> bool:
+        """Whether the settings allow a change of this very path (R-FILE-9)."""
+        for family in (call.spec.rule_name, *families_of(call.spec.rule_name)):
+            for _, specifier in self.rules.allow.about_paths(family):
+                if specifier.pattern.is_exact and specifier.pattern.is_path(path, call.roots):
+                    return True
+        return False
+
+    def _below_root(self, path: str) -> str:
+        below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
+        return str(min(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
 
 
-def _shown(value: Any) -> str:
-    """An argument as a person sees it: cut in the middle, and with nothing in it that hides or reorders text."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return make_visible(cut_middle(text, _SHOWN_CHARS))
+def _session(ctx: ToolContext) -> str:
+    return ctx.rights.client_session or ctx.session_key
 
 
-def _denied(spec: ToolSpec, message: str, suggestion: str) -> ToolError:
-    return ToolError(ErrorCode.PERMISSION, message, suggestion, facts={"tool": spec.rule_name})
+def _refused(decision: Decision, call: Call) -> ToolError:
+    if decision.reason == f"mode {Mode.PLAN.value}":
+        return ToolError(
+            ErrorCode.PLAN_MODE,
+            f"{call.spec.rule_name} may change something, and this session only plans",
+            "Finish the plan; the user ends plan mode.",
+        )
+    return _denied(
+        call,
+        f"{call.spec.rule_name} is denied by {decision.reason}",
+        "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
+    )
+
+
+def _could_allow(call: Call) -> str:
+    tool, rules = call.spec.rule_name, ", ".join(narrowest_rules(call))
+    narrow = f" ({rules} allows no more than this)" if rules not in ("", tool) else ""
+    return f"The user can allow it with the rule permissions.allow: [{tool}]{narrow}."
+
+
+def _denied(call: Call, message: str, suggestion: str) -> ToolError:
+    return ToolError(ErrorCode.PERMISSION, message, suggestion, facts={"tool": call.spec.rule_name})

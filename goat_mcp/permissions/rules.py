@@ -1,15 +1,15 @@
-"""Rules a user writes: which tools are allowed, asked about or denied.
+"""Rules a user writes: which tools, or which calls of a tool, are allowed, asked about or denied.
 
-This module knows whole-tool rules: `Bash`, `mcp__github`, `mcp__github__*`, `mcp__github__create_issue`.
-A rule it does not understand stops the start (R-PERM-7): a rule that is silently ignored protects nobody.
+A rule that is not understood stops the start (R-PERM-7): a rule that is silently ignored protects nobody.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from goat_mcp.core.names import (
     BUILTIN_NAMES,
@@ -19,8 +19,11 @@ from goat_mcp.core.names import (
     InvalidName,
     split_name,
 )
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+_WITH_BRACKETS = re.compile(r"([^()]*)\((.*)\)\Z", re.DOTALL)
 
 
 class BrokenRule(ValueError):
@@ -29,57 +32,191 @@ class BrokenRule(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One parsed rule. `text` is what the user wrote and what decisions quote."""
+    """One parsed rule. `text` is what the user wrote and what decisions quote; `origin` is where, `FILE:LINE`.
+
+    It is about one `tool`, all tools of a `server`, or those whose name `fits`; with a specifier, about some calls.
+    """
 
     text: str
     tool: str = ""
     server: str = ""
+    fits: Callable[[str], object] | None = None
+    specifier: Specifier | None = None
+    origin: str = ""
 
-    def matches(self, rule_name: str) -> bool:
+    def names(self, rule_name: str) -> bool:
+        """Whether the rule is about this tool, or some calls of it."""
         if self.tool:
             return rule_name == self.tool
-        return rule_name.startswith(f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}")
+        if self.server:
+            return rule_name.startswith(f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}")
+        return self.fits is not None and self.fits(rule_name) is not None
+
+    def hits(self, call: Call) -> bool:
+        """For deny and ask: whether some part of the call is meant."""
+        return self.specifier is None or self.specifier.hits(call)
+
+    def covers(self, call: Call) -> bool:
+        """For allow: whether the whole call is meant."""
+        return self.specifier is None or self.specifier.covers(call)
 
 
-def parse_rule(text: str) -> Rule:
-    """Raises `BrokenRule`."""
+def parse_rule(text: str, *, origin: str = "", base: str = "", may_name_all: bool = False) -> Rule:
+    """`base` is the directory that `/path` in it is relative to; empty: the workspace. `may_name_all`: whether `*` may
+    stand for every tool, which only denying and asking may. Raises `BrokenRule`."""
     rule = text.strip()
+    quoted = f"rule {text[:200]!r}" + (f" ({origin})" if origin else "")
+    name, specifier_text = rule, None
     if "(" in rule or ")" in rule:
-        raise BrokenRule(f"rule {text!r}: patterns in brackets are not supported yet; write the whole tool, e.g. Bash")
-    if not rule.startswith(UPSTREAM_PREFIX):
-        if not _PLAIN_NAME.match(rule):
-            raise BrokenRule(f"rule {text!r} is not a tool name; write e.g. Bash, mcp__github or mcp__github__search")
-        tool = NAME_ALIASES.get(rule, rule)
+        found = _WITH_BRACKETS.match(rule)
+        if found is None:
+            raise BrokenRule(f"{quoted}: the brackets do not close; write e.g. Bash(npm run *)")
+        name, specifier_text = found[1].strip(), found[2].strip()
+        if not specifier_text:
+            raise BrokenRule(f"{quoted}: nothing stands in the brackets; write the tool's name alone to mean all of it")
+    try:
+        parsed = replace(_parse_name(name, may_name_all), text=rule, origin=origin)
+        if specifier_text is None or specifier_text == "*":
+            return parsed
+        if not parsed.tool:
+            raise ValueError("a pattern in brackets wants one tool's whole name before it")
+        return replace(parsed, specifier=parse_specifier(parsed.tool, specifier_text, base))
+    except ValueError as problem:
+        raise BrokenRule(f"{quoted}: {problem}") from None
+
+
+def _parse_name(name: str, may_name_all: bool) -> Rule:
+    if not name.startswith(UPSTREAM_PREFIX):
+        if "*" in name and may_name_all:
+            return Rule(name, fits=_name_pattern(name))
+        if not _PLAIN_NAME.match(name):
+            raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
+        tool = NAME_ALIASES.get(name, name)
         if SEPARATOR not in tool and tool not in BUILTIN_NAMES:
             near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
             hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"
-            raise BrokenRule(f"rule {text!r} names no tool; {hint}")
-        return Rule(rule, tool=tool)
-    server_only = rule.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")
+            raise ValueError(f"names no tool; {hint}")
+        return Rule(name, tool=tool)
+    server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")
     if server_only and SEPARATOR not in server_only and "*" not in server_only:
-        return Rule(rule, server=server_only)
+        return Rule(name, server=server_only)
+    if name == f"{UPSTREAM_PREFIX}*" and may_name_all:
+        return Rule(name, fits=_name_pattern(name))
     try:
-        split_name(rule)
+        split = split_name(name)
     except InvalidName as problem:
-        raise BrokenRule(f"rule {text!r}: {problem}") from None
-    if "*" in rule:
-        raise BrokenRule(f"rule {text!r}: `*` stands only for all tools of a server, e.g. mcp__github__*")
-    return Rule(rule, tool=rule)
+        raise ValueError(str(problem)) from None
+    if "*" in split.server:
+        raise ValueError("`*` stands only for tools of a server you name, e.g. mcp__github__get_*")
+    return Rule(name, fits=_name_pattern(name)) if "*" in name else Rule(name, tool=name)
+
+
+def _name_pattern(name: str) -> Callable[[str], object]:
+    return re.compile("".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", name))).fullmatch
+
+
+@dataclass(frozen=True)
+class RuleList:
+    """The rules of one effect, found by the tool of a call: most of hundreds are never looked at."""
+
+    rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def _by_tool(self) -> dict[str, list[Rule]]:
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            if rule.tool:
+                found.setdefault(rule.tool, []).append(rule)
+        return found
+
+    @cached_property
+    def _by_pattern(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if not rule.tool)
+
+    def about(self, tool: str) -> Iterator[Rule]:
+        """The rules that name this tool."""
+        yield from self._by_tool.get(tool, ())
+        for rule in self._by_pattern:
+            if rule.names(tool):
+                yield rule
+
+    def about_paths(self, tool: str) -> Iterator[tuple[Rule, PathSpecifier]]:
+        """Those of them that are about paths."""
+        for rule in self._by_tool.get(tool, ()):
+            if isinstance(rule.specifier, PathSpecifier):
+                yield rule, rule.specifier
 
 
 @dataclass(frozen=True)
 class RuleSet:
     """All rules in force. Order inside a list does not matter; deny beats ask beats allow."""
 
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = field(default=())
+    allow: RuleList = field(default_factory=RuleList)
+    ask: RuleList = field(default_factory=RuleList)
+    deny: RuleList = field(default_factory=RuleList)
 
     @classmethod
     def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:
         """Raises `BrokenRule` for the first rule that cannot be understood."""
-        return cls(*(tuple(parse_rule(text) for text in texts) for texts in (allow, ask, deny)))
+        return cls.of(
+            allow=[parse_rule(text) for text in allow],
+            ask=[parse_rule(text, may_name_all=True) for text in ask],
+            deny=[parse_rule(text, may_name_all=True) for text in deny],
+        )
+
+    @classmethod
+    def of(cls, *, allow: Sequence[Rule] = (), ask: Sequence[Rule] = (), deny: Sequence[Rule] = ()) -> RuleSet:
+        return cls(RuleList(tuple(allow)), RuleList(tuple(ask)), RuleList(tuple(deny)))
+
+    def allowing(self, more: Sequence[Rule]) -> RuleSet:
+        """These rules and some more that allow."""
+        return replace(self, allow=RuleList((*self.allow.rules, *more))) if more else self
+
+    def denying(self, call: Call) -> Rule | None:
+        """The rule that denies a call. What may not be read may not be written either, by whatever tool; and
+        `Edit(...)` is about every tool that changes files."""
+        name = call.spec.rule_name
+        for rule in self.deny.about(name):
+            if rule.hits(call):
+                return rule
+        for family in families_of(name, denies=True):
+            for rule, specifier in self.deny.about_paths(family):
+                if specifier.hits(call):
+                    return rule
+        return None
+
+    def asking(self, call: Call) -> Rule | None:
+        name = call.spec.rule_name
+        for rule in self.ask.about(name):
+            if rule.hits(call):
+                return rule
+        for family in families_of(name):
+            for rule, specifier in self.ask.about_paths(family):
+                if specifier.hits(call):
+                    return rule
+        return None
+
+    @cached_property
+    def has_read_denials(self) -> bool:
+        """Whether some files may not be read: then each that a search found is looked at."""
+        return any(True for _ in self.deny.about_paths("Read"))
+
+    def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
+        """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
+        for family in ("Read", "Edit") if writes else ("Read",):
+            for rule, specifier in self.deny.about_paths(family):
+                if specifier.pattern.matches(path, roots):
+                    return rule.text
+        return ""
 
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
-        return next((rule.text for rule in self.deny if rule.server == server), "")
+        return next((rule.text for rule in self.deny.rules if rule.server == server), "")
+
+
+def families_of(tool: str, *, denies: bool = False) -> tuple[str, ...]:
+    """Other tools whose rules about paths are about this one, too: `Edit(...)` about every tool that changes files."""
+    if tool in FILE_WRITERS:
+        edit = () if tool == "Edit" else ("Edit",)
+        return (*edit, "Read") if denies else edit
+    return ("Read",) if denies and tool in ("Glob", "Grep") else ()

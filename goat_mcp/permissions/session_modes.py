@@ -1,9 +1,10 @@
-"""What one session is allowed beyond the settings: the mode after its plan was approved, and tools granted with it."""
+"""What one session is allowed beyond the settings: the mode after its plan was approved, and what was granted to it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from goat_mcp.permissions.mode import Mode
 from goat_mcp.permissions.rules import Rule
@@ -14,7 +15,7 @@ MAX_SESSIONS = 1000
 @dataclass(frozen=True, slots=True)
 class _Decided:
     mode: Mode
-    granted: tuple[Rule, ...]
+    granted: tuple[Rule, ...] = ()
 
 
 class SessionModes:
@@ -33,10 +34,19 @@ class SessionModes:
         decided = self._decided.get(session_key)
         return () if decided is None else decided.granted
 
+    def grant(self, session_key: str, rules: Sequence[Rule]) -> None:
+        """The user allowed such calls for as long as this session lasts."""
+        before = self._decided.get(session_key, _Decided(self.default))
+        new = [rule for rule in rules if rule.text not in {known.text for known in before.granted}]
+        self._put(session_key, replace(before, granted=(*before.granted, *new)))
+
     def leave_plan(self, session_key: str, granted: tuple[Rule, ...] = ()) -> Mode:
         """The user approved this session's plan. Returns the mode that holds now: `default`, for none came before."""
-        self._decided[session_key] = _Decided(Mode.DEFAULT, granted)
+        self._put(session_key, _Decided(Mode.DEFAULT, granted))
+        return Mode.DEFAULT
+
+    def _put(self, session_key: str, decided: _Decided) -> None:
+        self._decided[session_key] = decided
         self._decided.move_to_end(session_key)
         if len(self._decided) > MAX_SESSIONS:
             self._decided.popitem(last=False)
-        return Mode.DEFAULT

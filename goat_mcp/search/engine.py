@@ -128,7 +128,12 @@ class Search:
             yield found if is_chosen is None else list(filter(is_chosen, found))
 
     def _shows(self, path: str) -> bool:
-        return self.options.shows is show_all or self.options.shows(self.shown(path))
+        """By the path as it was asked for, and by the real one: a link may have led to the start of the search."""
+        shows, target = self.options.shows, self.target
+        if shows is show_all:
+            return True
+        real = f"{target.real_path.rstrip('/')}/{path[2:]}" if target.is_directory else target.real_path
+        return shows(self.shown(path)) and (target.real_path == target.shown or shows(real))
 
     def _shown_only(self) -> Callable[[str], bool] | None:
         return None if self.options.shows is show_all else self._shows

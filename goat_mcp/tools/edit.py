@@ -132,7 +132,8 @@ class Edit(
     edit_options: EditOptions = field(default_factory=EditOptions)
 
     def access(self, input: EditInput) -> Access:
-        return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.file_path))),))
+        path = self.workspace.resolve(input.file_path)
+        return Access(asked=(path.plain,), writes=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: EditInput, ctx: ToolContext) -> ToolResult:
         path = self.workspace.resolve(input.file_path)

@@ -74,7 +74,8 @@ class NotebookEdit(
     options: FileOptions = field(default_factory=FileOptions)
 
     def access(self, input: NotebookEditInput) -> Access:
-        return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.notebook_path))),))
+        path = self.workspace.resolve(input.notebook_path)
+        return Access(asked=(path.plain,), writes=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: NotebookEditInput, ctx: ToolContext) -> ToolResult:
         from goat_mcp.editing.notebook_file import CellRequest, NotebookFile

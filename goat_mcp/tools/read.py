@@ -146,7 +146,7 @@ class Read(
 
     def access(self, input: ReadInput) -> Access:
         path, _ = self._existing(input.file_path)
-        return Access(reads=(str(self.workspace.real_path(path)),))
+        return Access(asked=(path.plain,), reads=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: ReadInput, ctx: ToolContext) -> ToolResult:
         request = self._request(input, ctx)

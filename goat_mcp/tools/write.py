@@ -93,7 +93,8 @@ class Write(
     options: FileOptions = field(default_factory=FileOptions)
 
     def access(self, input: WriteInput) -> Access:
-        return Access(writes=(str(self.workspace.real_path(self.workspace.resolve(input.file_path))),))
+        path = self.workspace.resolve(input.file_path)
+        return Access(asked=(path.plain,), writes=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: WriteInput, ctx: ToolContext) -> ToolResult:
         path = self.workspace.resolve(input.file_path)

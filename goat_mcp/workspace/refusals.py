@@ -30,6 +30,14 @@ def outside(asked: object, roots: Sequence[Path]) -> ToolError:
     )
 
 
+def denied_by_rule(asked: object, rule: str) -> ToolError:
+    return ToolError(
+        ErrorCode.PERMISSION,
+        f"{shown(asked)} is denied by rule {rule}",
+        "Choose another way; only the user can change the rule.",
+    )
+
+
 def no_workspace() -> ToolError:
     return ToolError(
         ErrorCode.NO_WORKSPACE,

@@ -37,6 +37,11 @@ class WorkspacePath:
     def names(self) -> Names:
         return split_names(self.relative)
 
+    @property
+    def plain(self) -> str:
+        """The same as text, each `..` taken back with the name before it: for rules about paths, not for opening."""
+        return "/" + "/".join(collapse((*split_names(str(self.root)), *self.names)))
+
     def __str__(self) -> str:
         return str(self.path)
 

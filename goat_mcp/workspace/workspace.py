@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
@@ -38,6 +38,10 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXE
 _LITERAL_SIGNS = ("~", "$", "file:")
 
 
+def _nothing_denied(path: str, writes: bool) -> str:
+    return ""
+
+
 class Workspace:
     """Roots, and every way to a file below them.
 
@@ -49,6 +53,8 @@ class Workspace:
         lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
             take turns need the same one. None: one folder per user.
         kernel: which system calls to use; tests hand in an older one.
+        why_denied: the rule that forbids to read (or, if the second argument is true, to write) an absolute path;
+            empty where none does. It is asked about the path as it came and about that of the file that was opened.
     """
 
     def __init__(
@@ -58,7 +64,9 @@ class Workspace:
         private: tuple[Path, ...] = (),
         lock_folder: Path | None = None,
         kernel: Kernel | None = None,
+        why_denied: Callable[[str, bool], str] = _nothing_denied,
     ) -> None:
+        self._why_denied = why_denied
         self._readable = readable
         self._private = tuple(path.resolve() for path in private)
         self._open_in_private = tuple(path.resolve() for path in readable)
@@ -128,9 +136,7 @@ class Workspace:
             fd, real = self._beneath.open(self._root(path), path.names, _OPEN_FLAGS)
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        if self.is_private(real):
-            os.close(fd)
-            raise self._outside(path)
+        self._check_allowed(path, real, fd)
         found = os.fstat(fd)
         if stat.S_ISREG(found.st_mode):
             return OpenedFile(fd, found, real)
@@ -150,9 +156,7 @@ class Workspace:
             raise self._refusal(problem, path) from None
         except OSError as problem:
             raise self._refusal(problem, path) from None
-        if self.is_private(real):
-            os.close(fd)
-            raise self._outside(path)
+        self._check_allowed(path, real, fd)
         return OpenedDirectory(fd, os.fstat(fd), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
@@ -189,6 +193,8 @@ class Workspace:
         with self._place(path) as place:
             if not self.contains(place.real):
                 raise self._outside(path)
+            if rule := self._why_denied(path.plain, True) or self._why_denied(str(place.real), True):
+                raise refusals.denied_by_rule(path, rule)
             try:
                 return self._writer.write(place, data, expect, path)
             except OSError as problem:
@@ -197,6 +203,13 @@ class Workspace:
     def lock(self, real_path: Path) -> AbstractAsyncContextManager[None]:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
         return self._locks.hold(real_path)
+
+    def _check_allowed(self, path: WorkspacePath, real: Path, fd: int) -> None:
+        """Close what was opened and raise where it must not be read (R-FILE-5)."""
+        rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
+        if rule or self.is_private(real):
+            os.close(fd)
+            raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
 
     def _place(self, path: WorkspacePath) -> Place:
         try:

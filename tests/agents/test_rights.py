@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.questions import Answer, Ask, Form, Reply
-from goat_mcp.permissions.permission import ALLOW_ONCE, DENY
+from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
 from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
 
 pytestmark = pytest.mark.anyio

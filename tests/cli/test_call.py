@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from goat_mcp.cli.call import _json_object, _pairs, _typed  # pyright: ignore[reportPrivateUsage]  # the parsing under test
 from goat_mcp.cli.terminal import escaped
+from goat_mcp.cli.tool_arguments import json_object, pairs, typed
 
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
 
@@ -36,7 +36,7 @@ def run(*words: str, cwd: Path, variables: Mapping[str, str] | None = None) -> s
 
 
 def test_values_are_text_unless_the_schema_wants_something_else() -> None:
-    assert _typed(_pairs(["n=3", "text=3", "list=[1, 2]", "other=4"]), SCHEMA) == {
+    assert typed(pairs(["n=3", "text=3", "list=[1, 2]", "other=4"]), SCHEMA) == {
         "n": 3,
         "text": "3",
         "list": [1, 2],
@@ -45,16 +45,16 @@ def test_values_are_text_unless_the_schema_wants_something_else() -> None:
 
 
 def test_a_value_may_hold_an_equals_sign() -> None:
-    assert _pairs(["text=a=b"]) == {"text": "a=b"}
+    assert pairs(["text=a=b"]) == {"text": "a=b"}
 
 
 def test_what_is_no_pair_or_no_object_is_wrong_usage() -> None:
     with pytest.raises(click.UsageError, match="'text' is neither a flag nor KEY=VALUE"):
-        _pairs(["text"])
+        pairs(["text"])
     with pytest.raises(click.UsageError, match="not JSON"):
-        _json_object("{")
+        json_object("{")
     with pytest.raises(click.UsageError, match="wants an object"):
-        _json_object("[]")
+        json_object("[]")
 
 
 def test_what_a_server_prints_cannot_steer_the_terminal() -> None:
@@ -145,5 +145,5 @@ def test_nobody_at_the_terminal_means_no(tmp_path: Path) -> None:
     done = run("call", "Bash", "command=touch made", "--workspace", str(folder), cwd=tmp_path)
 
     assert done.returncode == 5
-    assert "permissions.allow: [Bash]" in done.stdout
+    assert "permissions.allow: [Bash] (Bash(touch made) allows" in done.stdout
     assert not (folder / "made").exists()

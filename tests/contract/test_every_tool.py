@@ -14,6 +14,7 @@ from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.registry import AnyTool
 from goat_mcp.settings import Settings
@@ -170,7 +171,7 @@ async def test_an_unknown_field_is_refused_by_name_and_shortly(tmp_path: Path, s
 @each_tool
 async def test_plan_mode_runs_only_what_changes_nothing(tmp_path: Path, spec: ToolSpec) -> None:
     gateway = gateway_in(tmp_path, mode="plan")
-    effect = gateway.pipeline.permission.decide(spec, ToolContext(call_id="c")).effect.value
+    effect = gateway.pipeline.permission.decide(Call(spec), ToolContext(call_id="c")).effect.value
 
     asks_the_network_only = spec.name in ("WebFetch", "WebSearch")
     changes_nothing = spec.hints.read_only or spec.side_effect is SideEffect.NONE or asks_the_network_only
@@ -181,7 +182,7 @@ async def test_plan_mode_runs_only_what_changes_nothing(tmp_path: Path, spec: To
 @each_tool
 async def test_a_deny_rule_stops_every_tool(tmp_path: Path, spec: ToolSpec) -> None:
     gateway = gateway_in(tmp_path, permissions={"deny": [spec.name]}, mode="bypassPermissions")
-    assert gateway.pipeline.permission.decide(spec, ToolContext(call_id="c")).effect.value == "deny"
+    assert gateway.pipeline.permission.decide(Call(spec), ToolContext(call_id="c")).effect.value == "deny"
 
 
 def test_each_file_of_the_tools_folder_is_one_tool_and_named_after_it() -> None:

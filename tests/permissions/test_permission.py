@@ -11,8 +11,10 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import Approval, Effect, Mode
-from goat_mcp.permissions.permission import ALLOW_ONCE, DENY, Permission
+from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
@@ -37,7 +39,8 @@ NOBODY = ToolContext(call_id="c")
 
 async def outcome(permission: Permission, ctx: ToolContext, writes: tuple[str, ...] = ()) -> ErrorCode | Effect:
     try:
-        return (await permission.settle(permission.decide(WRITE, ctx, writes), WRITE, {}, ctx)).effect
+        call = Call(WRITE, writes=writes)
+        return (await permission.settle(permission.decide(call, ctx), call, ctx)).effect
     except ToolError as refusal:
         return refusal.code
 
@@ -66,7 +69,8 @@ async def test_whoever_is_asked_sees_what_the_call_would_do() -> None:
 
     permission = Permission(approval=Approval.ELICIT)
     arguments = {"file_path": "/ws/a\u202etxt.py", "content": "x" * 5_000, "count": 3}
-    await permission.settle(permission.decide(WRITE, NOBODY), WRITE, arguments, ToolContext(call_id="c", ask=ask))
+    call = Call(WRITE, arguments)
+    await permission.settle(permission.decide(call, NOBODY), call, ToolContext(call_id="c", ask=ask))
 
     lines = shown[0].splitlines()
     assert lines[:2] == ["Allow Write? (mode default)", "file_path: /ws/a\\u202etxt.py"]
@@ -97,9 +101,11 @@ async def test_a_refusal_names_the_rule_that_would_allow() -> None:
     permission = Permission(modes=SessionModes(Mode.DONT_ASK))
 
     with pytest.raises(ToolError) as caught:
-        await permission.settle(permission.decide(WRITE, NOBODY), WRITE, {}, NOBODY)
+        await permission.settle(
+            permission.decide(Call(WRITE, writes=("/ws/a.py",)), NOBODY), Call(WRITE, writes=("/ws/a.py",)), NOBODY
+        )
 
-    assert "permissions.allow: [Write]" in caught.value.suggestion
+    assert "permissions.allow: [Write] (Write(//ws/a.py) allows no more than this)" in caught.value.suggestion
 
 
 @pytest.mark.parametrize(
@@ -139,7 +145,7 @@ async def test_what_is_protected_is_judged_below_the_workspace() -> None:
 
 def decided(modes: SessionModes, rights: Rights, writes: tuple[str, ...] = ()) -> Effect:
     ctx = ToolContext(call_id="c", session_key="agent:1", rights=rights)
-    return Permission(modes=modes).decide(WRITE, ctx, writes).effect
+    return Permission(modes=modes).decide(Call(WRITE, writes=writes), ctx).effect
 
 
 def test_an_agents_mode_only_narrows_and_a_nested_one_does_not_widen_it_again() -> None:

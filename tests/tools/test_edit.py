@@ -264,7 +264,7 @@ async def test_the_alias_and_the_sign_for_the_root_work(desk: Desk) -> None:
 
     input = tool.validate({"path": "@src/f.txt", "oldString": "a", "newString": "b"})
 
-    assert tool.access(input) == Access(writes=(str(path),))
+    assert tool.access(input) == Access(asked=(str(path),), writes=(str(path),))
 
 
 async def test_paths_outside_are_refused(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -16,6 +16,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.questions import Answer, Ask, Form, Reply, nobody_to_ask
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -78,7 +79,7 @@ async def test_plan_001_after_approval_the_session_leaves_plan_mode_and_before_i
 
     for tool in gateway.registry.snapshot.tools.values():
         if tool.spec.name in ("Write", "Edit", "Bash", "NotebookEdit"):
-            effect = gateway.pipeline.permission.decide(tool.spec, ToolContext(call_id="c")).effect
+            effect = gateway.pipeline.permission.decide(Call(tool.spec), ToolContext(call_id="c")).effect
             assert effect == "deny", tool.spec.name
     assert await write(gateway) == "E_PLAN_MODE"
 
@@ -216,13 +217,13 @@ async def test_what_the_plan_wants_to_run_is_granted_only_where_the_user_ticks_i
     bash = gateway.registry.snapshot.tools["Bash"].spec
 
     assert [option.value for option in user.forms[0].questions[2].options] == ["Bash"]
-    assert gateway.pipeline.permission.decide(bash, ToolContext(call_id="c")).effect == "ask"
+    assert gateway.pipeline.permission.decide(Call(bash), ToolContext(call_id="c")).effect == "ask"
 
     other = planning(tmp_path)
     await exit_plan(other, User({"decision": "approve", "granted": ("Bash",)}), plan=PLAN, allowedPrompts=wanted)
 
-    assert other.pipeline.permission.decide(bash, ToolContext(call_id="c")).effect == "allow"
-    elsewhere = other.pipeline.permission.decide(bash, ToolContext(call_id="c", session_key="other"))
+    assert other.pipeline.permission.decide(Call(bash), ToolContext(call_id="c")).effect == "allow"
+    elsewhere = other.pipeline.permission.decide(Call(bash), ToolContext(call_id="c", session_key="other"))
     assert elsewhere.effect == "deny"
 
 

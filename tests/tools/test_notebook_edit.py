@@ -425,7 +425,7 @@ async def test_the_scheduler_is_told_of_the_file(desk: Desk) -> None:
 
     access = desk.tool.access(desk.tool.validate({"notebook_path": str(path), "cell_id": "a", "new_source": ""}))
 
-    assert access == Access(writes=(str(path),))
+    assert access == Access(asked=(str(path),), writes=(str(path),))
 
 
 async def test_strict_wants_a_read_first(tmp_path: Path) -> None:

@@ -260,4 +260,6 @@ def test_the_definition_hides_what_no_model_needs(tmp_path: Path) -> None:
     assert set(tool.spec.input_schema["properties"]) == {"file_path", "content"}
     assert tool.spec.input_schema["required"] == ["file_path", "content"]
     assert list(tool.spec.hints.wire().values()) == [False, True, True, False]
-    assert tool.access(tool.validate({"path": "@f.txt", "content": ""})) == Access(writes=(f"{desk.folder}/f.txt",))
+    assert tool.access(tool.validate({"path": "@f.txt", "content": ""})) == Access(
+        asked=(f"{desk.folder}/f.txt",), writes=(f"{desk.folder}/f.txt",)
+    )

@@ -1,0 +1,106 @@
+"""`goat-mcp why`: what would be decided about a call, and which rule in which file decides it. Nothing runs."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.tool_arguments import json_object, pairs, typed
+
+if TYPE_CHECKING:  # a command's machinery is loaded when it runs
+    from goat_mcp.gateway import Gateway
+
+DENIED = 5
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("tool")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[KEY=VALUE]...")
+@click.option("--input-json", metavar="JSON", help="All arguments as one JSON object.")
+@click.option("--http", is_flag=True, help="As it is decided for a client over HTTP, who is asked by a form.")
+@flags.selection
+@flags.as_json
+def why(
+    tool: str, arguments: Sequence[str], input_json: str | None, http: bool, as_json: bool, **selection: Any
+) -> int:
+    """Explain what would become of a call: allowed, asked about or denied, by which rule, and where that rule stands.
+
+    Hooks are not run; they can only make it stricter. Exit status: 0 allowed or asked about, 5 denied.
+    """
+    settings = flags.settings_from(**selection)
+    flags.say_notices(settings)
+    given = json_object(input_json) if input_json is not None else {}
+    texts = pairs(arguments)
+    import anyio
+
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.permissions.mode import Approval
+
+    gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
+    facts = anyio.run(_explain, gateway, tool, given, texts)
+    if as_json:
+        click.echo(json.dumps(facts))
+    else:
+        _print(facts)
+    return DENIED if facts["effect"] == "deny" else 0
+
+
+async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    from goat_mcp.configured_rules import origin_of_rule
+    from goat_mcp.core.context import ToolContext
+    from goat_mcp.core.errors import ToolError
+
+    # As a client over stdio: its session has been granted nothing yet.
+    ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio")
+    async with gateway.running():
+        try:
+            tool = gateway.catalog.resolve(name)
+        except ToolError:
+            await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
+            tool = gateway.catalog.resolve(name)
+        arguments = {**given, **typed(texts, tool.spec.input_schema)}
+        try:
+            call, decision = gateway.pipeline.decide(name, arguments, ctx)
+        except ToolError as refused:
+            return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}
+    permission = gateway.pipeline.permission
+    facts: dict[str, Any] = {
+        "tool": call.spec.rule_name,
+        "effect": decision.effect.value,
+        "reason": decision.reason,
+        "mode": permission.modes.default.value,
+        "risk": call.spec.risk.name.lower(),
+    }
+    if decision.rule is not None:
+        facts["rule"] = decision.rule.text
+        facts["origin"] = decision.rule.origin or origin_of_rule(gateway.settings, decision.effect, decision.rule.text)
+    if decision.effect.value == "ask":
+        asks_form = decision.by_rule or permission.approval.value == "elicit"
+        facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
+    if decision.effect.value != "allow" and not decision.by_rule:
+        from goat_mcp.permissions.narrowest import narrowest_rules
+
+        facts["would_be_allowed_by"] = list(narrowest_rules(call))
+    return facts
+
+
+_WORDS = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
+
+
+def _print(facts: Mapping[str, Any]) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}, by {facts['reason']}"))
+    if "origin" in facts:
+        click.echo(escaped(f"  the rule stands in {facts['origin']}"))
+    if "answered_by" in facts:
+        click.echo(escaped(f"  who answers: {facts['answered_by']}"))
+    if facts.get("would_be_allowed_by"):
+        click.echo(escaped(f"  permissions.allow with {', '.join(facts['would_be_allowed_by'])} would let it pass"))
+    if "risk" in facts:
+        click.echo(escaped(f"  mode {facts['mode']}, risk {facts['risk']}"))

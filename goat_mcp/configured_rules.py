@@ -1,0 +1,66 @@
+"""The permission rules that settings hold, and where a user wrote each: looked up when somebody wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.permissions.mode import Effect
+from goat_mcp.permissions.rules import BrokenRule, Rule, RuleSet, parse_rule
+from goat_mcp.settings import BrokenSettings, Settings
+
+
+def rules_of(settings: Settings) -> RuleSet:
+    """All rules in force. Raises `BrokenSettings` naming the rule and its place (R-PERM-7)."""
+    listed = settings.permissions
+    return RuleSet.of(
+        allow=_parsed(settings, Effect.ALLOW, listed.allow),
+        ask=_parsed(settings, Effect.ASK, listed.ask),
+        deny=_parsed(settings, Effect.DENY, listed.deny),
+    )
+
+
+def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Rule]:
+    rules: list[Rule] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, may_name_all=effect is not Effect.ALLOW))
+        except BrokenRule as broken:
+            raise BrokenSettings(
+                f"permissions.{effect.value}, {origin_of_rule(settings, effect, text)}: {broken}",
+                "Mend the rule and start again.",
+            ) from None
+    return rules
+
+
+def origin_of_rule(settings: Settings, effect: Effect, text: str) -> str:
+    """`FILE:LINE`, or in words where it stands in no file."""
+    for file in settings.config_files:
+        if (line := _line_of(file, ("permissions", effect.value), text)) is not None:
+            return f"{file}:{line}"
+    source = settings.source_of(f"permissions.{effect.value}")
+    return {"environment": f"the environment variable GOAT_MCP_PERMISSIONS__{effect.value.upper()}"}.get(
+        source, "the command line" if source == "flag" else "the settings"
+    )
+
+
+def _line_of(file: Path, keys: Sequence[str], text: str) -> int | None:
+    import yaml
+
+    try:
+        node: Any = cast("Any", yaml).compose(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        found = [value for name, value in node.value if name.value == key]
+        if not found:
+            return None
+        node = found[-1]
+    entries: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    for entry in entries:
+        if isinstance(entry, yaml.ScalarNode) and entry.value.strip() == text.strip():
+            return entry.start_mark.line + 1
+    return None

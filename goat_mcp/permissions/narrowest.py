@@ -1,0 +1,46 @@
+"""The narrowest rules that would have allowed a call: what "always allow" writes down."""
+
+from __future__ import annotations
+
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.path_pattern import exact_path_pattern
+from goat_mcp.permissions.specifiers import FILE_WRITERS
+
+MAX_RULES = 5
+
+
+def narrowest_rules(call: Call) -> tuple[str, ...]:
+    """Texts of rules; empty where none would let this call pass again: it is asked about each time."""
+    name = call.spec.rule_name
+    if name == "Bash":
+        return _of_script(call)
+    if name in FILE_WRITERS:
+        return tuple(f"{name}({exact_path_pattern(path)})" for path in call.paths)
+    if name == "WebFetch":
+        from urllib.parse import urlsplit
+
+        host = urlsplit(str(call.arguments.get("url", ""))).hostname
+        return (f"WebFetch(domain:{host})",) if host else ()
+    if name == "Agent":
+        return (f"Agent({call.arguments.get('subagent_type') or 'general-purpose'})",)
+    return (name,)
+
+
+def _of_script(call: Call) -> tuple[str, ...]:
+    import shlex
+
+    from goat_mcp.shell.pattern import CommandPattern
+    from goat_mcp.shell.rules import allowed_by
+
+    script = call.script
+    if script.not_plain or not 0 < len(script.commands) <= MAX_RULES:
+        return ()
+    texts = dict.fromkeys(shlex.join(words) for words in script.commands)
+    try:
+        patterns = [CommandPattern.parse(text) for text in texts]
+    except ValueError:
+        return ()
+    # What a pattern cannot spell out word for word would mean something else, or nothing.
+    if not all(pattern.is_exact for pattern in patterns) or allowed_by(script, patterns):
+        return ()
+    return tuple(f"Bash({text})" for text in texts)

@@ -1,0 +1,93 @@
+"""Patterns of paths in rules, as ignore files write them: `./secrets/**`, `src/*.py`, `.env`, `//etc/**`, `~/.ssh/**`.
+
+A pattern that matches a directory matches all that is in it. Whether a path may be read at all is the workspace's
+business; patterns only compare texts.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goat_mcp.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
+
+_WORKTREES = ".worktrees/"
+_FLAGS = re.DOTALL if sys.platform == "linux" else re.DOTALL | re.IGNORECASE
+"""Elsewhere two spellings are one file."""
+
+
+@dataclass(frozen=True)
+class PathPattern:
+    """One parsed pattern. `anchor` is the absolute directory it is relative to; empty: each root of the workspace."""
+
+    anchor: str
+    is_exact: bool
+    relative: str
+    _is_match: Callable[[str], object]
+
+    def is_path(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether an exact pattern is this very path, and not a directory above it."""
+        anchors: Iterable[str] = (self.anchor,) if self.anchor else roots
+        return self.is_exact and any(path == f"{anchor.rstrip('/')}/{self.relative}" for anchor in anchors)
+
+    def matches(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether an absolute path is meant."""
+        anchors: Iterable[str] = (self.anchor,) if self.anchor else roots
+        for anchor in anchors:
+            below = anchor if anchor.endswith("/") else f"{anchor}/"
+            if not path.startswith(below):
+                continue
+            rest = path[len(below) :]
+            if self._is_match(rest):
+                return True
+            if not self.anchor and rest.startswith(_WORKTREES):
+                # An agent's copy of the repository: what holds for a file holds for its copy.
+                copied = rest.split("/", 2)
+                if len(copied) == 3 and self._is_match(copied[2]):
+                    return True
+        return False
+
+
+def parse_path_pattern(text: str, base: str = "") -> PathPattern:
+    """`//x` is absolute, `~/x` lies below the home directory, `/x` below `base` (empty: each root), all else below
+    each root; a name without a slash fits at any depth. Raises `ValueError` with what is wrong.
+
+    Source: Claude Code, "Permissions", Read and Edit rules.
+    """
+    rest, anchor = text, ""
+    if text.startswith("//"):
+        rest, anchor = text[2:], "/"
+    elif text == "~" or text.startswith("~/"):
+        rest, anchor = text[2:], str(Path.home())
+    elif text.startswith("/"):
+        rest, anchor = text[1:], base
+    is_anchored = anchor != "" or text.startswith("/") or "/" in rest.rstrip("/")
+    rest = rest.removeprefix("./")
+    names = [name for name in rest.split("/") if name and name != "."]
+    if rest.startswith("!"):
+        raise ValueError("a rule cannot except paths with `!`; write a second rule")
+    if ".." in names:
+        raise ValueError("`..` leads out of what the pattern is relative to; write an absolute one, `//path`")
+    if text.startswith(("\\", "file:")) or "\0" in text:
+        raise ValueError("write paths with `/`, absolute ones as `//path`")
+    if not names and not (text.startswith("//") or text in ("~", "~/", "/", "./", ".")):
+        raise ValueError("the pattern is empty")
+    expressions: list[str] = []
+    try:
+        for alternative in expand_braces("/".join(names)):
+            found = [name for name in alternative.split("/") if name]
+            expressions.append(names_expression(found if is_anchored or not found else ["**", *found]))
+        compiled = re.compile("|".join(f"(?:{one})(?:/.*)?" for one in expressions) if names else ".*", _FLAGS)
+    except (BadGlob, re.error) as bad:
+        raise ValueError(str(bad)) from None
+    joined = "/".join(names)
+    is_exact = is_anchored and not has_magic(re.sub(r"\\.", "", joined))
+    return PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), compiled.fullmatch)
+
+
+def exact_path_pattern(path: str) -> str:
+    """The pattern that means this absolute path and no other."""
+    return "/" + re.sub(r"([\\*?\[\]{}!])", r"\\\1", path)

@@ -1,0 +1,87 @@
+"""Allow rules that a person told us to remember: one JSON line each, in a file of the workspace's own.
+
+Only the person who was asked profits from an answer: a rule holds for the principal it was given by.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.permissions.rules import BrokenRule, Rule, parse_rule
+from goat_mcp.state.directory import StateDirectory
+
+FOLDER = "rules"
+
+
+class RememberedRules:
+    """The rules of one workspace, `scope`. Several processes may add to them; each sees what the others added.
+
+    A line that cannot be read is left out and told to `warn` once: fewer things are then allowed.
+    """
+
+    def __init__(self, state: StateDirectory, scope: str, warn: Callable[..., None]) -> None:
+        self._state = state
+        self._scope = scope
+        self._warn = warn
+        self._seen: tuple[int, int, int] | None = None
+        self._rules: dict[str, tuple[Rule, ...]] = {}
+
+    @property
+    def path(self) -> Path:
+        return self._state.path / FOLDER / f"{self._scope}.jsonl"
+
+    def of(self, principal: str) -> tuple[Rule, ...]:
+        """The rules this principal gave, as they stand in the file now."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return ()
+        seen = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if seen != self._seen:
+            self._rules = self._read()
+            self._seen = seen
+        return self._rules.get(principal, ())
+
+    def add(self, principal: str, texts: Sequence[str]) -> None:
+        """Write rules down. Raises `OSError` where that cannot be done."""
+        folder = self._state.folder(FOLDER)
+        lines = [
+            json.dumps({"allow": text, "principal": principal, "ts": round(time.time(), 3)}, ensure_ascii=True) + "\n"
+            for text in texts
+        ]
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(folder / f"{self._scope}.jsonl", flags, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                lines.insert(0, "\n")  # whoever wrote last was killed in the middle of a line
+            os.write(descriptor, "".join(lines).encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _read(self) -> dict[str, tuple[Rule, ...]]:
+        try:
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as problem:
+            self._warn("remembered rules cannot be read", path=str(self.path), problem=str(problem))
+            return {}
+        found: dict[str, tuple[Rule, ...]] = {}
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                entry = cast("dict[str, Any]", json.loads(line))
+                rule = parse_rule(str(entry["allow"]), origin=f"{self.path}:{number}")
+                principal = str(entry["principal"])
+            except (ValueError, KeyError, TypeError) as problem:
+                reason = str(problem) if isinstance(problem, BrokenRule) else "no such line was written here"
+                self._warn("a remembered rule is left out", path=f"{self.path}:{number}", problem=reason)
+                continue
+            found[principal] = (*found.get(principal, ()), rule)
+        return found

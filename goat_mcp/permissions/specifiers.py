@@ -1,0 +1,169 @@
+"""What may stand in the brackets of a rule: which calls of its tool the rule is about.
+
+`hits` says that some part of a call is meant, which is enough to deny or ask; `covers` that all of it is, which
+allowing wants. Commands are the exception: several allow rules may cover one script together (see `decide`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from goat_mcp.http_client.domains import NotAHost, ascii_host, host_is_in_domain
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.path_pattern import PathPattern, parse_path_pattern
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.shell.pattern import CommandPattern
+
+FILE_READERS = frozenset({"Read", "Glob", "Grep"})
+FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit"})
+_ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
+_MAX_PATTERN_CHARS = 4096
+
+
+class Specifier(Protocol):
+    def hits(self, call: Call) -> bool: ...
+
+    def covers(self, call: Call) -> bool: ...
+
+
+@dataclass(frozen=True)
+class PathSpecifier:
+    """`Read(./secrets/**)`, `Edit(src/**)`."""
+
+    pattern: PathPattern
+
+    def hits(self, call: Call) -> bool:
+        return any(self.pattern.matches(path, call.roots) for path in call.paths)
+
+    def covers(self, call: Call) -> bool:
+        return bool(call.paths) and all(self.pattern.matches(path, call.roots) for path in call.paths)
+
+
+@dataclass(frozen=True)
+class CommandSpecifier:
+    """`Bash(npm run *)`."""
+
+    pattern: CommandPattern
+
+    def hits(self, call: Call) -> bool:
+        from goat_mcp.shell.rules import denied_by
+
+        return denied_by(call.script, self.pattern)
+
+    def covers(self, call: Call) -> bool:
+        from goat_mcp.shell.rules import allowed_by
+
+        return allowed_by(call.script, (self.pattern,)) == ""
+
+
+@dataclass(frozen=True)
+class DomainSpecifier:
+    """`WebFetch(domain:example.org)` with all below it; `domain:*.example.org` only what is below (R-NET-8)."""
+
+    domain: str
+    only_below: bool
+
+    def hits(self, call: Call) -> bool:
+        host = _host(call.arguments.get("url"))
+        if not host_is_in_domain(host, self.domain):
+            return False
+        return not self.only_below or not host_is_in_domain(self.domain, host)
+
+    def covers(self, call: Call) -> bool:
+        return self.hits(call)
+
+
+@dataclass(frozen=True)
+class ArgumentSpecifier:
+    """`mcp__github__create_issue(repo:org/*)`: an argument by its name (`a.b` for one inside another), `*` for any
+    text. Of a list every entry has to fit to be covered, and one to be hit."""
+
+    name: str
+    _is_match: Callable[[str], object]
+    default: str | None = None
+
+    def hits(self, call: Call) -> bool:
+        return any(self._is_match(text) for text in self._texts(call))
+
+    def covers(self, call: Call) -> bool:
+        texts = self._texts(call)
+        return bool(texts) and all(self._is_match(text) for text in texts)
+
+    def _texts(self, call: Call) -> Sequence[str]:
+        value = _found(call.arguments, self.name)
+        if value is None:
+            return () if self.default is None else (self.default,)
+        values = cast("list[Any]", value) if isinstance(value, list) else [value]
+        return [_as_text(one) for one in values]
+
+
+def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
+    """What `text` means for a rule about `tool`. Raises `ValueError` with what is wrong and what to write."""
+    if len(text) > _MAX_PATTERN_CHARS:
+        raise ValueError(f"the pattern is over {_MAX_PATTERN_CHARS} characters long")
+    if tool == "Bash":
+        from goat_mcp.shell.pattern import CommandPattern
+
+        return CommandSpecifier(CommandPattern.parse(text))
+    if tool in FILE_READERS or tool in FILE_WRITERS:
+        return PathSpecifier(parse_path_pattern(text, base))
+    if tool == "WebFetch":
+        return _domain(text)
+    if tool == "Agent" and ":" not in text:
+        return ArgumentSpecifier("subagent_type", _text_pattern(text), default="general-purpose")
+    found = _ARGUMENT.match(text)
+    if found is None:
+        raise ValueError(f"{tool} takes an argument's name and a pattern, e.g. {tool}(repo:org/*)")
+    return ArgumentSpecifier(found[1], _text_pattern(found[2]))
+
+
+def _domain(text: str) -> DomainSpecifier:
+    kind, colon, domain = text.partition(":")
+    if kind != "domain" or not colon:
+        raise ValueError("WebFetch takes a domain, e.g. WebFetch(domain:example.org)")
+    only_below = domain.startswith("*.")
+    try:
+        return DomainSpecifier(ascii_host(domain.removeprefix("*.")), only_below)
+    except NotAHost as problem:
+        raise ValueError(f"{domain!r} is no domain: {problem}; write e.g. domain:*.example.org") from None
+
+
+def _host(url: object) -> str:
+    try:
+        return urlsplit(str(url)).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _text_pattern(text: str) -> Callable[[str], object]:
+    if not text:
+        raise ValueError("the pattern is empty")
+    # Each part is found as early as it can be and never looked for again: no pattern makes this slow.
+    first, *rest = text.split("*")
+    parts = [re.escape(first), *(f"(?>.*?{re.escape(part)})" for part in rest[:-1])]
+    last = f".*{re.escape(rest[-1])}" if rest else ""
+    return re.compile("".join(parts) + last, re.DOTALL).fullmatch
+
+
+def _found(arguments: Mapping[str, Any], name: str) -> Any:
+    if name in arguments:
+        return arguments[name]
+    value: Any = arguments
+    for part in name.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = cast("Mapping[str, Any]", value).get(part)
+    return value
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
