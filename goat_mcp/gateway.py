@@ -16,6 +16,7 @@ import anyio.to_thread
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
+from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
@@ -142,6 +143,7 @@ class Gateway:
                 RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
             ),
             scheduler=Scheduler(),
+            slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
             audit=AuditLog(
                 audit_file(settings.audit.path, self.state, self.workspace.roots),
                 settings.audit,

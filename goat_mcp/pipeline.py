@@ -15,6 +15,7 @@ from anyio.abc import TaskStatus
 
 from goat_mcp.audit import AuditLog, Decided
 from goat_mcp.batch import Batch, BatchOutcome, Turn
+from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
@@ -87,6 +88,7 @@ class Pipeline:
     telemetry: Telemetry
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
+    slots: CallSlots = field(default_factory=CallSlots)
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
     max_chars: int = MAX_CHARS
@@ -161,8 +163,9 @@ class Pipeline:
             async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
                 return await self._run(tool, arguments, ctx, turn)
 
-            with self.telemetry.at_least(ctx.setting("log_level", None)):
-                result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
+            async with self.slots.of(ctx) as ctx:
+                with self.telemetry.at_least(ctx.setting("log_level", None)):
+                    result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
             result = self._bounded(tool.spec, result, ctx)
             error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
         except ToolError as error:

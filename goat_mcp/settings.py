@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.audit.options import AuditSettings
+from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
@@ -75,6 +76,8 @@ class CatalogSettings(SettingsPart):
 
 
 class LimitSettings(SettingsPart):
+    concurrent_calls: int = Field(default=PER_PRINCIPAL, ge=1)
+    concurrent_calls_in_all: int = Field(default=IN_ALL, ge=1)
     frame_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
     body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     sessions: int = Field(default=100, ge=1)

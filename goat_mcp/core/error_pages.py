@@ -49,7 +49,8 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "Give a longer `timeout`, do less in one call, or run the command in the background.",
     ),
     ErrorCode.BUSY: (
-        "What the call needs is in use: a file another call writes, the shell, or all places for background tasks.",
+        "What the call needs is in use: a file another call writes, the shell, or all places for running calls or "
+        "for background tasks.",
         "Call again a little later, or stop a task that is no longer needed.",
     ),
     ErrorCode.INTERNAL: (

@@ -1,0 +1,129 @@
+"""How many calls run at a time: of one principal, and of all (R-LIMIT-1). What they may touch is the scheduler's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Answer, Ask, Form
+
+PER_PRINCIPAL = 16
+IN_ALL = 64
+QUEUE_S = 10.0
+"""How long a call waits for its turn before it is told that there is none."""
+MAX_WAITING = 128
+"""Calls of one principal that wait; a flood is answered at once."""
+
+_Owner = tuple[int, str]
+"""Depth and principal. Each depth of agents has slots of its own: a call waits for deeper ones only, never a deeper
+one for it, so that they cannot wait for each other."""
+
+
+class CallSlots:
+    """Places for running calls, given out in the order of arrival, but never more of them to one principal.
+
+    A call that waits for a person gives its place away meanwhile. When the person has answered it goes on at once,
+    even if that makes one more than there should be.
+    """
+
+    def __init__(self, per_principal: int = PER_PRINCIPAL, in_all: int = IN_ALL, *, queue_s: float = QUEUE_S) -> None:
+        self._per_principal = per_principal
+        self._in_all = in_all
+        self._queue_s = queue_s
+        self._running: Counter[_Owner] = Counter()
+        self._in_depth: Counter[int] = Counter()
+        self._waiting: list[tuple[_Owner, anyio.Event]] = []
+
+    @asynccontextmanager
+    async def of(self, ctx: ToolContext) -> AsyncGenerator[ToolContext]:
+        """Hold a place while the call runs; go on with the context that is given. Raises `ToolError(BUSY)`."""
+        owner = (ctx.rights.depth, ctx.principal)
+        # Nobody who waits could have this place: they get theirs as soon as there is one.
+        if self._has_room(owner):
+            self.enter(owner)
+        else:
+            await self._queue(owner, min(self._queue_s, ctx.wait_left_s()))
+        place = _Place(self, owner, ctx.ask)
+        try:
+            yield replace(ctx, ask=place.ask)
+        finally:
+            self.leave(owner)
+
+    def enter(self, owner: _Owner) -> None:
+        self._running[owner] += 1
+        self._in_depth[owner[0]] += 1
+
+    def leave(self, owner: _Owner) -> None:
+        self._in_depth[owner[0]] -= 1
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        for turn in list(self._waiting):
+            if self._has_room(turn[0]):
+                # The place is theirs before they wake: nobody comes in between.
+                self._waiting.remove(turn)
+                self.enter(turn[0])
+                turn[1].set()
+
+    def _has_room(self, owner: _Owner) -> bool:
+        return self._running[owner] < self._per_principal and self._in_depth[owner[0]] < self._in_all
+
+    async def _queue(self, owner: _Owner, wait_s: float) -> None:
+        if sum(1 for other, _ in self._waiting if other == owner) >= MAX_WAITING:
+            raise self._busy(owner, 0.0)
+        turn = (owner, anyio.Event())
+        self._waiting.append(turn)
+        try:
+            with anyio.move_on_after(wait_s):
+                await turn[1].wait()
+        except BaseException:
+            if turn[1].is_set():
+                self.leave(owner)
+            raise
+        finally:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+        if not turn[1].is_set():
+            raise self._busy(owner, wait_s)
+
+    def _busy(self, owner: _Owner, waited_s: float) -> ToolError:
+        if self._running[owner] >= self._per_principal:
+            full = f"{self._per_principal} of your calls are running (limits.concurrent_calls)"
+        else:
+            full = f"{self._in_all} calls of all clients are running (limits.concurrent_calls_in_all)"
+        waited = f", and none has ended in {waited_s:.0f} s" if waited_s else f", and {MAX_WAITING} more are waiting"
+        return ToolError(
+            ErrorCode.BUSY,
+            f"{full}{waited}",
+            "Nothing was run. Call again when one of the others has answered, and send fewer at a time.",
+            facts={"retry_after_s": 1},
+        )
+
+
+class _Place:
+    """One running call's place, which it gives away while a person is asked."""
+
+    __slots__ = ("_ask", "_asking", "_owner", "_slots")
+
+    def __init__(self, slots: CallSlots, owner: _Owner, ask: Ask) -> None:
+        self._slots = slots
+        self._owner = owner
+        self._ask = ask
+        self._asking = 0
+
+    async def ask(self, form: Form) -> Answer:
+        self._asking += 1
+        if self._asking == 1:
+            self._slots.leave(self._owner)
+        try:
+            return await self._ask(form)
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._slots.enter(self._owner)

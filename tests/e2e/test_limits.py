@@ -1,0 +1,46 @@
+"""A client that sends more calls than may run at a time: some run, the others are told, and it stays reachable."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import fill, ours, upstream_file
+from tests.e2e.goat import Launch
+from tests.e2e.wire import Wire
+
+pytestmark = pytest.mark.e2e
+
+CALLS, AT_A_TIME = 100, 16
+PINGS = 20
+BUSY_WITHIN_S = 60.0
+
+
+def test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile(tmp_path: Path) -> None:  # R-LIMIT-1
+    folder = tmp_path
+    servers = upstream_file(folder / "servers.json", plain=ours("plain", "healthy", str(folder)))
+    launch = Launch(folder, fill(folder / "workspace"), ("--upstreams", str(servers)))
+    with Wire(launch.command, launch.environment, launch.workspace, folder / "stderr") as wire:
+        wire.handshake()
+        wire.request("tools/list")
+        wire.text("mcp__plain__pid", {})
+
+        sleeps = [
+            wire.start("tools/call", {"name": "mcp__plain__nap", "arguments": {"seconds": 600}}) for _ in range(CALLS)
+        ]
+        ping_s: list[float] = []
+        for _ in range(PINGS):
+            started_s = time.monotonic()
+            wire.request("ping")
+            ping_s.append(time.monotonic() - started_s)
+        # Those that came last are told that there is no place; those that run are not heard of.
+        refused = [wire.answer(request, BUSY_WITHIN_S)["result"] for request in sleeps[AT_A_TIME:]]
+        again = wire.request("ping")
+
+    assert {json.dumps(one["structuredContent"]["error"]["code"]) for one in refused} == {'"E_BUSY"'}
+    assert all(one["isError"] for one in refused)
+    assert again["result"] == {}
+    assert sorted(ping_s)[PINGS * 95 // 100 - 1] < 5.0
