@@ -12,8 +12,11 @@ CANNOT_CONFINE, CANNOT_RUN, NOT_FOUND = 125, 126, 127
 def environment_as_given() -> dict[str, str]:
     """Ours, without the LC_CTYPE that Python adds where there is no locale."""
     environment = dict(os.environ)
-    with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib costs 5 ms of every start
-        given = file.read().split(b"\0")
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib costs 5 ms of every start
+            given = file.read().split(b"\0")
+    except OSError:
+        return environment
     if not any(entry.startswith(b"LC_CTYPE=") for entry in given):
         environment.pop("LC_CTYPE", None)
     return environment

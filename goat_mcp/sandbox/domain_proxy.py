@@ -27,7 +27,9 @@ from goat_mcp.sandbox.relaying import Relay, RelayLimits
 
 INNER_PORT = 3128
 """Where programs in a network of their own find the proxy: nobody else is there before them."""
-MAX_CONNECTIONS = 256
+MAX_CONNECTIONS = 192
+"""At a time, of all sandboxes; each takes two of our descriptors."""
+MAX_CONNECTIONS_OF_ONE = 64
 _MAX_HEAD_BYTES = 64 * 1024
 _HEAD_S = 20.0
 _DIAL_S = 10.0
@@ -117,17 +119,21 @@ class DomainProxy:
         )
 
     def _serving(self, password: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+        own: set[asyncio.Task[None]] = set()
+
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             client = asyncio.current_task()
             assert client is not None
-            is_full = len(self._clients) >= MAX_CONNECTIONS
+            is_full = len(self._clients) >= MAX_CONNECTIONS or len(own) >= MAX_CONNECTIONS_OF_ONE
             self._clients.add(client)
+            own.add(client)
             try:
                 await self._serve(reader, writer, password, is_full=is_full)
             except asyncio.CancelledError:
                 pass  # by `stop`, or as its door closed: asyncio would report it as a failure of ours
             finally:
                 self._clients.discard(client)
+                own.discard(client)
                 writer.transport.abort()
 
         return serve
@@ -137,7 +143,10 @@ class DomainProxy:
     ) -> None:
         try:
             if is_full:
-                raise _Refused("503 Too many connections", f"the proxy keeps {MAX_CONNECTIONS} connections at most")
+                raise _Refused(
+                    "503 Too many connections",
+                    f"at a time: {MAX_CONNECTIONS_OF_ONE} connections of one command, {MAX_CONNECTIONS} of all",
+                )
             request = await _read_request(reader)
             _check_password(request, password)
             self._check_host(request.target)

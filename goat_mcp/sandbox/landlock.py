@@ -37,7 +37,7 @@ _TRIAL_S = 10.0
 class Landlock:
     """Files, TCP, signals as far as this kernel's Landlock goes; sockets of other kinds by a filter of system calls.
 
-    `abi` and `machine` are only given to say what another kernel or machine would lack.
+    `abi` and `machine` are only given to be without what another kernel or machine would lack.
     """
 
     name = "landlock"
@@ -62,7 +62,7 @@ class Landlock:
     def limits(self) -> tuple[str, ...]:
         missing = [
             "no PID namespace: names and arguments of other processes are seen",
-            "protected paths inside writable directories can be changed",
+            "protected and hidden paths inside directories in reach are as open as these",
         ]
         if self._abi >= kernel.TCP_FROM_ABI:
             missing.append("with network domains, TCP reaches every host on the proxy's port")
@@ -121,7 +121,7 @@ class Landlock:
             environment["HOME"] = str(home)
         if bounds.network is Network.DOMAINS and bounds.door is not None:
             environment.update(bounds.door.environment)
-        options: list[str] = []
+        options = ["--abi", str(self._abi)]
         for path in (*bounds.writable, private):
             options += ["--write", os.fspath(path)]
         for path in _DEVICES:

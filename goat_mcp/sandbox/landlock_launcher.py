@@ -21,7 +21,8 @@ from goat_mcp.subprocesses.landlock import (
     file_rights,
 )
 
-_PR_CAPBSET_DROP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 24, 22, 2
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 _CAPABILITIES_V3 = 0x20080522
 _BYTES_PER_INSTRUCTION = 8
 
@@ -42,7 +43,7 @@ def main(arguments: list[str]) -> None:
 
 def _confine(options: dict[str, list[str]]) -> None:
     kernel = Landlock()
-    abi = kernel.abi
+    abi = min(kernel.abi, int(options["--abi"][0]))
     rights = file_rights(abi)
     writing = rights & ~DEVICES
     allowed: list[tuple[int, int]] = []
@@ -74,14 +75,14 @@ def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
 
 
 def _drop_capabilities() -> None:
-    """What uid 0, or a gateway with file capabilities, could do beyond its files: the command gets none of it."""
+    """What uid 0, or a gateway with file capabilities, could do beyond its files: the program gets none of it."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/sys/kernel/cap_last_cap", "rb") as file:  # noqa: PTH123  # pathlib costs 5 ms of every start
-        last = int(file.read())
-    for capability in range(last + 1):
+    capability = 0
+    while libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) >= 0:
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # refused to who has none: then there is nothing to drop
+        capability += 1
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0)
     none = (ctypes.c_uint32 * 6)()
     if libc.capset(ctypes.byref(header), ctypes.byref(none)):

@@ -30,10 +30,10 @@ def launcher_command(module: str) -> tuple[str, ...]:
 
 
 def launcher_needs() -> tuple[Path, ...]:
-    """What has to be readable for a launcher: the interpreter with its library, and ours of these two packages."""
+    """What has to be readable for a launcher, beside /usr: the interpreter with its library, and our two packages."""
     python = Path(os.path.realpath(sys.executable))
     library = Path(os.path.realpath(sys.base_prefix))
     needs = [library, _PACKAGE / "sandbox", _PACKAGE / "subprocesses"]
     if not python.is_relative_to(library):
         needs.append(python)
-    return tuple(needs)
+    return tuple(path for path in needs if not path.is_relative_to("/usr"))

@@ -249,8 +249,9 @@ async def test_a_connection_on_which_nothing_moves_is_ended() -> None:
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-async def test_more_connections_than_it_keeps_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(domain_proxy, "MAX_CONNECTIONS", 2)
+@pytest.mark.parametrize("limit", ["MAX_CONNECTIONS", "MAX_CONNECTIONS_OF_ONE"])
+async def test_more_connections_than_it_keeps_are_refused(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(domain_proxy, limit, 2)
     async with proxy() as door:
         held = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(2)]
         answer = await ask(door, connect(HOST))

@@ -90,6 +90,17 @@ class TestFiles:
         assert "denied" in done.stderr or "cross-device" in done.stderr.lower() or "not permitted" in done.stderr
         assert [(one.name, one.read_text()) for one in outside.iterdir()] == [("old", "old")]
 
+    @pytest.mark.parametrize("abi", range(1, ABI + 1))
+    def test_older_kernels_keep_to_the_root_as_well(self, root: Path, tmp_path: Path, abi: int) -> None:
+        script = f"mkdir a b; echo in > a/f && mv a/f b/f && cat b/f; echo x > {tmp_path}/new; cat {tmp_path}/old"
+        (tmp_path / "old").write_text("canary")
+
+        done = run("/bin/sh", "-c", script, bounds=bounds(root), directory=root, way=Landlock(abi=abi))
+
+        assert (done.returncode, done.stdout) == (1, "in\n")
+        assert done.stderr.count("enied") == 2
+        assert not (tmp_path / "new").exists()
+
     @pytest.mark.parametrize("what", ["/etc/shadow", "/proc/1/environ", "{outside}", "/dev/mem", "/etc"])
     def test_what_no_program_needs_cannot_be_read(self, root: Path, tmp_path: Path, what: str) -> None:
         """R-PROC-4: `/proc/1/environ`, also for uid 0."""
@@ -334,40 +345,56 @@ class TestTheProgram:
         done = run("/bin/sh", "-c", "echo x > .git/hooks/pre-commit", bounds=given, directory=root)
 
         assert done.returncode == 0
-        assert "protected paths inside writable directories can be changed" in Landlock().limits
+        assert OPEN_INSIDE in Landlock().limits
+
+
+NO_PID_NAMESPACE = "no PID namespace: names and arguments of other processes are seen"
+OPEN_INSIDE = "protected and hidden paths inside directories in reach are as open as these"
+ANY_HOST = "with network domains, TCP reaches every host on the proxy's port"
 
 
 class TestDescription:
     @pytest.mark.parametrize(
-        ("abi", "machine", "description"),
+        ("abi", "machine", "kept", "missing"),
         [
             (
                 7,
                 "x86_64",
-                "landlock ABI 7: files, TCP, abstract sockets, signals, other sockets by seccomp; no PID namespace: "
-                "names and arguments of other processes are seen, protected paths inside writable directories can be "
-                "changed, with network domains, TCP reaches every host on the proxy's port",
+                "files, TCP, abstract sockets, signals, other sockets by seccomp",
+                [NO_PID_NAMESPACE, OPEN_INSIDE, ANY_HOST],
             ),
             (
                 4,
                 "riscv64",
-                "landlock ABI 4: files, TCP; no PID namespace: names and arguments of other processes are seen, "
-                "protected paths inside writable directories can be changed, with network domains, TCP reaches every "
-                "host on the proxy's port, UDP and Unix sockets by path stay, for want of a seccomp filter on this "
-                "machine, signals reach other processes, abstract Unix sockets stay",
+                "files, TCP",
+                [
+                    *(NO_PID_NAMESPACE, OPEN_INSIDE, ANY_HOST),
+                    "UDP and Unix sockets by path stay, for want of a seccomp filter on this machine",
+                    "signals reach other processes",
+                    "abstract Unix sockets stay",
+                ],
             ),
             (
                 1,
                 "aarch64",
-                "landlock ABI 1: files, other sockets by seccomp; no PID namespace: names and arguments of other "
-                "processes are seen, protected paths inside writable directories can be changed, signals reach other "
-                "processes, network domains cannot be kept: they are denied, files outside can be cut off (truncate), "
-                "a file is not moved between directories but copied",
+                "files, other sockets by seccomp",
+                [
+                    *(NO_PID_NAMESPACE, OPEN_INSIDE),
+                    "signals reach other processes",
+                    "network domains cannot be kept: they are denied",
+                    "files outside can be cut off (truncate)",
+                    "a file is not moved between directories but copied",
+                ],
             ),
         ],
     )
-    def test_says_what_this_kernel_and_machine_lack(self, abi: int, machine: str, description: str) -> None:
-        assert Landlock(abi=abi, machine=machine).description == description
+    def test_says_what_this_kernel_and_machine_lack(
+        self, abi: int, machine: str, kept: str, missing: list[str]
+    ) -> None:
+        one = Landlock(abi=abi, machine=machine)
+
+        assert list(one.limits) == missing
+        assert one.description == f"landlock ABI {abi}: {kept}; {', '.join(missing)}"
 
     def test_a_kernel_without_landlock_cannot_be_used(self) -> None:
         assert Landlock(abi=0).missing() == "this kernel has no Landlock, or it is switched off"
