@@ -62,11 +62,14 @@ class Landlock:
     def limits(self) -> tuple[str, ...]:
         missing = [
             "no PID namespace: names and arguments of other processes are seen",
+            "modes, owners and times of files outside can be changed, and their names and sizes asked for",
+            "shared memory and message queues of other processes stay",
             "protected and hidden paths inside directories in reach are as open as these",
         ]
         if self._abi >= kernel.TCP_FROM_ABI:
             missing.append("with network domains, TCP reaches every host on the proxy's port")
         if not self._filters:
+            missing.append("limits of other processes can be set")
             missing.append("UDP and Unix sockets by path stay, for want of a seccomp filter on this machine")
         if self._abi < kernel.SCOPES_FROM_ABI:
             missing.append("signals reach other processes")
@@ -152,7 +155,7 @@ class Landlock:
             else:
                 sockets, port = Sockets.NONE, "none"
             options += ["--connect", port]
-        program = system_call_filter(sockets, self._machine)
+        program = system_call_filter(sockets, self._machine, sees_other_processes=True)
         if program is not None:
             options += ["--seccomp", program.hex()]
         return options

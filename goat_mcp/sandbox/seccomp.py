@@ -72,8 +72,14 @@ def unix_socket_filter(machine: str | None = None) -> bytes | None:
     return system_call_filter(Sockets.NETWORK, machine)
 
 
-def system_call_filter(sockets: Sockets, machine: str | None = None) -> bytes | None:
-    """The filter as the kernel takes it: eight bytes for each instruction, in the machine's byte order."""
+def system_call_filter(
+    sockets: Sockets, machine: str | None = None, *, sees_other_processes: bool = False
+) -> bytes | None:
+    """The filter as the kernel takes it: eight bytes for each instruction, in the machine's byte order.
+
+    A program that `sees_other_processes` could end them by a limit on their time, which is no signal: it may set
+    limits for itself only.
+    """
     if machine is None:
         machine = os.uname().machine if sys.platform == "linux" else ""
     calls = system_call_numbers(machine)
@@ -101,6 +107,9 @@ def system_call_filter(sockets: Sockets, machine: str | None = None) -> bytes | 
         program += _on(calls["sendto"], _refuse_bits(3, _MSG_FASTOPEN))
         program += _on(calls["sendmsg"], _refuse_bits(2, _MSG_FASTOPEN))
         program += _on(calls["sendmmsg"], _refuse_bits(3, _MSG_FASTOPEN))
+    if sees_other_processes:
+        itself = _on(0, [_Instruction(_RETURN, _ALLOW)])
+        program += _on(calls["prlimit64"], [_argument(0), *itself, _answer(errno.EPERM)])
     program.append(_Instruction(_RETURN, _ALLOW))
     return b"".join(struct.pack("=HBBI", one.code, one.jump_if, one.jump_else, one.value) for one in program)
 

@@ -32,6 +32,7 @@ _OF = {
     "open_tree": (428, 428),
     "perf_event_open": (298, 241),
     "pivot_root": (155, 41),
+    "prlimit64": (302, 261),
     "quotactl": (179, 60),
     "reboot": (169, 142),
     "request_key": (249, 218),

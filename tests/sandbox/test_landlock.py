@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -249,6 +250,19 @@ with socket.socket() as fast:
         assert (done.returncode, done.stdout) == (0, "own\n")
         assert "ermi" in done.stderr
 
+    def test_other_processes_get_no_limits(self, root: Path) -> None:
+        if not Landlock()._filters:  # type: ignore[reportPrivateUsage]
+            pytest.skip("no filter of system calls for this machine")
+        given = f"import resource; resource.prlimit({os.getpid()}, resource.RLIMIT_CORE, (0, 0))"
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+
+        other = python(root, given, bounds(root))
+        own = python(root, "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", bounds(root))
+
+        assert (other.returncode, own.returncode) == (1, 0)
+        assert "PermissionError" in other.stderr
+        assert resource.getrlimit(resource.RLIMIT_CORE) == before
+
 
 @needs_landlock
 class TestTheProgram:
@@ -347,8 +361,22 @@ class TestTheProgram:
         assert done.returncode == 0
         assert OPEN_INSIDE in Landlock().limits
 
+    def test_may_change_the_modes_of_its_users_files_outside_which_the_limits_say(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        """Not covered either."""
+        outside = tmp_path / "outside"
+        outside.write_text("text")
+
+        done = run("chmod", "700", str(outside), bounds=bounds(root))
+
+        assert (done.returncode, outside.stat().st_mode & 0o777) == (0, 0o700)
+        assert METADATA in Landlock().limits
+
 
 NO_PID_NAMESPACE = "no PID namespace: names and arguments of other processes are seen"
+METADATA = "modes, owners and times of files outside can be changed, and their names and sizes asked for"
+IPC = "shared memory and message queues of other processes stay"
 OPEN_INSIDE = "protected and hidden paths inside directories in reach are as open as these"
 ANY_HOST = "with network domains, TCP reaches every host on the proxy's port"
 
@@ -361,14 +389,15 @@ class TestDescription:
                 7,
                 "x86_64",
                 "files, TCP, abstract sockets, signals, other sockets by seccomp",
-                [NO_PID_NAMESPACE, OPEN_INSIDE, ANY_HOST],
+                [NO_PID_NAMESPACE, METADATA, IPC, OPEN_INSIDE, ANY_HOST],
             ),
             (
                 4,
                 "riscv64",
                 "files, TCP",
                 [
-                    *(NO_PID_NAMESPACE, OPEN_INSIDE, ANY_HOST),
+                    *(NO_PID_NAMESPACE, METADATA, IPC, OPEN_INSIDE, ANY_HOST),
+                    "limits of other processes can be set",
                     "UDP and Unix sockets by path stay, for want of a seccomp filter on this machine",
                     "signals reach other processes",
                     "abstract Unix sockets stay",
@@ -379,7 +408,7 @@ class TestDescription:
                 "aarch64",
                 "files, other sockets by seccomp",
                 [
-                    *(NO_PID_NAMESPACE, OPEN_INSIDE),
+                    *(NO_PID_NAMESPACE, METADATA, IPC, OPEN_INSIDE),
                     "signals reach other processes",
                     "network domains cannot be kept: they are denied",
                     "files outside can be cut off (truncate)",

@@ -106,6 +106,15 @@ class TestEveryMachine:
 
         assert (answers, without) == (["allow", errno.EPERM], "allow")
 
+    def test_limits_of_other_processes_where_they_are_seen(self, machine: str) -> None:
+        number, answers = system_call_numbers(machine)["prlimit64"], list[int]()
+        for sees in (True, False):
+            program = system_call_filter(Sockets.NONE, machine, sees_other_processes=sees)
+            assert program is not None
+            answers += [answer(program, MACHINES[machine], number, (pid,)) for pid in (0, 1234)]
+
+        assert answers == [ALLOW, ERRNO | errno.EPERM, ALLOW, ALLOW]
+
     def test_calls_that_nothing_is_said_about_are_allowed(self, machine: str) -> None:
         named = set(system_call_numbers(machine).values())
         program = unix_socket_filter(machine)
