@@ -54,6 +54,7 @@ class ErrorCode(StrEnum):
 
     EXIT = "E_EXIT"
     BLOCKED = "E_BLOCKED"
+    SANDBOX = "E_SANDBOX"
     TASK_UNKNOWN = "E_TASK_UNKNOWN"
 
     UPSTREAM = "E_UPSTREAM"

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from goat_mcp.sandbox.options import Network
+from goat_mcp.subprocesses.launch import Launch
+
+__all__ = ["Bounds", "Confinement", "InnerDoor", "Job", "Launch", "ProxyDoor"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Bounds:
         read_only: below writable paths, existing, that it may read and not change.
         absent: below writable paths, not there, and not to be made by it.
         hidden: not to be seen, whatever directory they lie in.
+        watched: below writable paths, not there; what is there afterwards was planted and is set aside.
+        links: symbolic links that are to be there, each with its target, so that a path leads where it does outside.
         home: the user's home directory; an empty one is in its place, unless it is in reach anyway.
         door: set where `network` is DOMAINS.
     """
@@ -66,7 +71,9 @@ class Bounds:
     pinned: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
     absent: tuple[Path, ...] = ()
+    watched: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    links: tuple[tuple[Path, Path], ...] = ()
     home: Path | None = None
     network: Network = Network.DENY
     door: ProxyDoor | None = None
@@ -83,31 +90,6 @@ class Job:
     bounds: Bounds
     marker: Mapping[str, str] = field(default_factory=dict[str, str])
     pass_fds: tuple[int, ...] = ()
-
-
-def _nothing_to_do() -> tuple[str, ...]:
-    return ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Launch:
-    """How to start a confined program.
-
-    Attributes:
-        arguments, environment, directory, pass_fds: for `Popen`; `pass_fds` holds the job's and `own_fds`.
-        own_fds: close these in our process as soon as the program was started, or could not be.
-        has_process_namespace: ending the first process ends all others, and that first process is no part of the
-            program: it must not get the TERM meant for the program.
-        finish: call when the last process is gone, off the event loop; says what it had to put right.
-    """
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    directory: str
-    pass_fds: tuple[int, ...] = ()
-    own_fds: tuple[int, ...] = ()
-    has_process_namespace: bool = False
-    finish: Callable[[], tuple[str, ...]] = _nothing_to_do
 
 
 class Confinement(Protocol):

@@ -25,6 +25,20 @@ _WRAPPER = (
     '{{ set -- "$?"; builtin pwd -P >&{report} || :; set +x; }} 2>/dev/null; builtin exit "$1"'
 )
 
+# Runs the rest of its arguments. That it was reached at all says that the sandbox stands, hence the first sign. In a
+# process namespace it stays until it is the only process beside the namespace's own first one: with it would end what
+# the command left running. Only then is the exit code told in words; else it is the exit code. TERM is for the command
+# alone, and so is this shell's stderr, where it would tell of the signal that ended the command.
+_STARTED = "printf + >&{status}; "
+_STARTER = _STARTED + 'exec {status}>&-; exec "$@"'
+_KEEPER = (
+    "trap : TERM INT HUP QUIT; " + _STARTED + "exec 99>&2 2>/dev/null; "
+    '"$@" 2>&99 99>&- {status}>&-; code=$?; exec 99>&- {report}>&-; '
+    "alone() {{ set -- /proc/[0-9]*; (( $# <= 2 )); }}; "
+    "alone || {{ printf '%d\\n' $code >&{status}; exec >&- {status}>&- 98<> <(:); "
+    "until alone; do read -rt 0.3 -u 98; done; }}; exit $code"
+)
+
 
 def find_bash(path: str) -> str | None:
     """The first bash on a PATH, looked for in absolute directories only."""
@@ -42,6 +56,20 @@ def arguments(bash: str, script_descriptor: int, report_descriptor: int) -> list
         _WRAPPER.format(script=script_descriptor, report=report_descriptor),
         "bash",
     ]
+
+
+def confined_arguments(
+    arguments: list[str], status_descriptor: int, report_descriptor: int, *, stays: bool
+) -> list[str]:
+    """`arguments`, started by a shell that tells the status descriptor that it came to that, and, if it `stays`, of
+    the command's end when something else goes on."""
+    script = (_KEEPER if stays else _STARTER).format(status=status_descriptor, report=report_descriptor)
+    return [arguments[0], "--noprofile", "--norc", "-c", script, "bash", *arguments]
+
+
+def is_keeper(command_line: str) -> bool:
+    """Whether a process's arguments are those of the shell that waits for all a confined command left running."""
+    return "alone() { set -- /proc/[0-9]*" in command_line and "trap : TERM" in command_line
 
 
 def is_wrapper(command_line: str) -> bool:

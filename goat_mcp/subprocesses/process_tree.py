@@ -45,12 +45,14 @@ class ProcessTree:
         marker: `NAME=value` in the environment of all of them.
         pipe: link of a pipe they inherited, e.g. `pipe:[4711]`; empty where it has no name.
         not_before: nothing that started earlier (see `boot_ticks`) can belong here.
+        leader_is_outside: the first process only holds the sandbox of the others; its end by TERM would KILL them.
     """
 
     leader: int
     marker: bytes
     pipe: str = ""
     not_before: int = 0
+    leader_is_outside: bool = False
 
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
@@ -88,6 +90,8 @@ class ProcessTree:
 
     def _signal(self, members: Iterable[Process], number: signal.Signals) -> None:
         for member in members:
+            if number is signal.SIGTERM and self.leader_is_outside and member.pid == self.leader:
+                continue
             send_signal(member, number)
             if number is signal.SIGTERM:
                 # One that is stopped would otherwise not see it before KILL.

@@ -10,13 +10,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
-from goat_mcp.subprocesses.bash_script import arguments, is_wrapper, raised, reported_directory, script_descriptor
+from goat_mcp.subprocesses.bash_script import (
+    arguments,
+    confined_arguments,
+    is_keeper,
+    is_wrapper,
+    raised,
+    reported_directory,
+    script_descriptor,
+)
+from goat_mcp.subprocesses.launch import Confined, Launch
 from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_table import Process, command_line
@@ -29,6 +39,7 @@ OUTPUT_LIMIT_BYTES = 5 * 1000**3
 _READ_BYTES = 256 * 1024
 _READS_AT_ONCE = 4
 _MAX_REPORT_BYTES = 64 * 1024
+_MAX_STATUS_BYTES = 16
 _REAP_S = 1.0
 _LOOK_AGAIN_S = 2.0
 
@@ -50,6 +61,9 @@ class RunningCommand:
 
     The report pipe does double duty: bash writes its last directory to it, and because every child inherits it
     and nobody else has it, its end says that all of them are gone without looking at the process table.
+
+    In a sandbox with processes of its own the first process is the sandbox and lives as long as anything in it. That
+    bash has ended comes by the status pipe then, as does the sign that the sandbox was ever up.
     """
 
     def __init__(
@@ -62,6 +76,8 @@ class RunningCommand:
         output: int,
         report: int,
         started_s: float,
+        status: int = -1,
+        launch: Launch | None = None,
     ) -> None:
         self.capture = capture
         self.started_s = started_s
@@ -71,6 +87,8 @@ class RunningCommand:
         self.gone = asyncio.Event()
         self.duration_s: float | None = None
         """How long bash ran, once it has ended."""
+        self.put_right: tuple[str, ...] = ()
+        """What of the workspace had to be put right after it, in words."""
         self.gone_after_s: float | None = None
         self._process = process
         self._tree = tree
@@ -78,12 +96,18 @@ class RunningCommand:
         self._loop = asyncio.get_running_loop()
         self._report = bytearray()
         self._exited = asyncio.Event()
+        self._reaped = asyncio.Event()
+        self._launch = self._to_finish = launch
+        self._status = bytearray()
+        self._status_end = status
         self._activity = asyncio.Event()
         self._released = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
         self._open: dict[int, Callable[[], None]] = {output: self._read_output, report: self._read_report}
         self._output, self._report_end = output, report
+        if launch is not None:
+            self._open[status] = self._read_status
         for descriptor, read in self._open.items():
             os.set_blocking(descriptor, False)
             self._loop.add_reader(descriptor, read)
@@ -97,8 +121,15 @@ class RunningCommand:
     @property
     def exit_code(self) -> int | None:
         """As shells show it: 128 plus the number of the signal that ended bash; None while it runs."""
+        if (told := bytes(self._status[1:]).strip()).isdigit():
+            return int(told)
         code = self._process.returncode
         return code if code is None or code >= 0 else 128 - code
+
+    @property
+    def sandbox_failed(self) -> bool:
+        """Whether it ended because its sandbox could not be set up: nothing of the script ran then."""
+        return self._launch is not None and self.ended_by is None and self.ended.is_set() and not self._status
 
     @property
     def directory(self) -> str | None:
@@ -145,9 +176,10 @@ class RunningCommand:
             self._close(descriptor)
         self._process.wait()
         # What was written before the exit is in the pipes by now.
-        for read in (self._read_output, self._read_report):
+        for read in (self._read_output, self._read_report, self._read_status):
             read()
         self._exited.set()
+        self._reaped.set()
 
     def _read_output(self) -> None:
         for _ in range(_READS_AT_ONCE):
@@ -162,6 +194,14 @@ class RunningCommand:
         while data := self._read(self._report_end):
             if len(self._report) < _MAX_REPORT_BYTES:
                 self._report += data
+
+    def _read_status(self) -> None:
+        while data := self._read(self._status_end):
+            self._status += data[:_MAX_STATUS_BYTES]
+        if len(self._status) > 1:
+            self._read_output()
+            self._read_report()
+            self._exited.set()
 
     def _read(self, descriptor: int) -> bytes:
         """What a pipe holds now; empty when it holds nothing, or has ended and is therefore closed."""
@@ -185,15 +225,38 @@ class RunningCommand:
         await _first(self._exited, self._released)
         await self._drain()
         self.duration_s = time.monotonic() - self.started_s
-        left = await self._members() if self._may_have_left_something() else []
+        left = await self._left()
         self.left_running = tuple(dict.fromkeys(_shown(one) for one in left))
+        if not left and self._ending is None:
+            await self._put_right()
         self.ended.set()
         while left and not self._released.is_set():
             await self._something_closes_or(_LOOK_AGAIN_S)
-            left = await self._members() if self._may_have_left_something() else []
+            left = await self._left()
+        if self._ending is None and not await _within(self._reaped, DRAIN_S):
+            # The sandbox itself should have followed what was in it.
+            self._ending = asyncio.create_task(self._end(0.0))
         if self._ending is not None:
             await self._released.wait()
+        await self._put_right()
         self._finish()
+
+    async def _left(self) -> list[Process]:
+        """What of the command still runs, the sandbox that it runs in aside."""
+        if not self._may_have_left_something():
+            return []
+        members = await anyio.to_thread.run_sync(self._tree.members)
+        if not self._tree.leader_is_outside:
+            return members
+        return [
+            one for one in members if self.pid not in (one.pid, one.parent) and not is_keeper(command_line(one.pid))
+        ]
+
+    async def _put_right(self) -> None:
+        """Undo what the sandbox needed to be there, once."""
+        launch, self._to_finish = self._to_finish, None
+        if launch is not None and not launch.leaves_nothing:
+            self.put_right = await anyio.to_thread.run_sync(launch.finish)
 
     async def _drain(self) -> None:
         """Take what still arrives: until it ends, is quiet for 200 ms, or 2 s are over."""
@@ -215,9 +278,6 @@ class RunningCommand:
             return False
         return True
 
-    async def _members(self) -> list[Process]:
-        return await anyio.to_thread.run_sync(self._tree.members)
-
     async def _something_closes_or(self, timeout_s: float) -> None:
         deadline_s = time.monotonic() + timeout_s
         open_before = len(self._open)
@@ -231,7 +291,7 @@ class RunningCommand:
     async def _end(self, grace_s: float) -> None:
         try:
             await self._tree.end(grace_s)
-            await _within(self._exited, _REAP_S)
+            await _within(self._reaped, _REAP_S)
         finally:
             self._released.set()
             self._activity.set()
@@ -255,47 +315,85 @@ def start_command(
     environment: Mapping[str, str],
     guard: ProcessGuard,
     create_file: CreateFile,
+    confined: Confined | None = None,
 ) -> RunningCommand:
     """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
 
-    Raises `OSError` when bash or the directory cannot be used.
+    Only for the thread of the event loop: a sandbox dies with the thread that started it. Where it is `confined` that
+    names the directory. Raises `OSError` when bash, the directory or a path of the sandbox cannot be used.
     """
     started_s = time.monotonic()
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = boot_ticks()
+    script_read = script_descriptor(script)
     output, output_write = os.pipe()
     report, report_write = os.pipe()
-    script_read = script_descriptor(script)
-    report_write = raised(report_write)
+    status, status_write = os.pipe() if confined is not None else (-1, -1)
+    ours, theirs = [output, report, status], [output_write, script_read]
+    launch: Launch | None = None
     try:
+        theirs.append(report_write := raised(report_write))
+        command = arguments(bash, script_read, report_write)
+        if confined is None:
+            plan = Launch(
+                arguments=tuple(command),
+                environment={**environment, MARKER_VARIABLE: marker},
+                directory=str(directory),
+                pass_fds=(script_read, report_write),
+            )
+        else:
+            theirs.append(status_write := raised(status_write))
+            plan = launch = confined.launch(
+                confined_arguments(command, status_write, report_write, stays=confined.has_process_namespace),
+                environment=environment,
+                marker={MARKER_VARIABLE: marker},
+                pass_fds=(script_read, report_write, status_write),
+            )
+            theirs.extend(launch.own_fds)
         with unblocked_for_children():
             process = subprocess.Popen(
-                arguments(bash, script_read, report_write),
+                plan.arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output_write,
                 stderr=output_write,
-                cwd=directory,
-                env={**environment, MARKER_VARIABLE: marker},
+                cwd=plan.directory,
+                env=plan.environment,
                 start_new_session=True,
-                pass_fds=(script_read, report_write),
+                pass_fds=plan.pass_fds,
             )
     except BaseException:
-        os.close(output)
-        os.close(report)
+        _close_all(ours)
+        if launch is not None:
+            launch.finish()
         raise
     finally:
-        for descriptor in (output_write, report_write, script_read):
-            os.close(descriptor)
+        _close_all(theirs)
     guard.watch(process.pid, is_command=True)
     tree = ProcessTree(
         leader=process.pid,
         marker=f"{MARKER_VARIABLE}={marker}".encode(),
         pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
         not_before=not_before,
+        leader_is_outside=plan.has_process_namespace,
     )
-    capture = OutputCapture(create_file)
-    return RunningCommand(process, tree, capture, guard, output=output, report=report, started_s=started_s)
+    return RunningCommand(
+        process,
+        tree,
+        OutputCapture(create_file),
+        guard,
+        output=output,
+        report=report,
+        started_s=started_s,
+        status=status,
+        launch=launch,
+    )
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def signal_name(exit_code: int) -> str:

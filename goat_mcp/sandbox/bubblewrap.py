@@ -1,0 +1,240 @@
+"""Confinement by bubblewrap: namespaces of its own and only what `Bounds` names in view (R-PROC-2, R-PROC-3).
+
+Which confinement is used, and what it is to reach, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from goat_mcp.sandbox.confinement import Bounds, InnerDoor, Job, Launch
+from goat_mcp.sandbox.mounts import Mount, MountKind, mounts_of
+from goat_mcp.sandbox.no_follow import NoFollow
+from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.placeholders import Placeholders
+from goat_mcp.sandbox.system_files import ETC
+
+_PROGRAM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin")
+"""Not the user's PATH: a workspace may be on it."""
+_SYSTEM = Path("/usr")
+_BESIDE_USR = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
+_NAMESPACES = (
+    *("--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"),
+    *("--cap-drop", "ALL", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
+)
+_TRIAL_S = 10.0
+_TRIAL = (
+    'while read -r name value; do [ "$name" = CapEff: ] && [ "$value" = 0000000000000000 ] && exit 0; done '
+    "</proc/self/status; exit 9"
+)
+_UNREACHABLE = ("SSH_AUTH_SOCK",)
+"""Variables that name a socket of the user's, which no sandbox shows."""
+
+
+def find_bubblewrap() -> str | None:
+    """The system's bwrap."""
+    return shutil.which("bwrap", path=os.pathsep.join(_PROGRAM_FOLDERS))
+
+
+class Bubblewrap:
+    """`system_call_filter` gives the BPF program that refuses Unix sockets; None where there is none."""
+
+    name = "bubblewrap"
+
+    def __init__(
+        self,
+        placeholders: Placeholders,
+        *,
+        find: Callable[[], str | None] = find_bubblewrap,
+        system_call_filter: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
+        self._placeholders = placeholders
+        self._find = find
+        self._system_call_filter = system_call_filter
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What this way does not cover, in words."""
+        if self._filter is None:
+            return ("Unix sockets in the workspace, and with sandbox_network=allow abstract ones, can be reached",)
+        return ()
+
+    def missing(self) -> str:
+        """Why bubblewrap cannot be used; empty if it can."""
+        if self._find() is None:
+            return "bubblewrap is not installed (no bwrap in the system's program folders)"
+        job = Job(
+            arguments=("/bin/sh", "-c", _TRIAL),
+            directory=Path("/"),
+            environment={},
+            # A second mount of a directory that is there anyway: is this version able to mount what is open?
+            bounds=Bounds(writable=(), readable=(_SYSTEM / "bin",)),
+        )
+        try:
+            launch = self.launch(job)
+        except OSError as problem:
+            return f"bubblewrap cannot be started: {problem}"
+        try:
+            run = subprocess.run(
+                launch.arguments,
+                env=launch.environment,
+                cwd=launch.directory,
+                pass_fds=launch.pass_fds,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TRIAL_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return f"bubblewrap cannot be started: {problem}"
+        finally:
+            for descriptor in launch.own_fds:
+                os.close(descriptor)
+            launch.finish()
+        if run.returncode == 0:
+            return ""
+        said = run.stderr.strip().splitlines()
+        return f"bubblewrap does not work here: {said[0][:200] if said else f'exit code {run.returncode}'}"
+
+    def launch(self, job: Job) -> Launch:
+        """How to start `job`. Raises `OSError` where a path of it cannot be opened, or became a link."""
+        program = self._find()
+        if program is None:
+            raise FileNotFoundError(2, "bubblewrap is not installed", "bwrap")
+        bounds, inner = job.bounds, None
+        if bounds.network is Network.DOMAINS:
+            if bounds.door is None:
+                raise ValueError("a network of domains needs a door")
+            inner = bounds.door.open_inside()
+            bounds = replace(bounds, readable=(*bounds.readable, *inner.readable))
+        mounts = mounts_of(bounds, (_SYSTEM,))
+        covered = [mount.path for mount in mounts if mount.kind is MountKind.ABSENT]
+        watched = bounds.watched
+        own_fds: list[int] = [] if inner is None else [inner.descriptor]
+        try:
+            with NoFollow() as opener:
+                options = [*_mount_options(mounts, opener, own_fds)]
+            options += _link_options(bounds, mounts)
+            options += [*_environment_options(job, mounts, inner), "--chdir", str(job.directory)]
+            if (program_text := self._filter) is not None:
+                options += ["--seccomp", _keep(_file_of(program_text), own_fds)]
+            if bounds.network is Network.ALLOW:
+                options = ["--share-net", *options]
+            options = [*_NAMESPACES, *_system_options(), *options]
+            arguments = _keep(_file_of(b"".join(os.fsencode(option) + b"\0" for option in options)), own_fds)
+            self._placeholders.take(covered, watched)
+        except BaseException:
+            for descriptor in own_fds:
+                os.close(descriptor)
+            if inner is not None:
+                inner.close()
+            raise
+
+        def finish() -> tuple[str, ...]:
+            if inner is not None:
+                inner.close()
+            return self._placeholders.give_back(covered, watched)
+
+        opening = () if inner is None else inner.opener
+        launch = Launch(
+            # By a descriptor: everybody on the machine can read a program's arguments, and values are in these.
+            arguments=(program, "--args", arguments, "--", *opening, *job.arguments),
+            # Whatever is in bwrap's own environment can be read inside (R-PROC-3, 3).
+            environment=dict(job.marker),
+            directory="/",
+            pass_fds=(*job.pass_fds, *own_fds),
+            own_fds=tuple(own_fds),
+            has_process_namespace=True,
+        )
+        return replace(launch, finish=finish) if covered or watched or inner is not None else launch
+
+    @cached_property
+    def _filter(self) -> bytes | None:
+        return self._system_call_filter()
+
+
+def _system_options() -> list[str]:
+    """What every program needs: /usr, the C library's and TLS's files of /etc, devices, scratch directories."""
+    options = ["--ro-bind", str(_SYSTEM), str(_SYSTEM)]
+    for name in _BESIDE_USR:
+        path = Path("/", name)
+        if path.is_symlink():
+            options += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            options += ["--ro-bind", str(path), str(path)]
+    for name in ETC:
+        options += ["--ro-bind-try", name, name]
+    return [*options, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]
+
+
+def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]) -> list[str]:
+    options: list[str] = []
+    for mount in mounts:
+        path = str(mount.path)
+        match mount.kind:
+            case MountKind.EMPTY:
+                options += ["--tmpfs", path]
+            case MountKind.WRITABLE | MountKind.PINNED:
+                options += ["--bind-fd", _keep(opener.open(mount.path), own_fds), path]
+            case MountKind.READABLE:
+                options += ["--ro-bind-fd", _keep(opener.open(mount.path), own_fds), path]
+            case MountKind.READ_ONLY:
+                # One that has gone since it was found needs no protection any more.
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    options += ["--ro-bind-fd", _keep(opener.open(mount.path), own_fds), path]
+            case MountKind.ABSENT:
+                options += ["--perms", "0555", "--tmpfs", path, "--remount-ro", path]
+            case MountKind.HIDDEN:
+                if mount.path.is_dir():
+                    options += ["--tmpfs", path]
+                elif mount.path.exists():
+                    options += ["--ro-bind", os.devnull, path]
+    return options
+
+
+def _link_options(bounds: Bounds, mounts: Sequence[Mount]) -> list[str]:
+    """Links whose place no mount brings along."""
+    in_view = [mount.path for mount in mounts if mount.kind is not MountKind.EMPTY]
+    options: list[str] = []
+    for link, target in bounds.links:
+        if not any(link.is_relative_to(path) for path in (_SYSTEM, *in_view)):
+            options += ["--symlink", str(target), str(link)]
+    return options
+
+
+def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerDoor | None) -> list[str]:
+    environment: Mapping[str, str] = {**job.environment, **job.marker}
+    if inner is not None:
+        environment = {**environment, **inner.environment}
+    in_view = [mount.path for mount in mounts if mount.kind is not MountKind.HIDDEN]
+    options: list[str] = []
+    for name, value in environment.items():
+        if name in _UNREACHABLE:
+            continue
+        if name == "TMPDIR" and not any(Path(value).is_relative_to(path) for path in in_view):
+            value = "/tmp"
+        options += ["--setenv", name, value]
+    return options
+
+
+def _file_of(data: bytes) -> int:
+    """A descriptor that reads `data`."""
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _keep(descriptor: int, own_fds: list[int]) -> str:
+    own_fds.append(descriptor)
+    return str(descriptor)

@@ -1,0 +1,149 @@
+"""What one command or upstream may reach, from the settings, the workspace and the caller's rights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goat_mcp.sandbox.confinement import Bounds, ProxyDoor
+from goat_mcp.sandbox.options import Network, SandboxOptions
+from goat_mcp.sandbox.protected_paths import ProtectedPaths, ProtectedSearch, git_folder
+
+_SECRETS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pypirc"),
+    *(".config/gcloud", ".config/gh", ".config/goat-mcp", ".password-store", ".local/share/keyrings"),
+    *(".mozilla", ".config/google-chrome", ".config/chromium"),
+)
+"""What is hidden where somebody made the home directory itself part of the workspace."""
+_POINTER = "gitdir: "
+_IN_MAIN_CHECKOUT = ("HEAD", "index")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are. `private` is the server's own, never shown; `shown` lies in it and may be read."""
+
+    roots: Callable[[], Sequence[Path]]
+    private: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
+    home: Path | None = None
+
+
+class Reach:
+    """Makes `Bounds`. Blocking: it looks for protected names below what may be written."""
+
+    def __init__(self, places: Places, is_protected: Callable[[str], bool]) -> None:
+        self._places = places
+        self._search = ProtectedSearch(is_protected)
+
+    def of(self, options: SandboxOptions, door: ProxyDoor | None, *, writes_below: str = "") -> Bounds:
+        """Bounds for the workspace. `writes_below`: the only directory that may be changed; the roots stay readable.
+
+        A git worktree needs the repository it belongs to: that one's git directory can be changed then, but for its
+        hooks, configuration, and the state of its own checkout.
+        """
+        roots = [_real(root) for root in self._places.roots()]
+        found = ProtectedPaths()
+        if not writes_below:
+            writable = roots
+            readable: list[Path] = []
+        else:
+            below = _real(Path(writes_below))
+            writable, readable = [below], [root for root in roots if not root.is_relative_to(below)]
+            if (repository := _repository_of(below)) is not None:
+                writable.append(repository)
+                _join(found, git_folder(repository))
+                found.read_only += [path for name in _IN_MAIN_CHECKOUT if (path := repository / name).is_file()]
+        return self._bounds(options, door, writable, readable, found, writes_more=not writes_below)
+
+    def of_upstream(self, options: SandboxOptions, door: ProxyDoor | None, directory: Path) -> Bounds:
+        """Bounds for a server that is no part of the workspace: what its entry names and the directory it starts in.
+
+        That directory may be read, unless it is the home directory or holds it; it can be written only where the
+        entry says so.
+        """
+        home = self._places.home
+        start = _real(directory)
+        is_too_much = start.parent == start or (home is not None and _real(home).is_relative_to(start))
+        return self._bounds(options, door, [], [] if is_too_much else [start], ProtectedPaths())
+
+    def _bounds(
+        self,
+        options: SandboxOptions,
+        door: ProxyDoor | None,
+        writable: Sequence[Path],
+        readable: Sequence[Path],
+        found: ProtectedPaths,
+        *,
+        writes_more: bool = True,
+    ) -> Bounds:
+        asked = [*options.sandbox_read, *options.sandbox_write]
+        more_writable = options.sandbox_write if writes_more else ()
+        more_readable = options.sandbox_read if writes_more else asked
+        private = [_real(path) for path in self._places.private]
+        writable = self._allowed([*writable, *map(_real, more_writable)], private)
+        readable = [
+            *self._allowed([*readable, *map(_real, more_readable)], private),
+            *(path for shown in self._places.shown if (path := _real(shown)).exists()),
+        ]
+        for directory in writable:
+            if directory.is_dir() and directory not in found.pinned:
+                _join(found, self._search.below(directory))
+        home = None if self._places.home is None else _real(self._places.home)
+        return Bounds(
+            writable=tuple(dict.fromkeys(writable)),
+            readable=tuple(dict.fromkeys(readable)),
+            pinned=tuple(found.pinned),
+            read_only=tuple(found.read_only),
+            absent=tuple(found.absent),
+            watched=tuple(found.watched),
+            hidden=(*private, *_secrets(home, writable)),
+            links=tuple((path, _real(path)) for path in asked if path.exists() and path != _real(path)),
+            home=home,
+            network=options.sandbox_network,
+            door=door if options.sandbox_network is Network.DOMAINS else None,
+        )
+
+    def _allowed(self, paths: Iterable[Path], private: Sequence[Path]) -> list[Path]:
+        """Those that exist and are not the server's own. What contains that stays, with it hidden."""
+        return [path for path in paths if path.exists() and not any(path.is_relative_to(one) for one in private)]
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _join(found: ProtectedPaths, more: ProtectedPaths) -> None:
+    found.pinned += more.pinned
+    found.read_only += more.read_only
+    found.absent += more.absent
+    found.watched += more.watched
+    found.is_complete &= more.is_complete
+
+
+def _secrets(home: Path | None, writable: Sequence[Path]) -> list[Path]:
+    if home is None or not any(home.is_relative_to(path) for path in writable):
+        return []
+    return [path for name in _SECRETS if (path := home / name).exists() and not path.is_symlink()]
+
+
+def _repository_of(worktree: Path) -> Path | None:
+    """The git directory that a worktree shares with others: `.git` at or above it is a file that leads there."""
+    for folder in (worktree, *worktree.parents):
+        pointer = folder / ".git"
+        if not pointer.is_file():
+            continue
+        try:
+            text = pointer.read_text("utf-8", "surrogateescape")
+            own = folder / text.removeprefix(_POINTER).rstrip("\n")
+            common = (own / "commondir").read_text("utf-8", "surrogateescape").rstrip("\n")
+            repository = _real(own / common)
+            points_back = (own / "gitdir").read_text("utf-8", "surrogateescape").rstrip("\n")
+        except OSError:
+            return None
+        # All three files are what a command may have written; the folder must know of the worktree itself.
+        knows = own.parent.name == "worktrees" and _real(own.parent.parent) == repository
+        return repository if knows and _real(Path(points_back)) == _real(pointer) else None
+    return None

@@ -1,0 +1,205 @@
+"""Which confinement commands and upstreams run in: chosen by a real trial, once, when first needed (R-PROC-1)."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyDoor
+from goat_mcp.sandbox.options import Network, SandboxOptions, SandboxWish
+from goat_mcp.sandbox.placeholders import Placeholders
+from goat_mcp.sandbox.reach import Reach
+from goat_mcp.sandbox.state import SandboxState
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the trials gave: a confinement, or why there is none. `passed_over` says why a better one is not used."""
+
+    confinement: Confinement | None
+    passed_over: str = ""
+
+
+@dataclass(frozen=True)
+class ConfinedProcess:
+    """One process's confinement, everything decided but its arguments."""
+
+    confinement: Confinement
+    bounds: Bounds
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        return self.confinement.name
+
+    @property
+    def has_process_namespace(self) -> bool:
+        return self.confinement.name == "bubblewrap"
+
+    def launch(
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        marker: Mapping[str, str],
+        pass_fds: Sequence[int] = (),
+    ) -> Launch:
+        """How to start it. Raises `OSError` where a path that it may reach cannot be opened."""
+        job = Job(
+            arguments=tuple(arguments),
+            directory=self.directory,
+            environment=environment,
+            bounds=self.bounds,
+            marker=marker,
+            pass_fds=tuple(pass_fds),
+        )
+        return self.confinement.launch(job)
+
+
+class Sandbox:
+    """Asked before anything is started. For one event loop.
+
+    Args:
+        options: the settings.
+        reach: what commands may reach.
+        runs_unasked: whether a session's commands may run without a person's word (a mode, a rule, HTTP); what is
+            wanted then where the setting is silent.
+        confinements: the ways to confine, best first.
+        open_door: starts the proxy for named domains; the first time it is needed.
+    """
+
+    def __init__(
+        self,
+        options: SandboxOptions,
+        reach: Reach,
+        *,
+        runs_unasked: Callable[[str], bool],
+        confinements: Callable[[], Sequence[Confinement]],
+        placeholders: Callable[[], Placeholders],
+    ) -> None:
+        self.options = options
+        self._reach = reach
+        self._runs_unasked = runs_unasked
+        self._confinements = confinements
+        self._placeholders = placeholders
+        self._choice: Choice | None = None
+        self._choosing = threading.Lock()
+        self._door: ProxyDoor | None = None
+        self._opening_door = anyio.Lock()
+        self._cleared_up = False
+
+    def wanted(self, session_key: str = "") -> SandboxWish:
+        """What is wanted for a session's commands: the setting, else `auto` where they may run unasked."""
+        if self.options.sandbox is not None:
+            return self.options.sandbox
+        return SandboxWish.AUTO if self._runs_unasked(session_key) else SandboxWish.OFF
+
+    async def state(self, session_key: str = "") -> SandboxState:
+        """What a command of the session would run in now. The first time that something is wanted this tries it out,
+        some 20 ms."""
+        wanted = self.wanted(session_key)
+        if wanted is SandboxWish.OFF:
+            return SandboxState("none", wanted)
+        choice = await self._chosen()
+        return _state(choice, wanted)
+
+    def known_state(self, session_key: str = "") -> SandboxState | None:
+        """`state` without a trial; None where that is still to come."""
+        wanted = self.wanted(session_key)
+        if wanted is SandboxWish.OFF:
+            return SandboxState("none", wanted)
+        return None if self._choice is None else _state(self._choice, wanted)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the chosen confinement does not cover, in words; empty before the first trial."""
+        choice = self._choice
+        if choice is None or choice.confinement is None:
+            return ()
+        return (*((choice.passed_over,) if choice.passed_over else ()), *choice.confinement.limits)
+
+    def start_failed(self) -> None:
+        """A confinement that worked does not any more: the next call tries again."""
+        self._choice = None
+
+    async def confine_command(
+        self, directory: Path, *, session_key: str = "", writes_below: str = ""
+    ) -> ConfinedProcess | None:
+        """The confinement of one command; None where it runs without. Raises `ToolError(SANDBOX)` where one is
+        required and there is none."""
+        confinement = await self._confinement_for(self.wanted(session_key))
+        if confinement is None:
+            return None
+        door = await self._open_door(self.options)
+        bounds = await anyio.to_thread.run_sync(lambda: self._reach.of(self.options, door, writes_below=writes_below))
+        return self._confined(confinement, bounds, directory)
+
+    async def confine_upstream(self, options: SandboxOptions, directory: Path) -> ConfinedProcess | None:
+        """The confinement of a stdio upstream by the options of its entry. Raises `ToolError(SANDBOX)`."""
+        confinement = await self._confinement_for(options.sandbox or SandboxWish.OFF)
+        if confinement is None:
+            return None
+        door = await self._open_door(options)
+        bounds = await anyio.to_thread.run_sync(lambda: self._reach.of_upstream(options, door, directory))
+        return self._confined(confinement, bounds, directory)
+
+    def _confined(self, confinement: Confinement, bounds: Bounds, directory: Path) -> ConfinedProcess:
+        for path in bounds.writable:
+            if path.parent == path:
+                raise _unavailable(f"{path} is a root of the workspace, and nothing can be kept from it")
+        return ConfinedProcess(confinement, bounds, directory)
+
+    async def _confinement_for(self, wanted: SandboxWish) -> Confinement | None:
+        if wanted is SandboxWish.OFF:
+            return None
+        choice = await self._chosen()
+        if choice.confinement is None and wanted is SandboxWish.REQUIRED:
+            raise _unavailable(choice.passed_over)
+        return choice.confinement
+
+    async def _chosen(self) -> Choice:
+        return self._choice or await anyio.to_thread.run_sync(self._choose)
+
+    def _choose(self) -> Choice:
+        with self._choosing:
+            if self._choice is None:
+                if not self._cleared_up:
+                    self._cleared_up = True
+                    self._placeholders().clear_up()
+                self._choice = _try(self._confinements())
+            return self._choice
+
+    async def _open_door(self, options: SandboxOptions) -> ProxyDoor | None:
+        if options.sandbox_network is not Network.DOMAINS:
+            return None
+        raise _unavailable("sandbox_network=domains is not there yet")
+
+
+def _try(confinements: Sequence[Confinement]) -> Choice:
+    reasons: list[str] = []
+    for confinement in confinements:
+        if not (reason := confinement.missing()):
+            return Choice(confinement, "; ".join(reasons))
+        reasons.append(reason)
+    return Choice(None, "; ".join(reasons) or f"there is none for {sys.platform}")
+
+
+def _state(choice: Choice, wanted: SandboxWish) -> SandboxState:
+    if choice.confinement is None:
+        return SandboxState("none", wanted, choice.passed_over)
+    return SandboxState("bubblewrap" if choice.confinement.name == "bubblewrap" else "landlock", wanted)
+
+
+def _unavailable(reason: str) -> ToolError:
+    return ToolError(
+        ErrorCode.SANDBOX,
+        f"sandbox unavailable: {reason}",
+        "Nothing was run. Tell the user; they can install bubblewrap, or set sandbox to auto or off.",
+    )
