@@ -16,6 +16,7 @@ from goat_mcp.http_client import HttpClient
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.registry import AnyTool
+from goat_mcp.sandbox.sandbox import Sandbox
 from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
@@ -80,6 +81,7 @@ class Services:
     http: HttpClient
     models: ModelChoice
     environment: CommandEnvironment
+    sandbox: Sandbox
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
@@ -101,6 +103,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
             s.environment,
             options=settings.bash,
             max_chars=max_chars,
+            sandbox=s.sandbox,
         ),
         Read(s.workspace, s.sessions, options),
         Write(s.workspace, s.sessions, options),

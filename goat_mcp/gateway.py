@@ -35,6 +35,7 @@ from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
+from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
@@ -64,6 +65,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.core.resources import ResourceProvider
+    from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.teams.coordinator import TeamCoordinator
 
 SHUTDOWN_S = 4.0
@@ -74,8 +76,9 @@ class Gateway:
     """Everything one process serves, built once. `running()` starts what lives: upstreams, tasks, the guard.
 
     `ask_client_for_roots`: where the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
-    the current directory. Without stores, todos and changed settings are in the state directory's database. Raises
-    `BrokenSettings` where the settings name something that cannot be used.
+    the current directory. `serves_http`: nobody need have seen a call before it comes (design D8). Without stores,
+    todos and changed settings are in the state directory's database. Raises `BrokenSettings` where the settings name
+    something that cannot be used.
     """
 
     def __init__(
@@ -84,11 +87,13 @@ class Gateway:
         *,
         approval: Approval,
         ask_client_for_roots: bool = False,
+        serves_http: bool = False,
         state: StateDirectory | None = None,
         todo_store: TodoStore | None = None,
         config_store: ConfigStore | None = None,
     ) -> None:
         self.settings = settings
+        self._serves_http = serves_http
         self.state = state or StateDirectory.default()
         check_state(self.state)
         self.redactor = Redactor()
@@ -141,6 +146,7 @@ class Gateway:
                 settings.approval or approval,
                 lambda: self.workspace.roots,
                 RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
+                lambda: self.sandbox.why_unconfined(),
             ),
             scheduler=Scheduler(),
             slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
@@ -201,6 +207,7 @@ class Gateway:
                 http=self.http,
                 models=self.models,
                 environment=self.environment,
+                sandbox=self.sandbox,
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
@@ -208,6 +215,26 @@ class Gateway:
             )
             self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
         return self._builtins[name]
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """What commands and upstreams are confined by. Nothing is tried before the first of them needs it."""
+        from goat_mcp.sandbox.wiring import Surroundings, sandbox
+
+        return sandbox(
+            self.settings,
+            Surroundings(
+                roots=lambda: self.workspace.roots,
+                state=self.state,
+                spill=self.spill.folder,
+                runs_unasked=self._commands_run_unasked,
+                is_protected=lambda path: protected_reason(path) is not None,
+            ),
+        )
+
+    def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
+        """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""
+        return self._serves_http or self.pipeline.permission.runs_some_unasked("Bash", session_key, principal)
 
     async def _load_tools(self) -> None:
         """While the client's model thinks, load what its first call needs anyway."""
@@ -391,6 +418,8 @@ class Gateway:
             finally:
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
                     await self.tasks.stop_all()
+                    if "sandbox" in self.__dict__:
+                        await self.sandbox.close()
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
         self.database.close()

@@ -22,6 +22,7 @@ from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
+from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.search.options import SearchLimits
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.options import BashOptions
@@ -86,7 +87,7 @@ class LimitSettings(SettingsPart):
     header_deadline_s: float = Field(default=10.0, gt=0)
 
 
-class Settings(SettingsPart):
+class Settings(SandboxOptions):
     """One gateway's settings. A key that is not here is an error, with the nearest one named."""
 
     workspace: Paths = ()

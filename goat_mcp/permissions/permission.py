@@ -119,6 +119,12 @@ class Permission:
                 how = f"once; the rule could not be written down: {problem.strerror}"
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
 
+    def runs_some_unasked(self, rule_name: str, session: str, principal: str) -> bool:
+        """Whether a mode or a rule lets calls of this tool run without anybody's word."""
+        if self.modes.of(session) is Mode.BYPASS:
+            return True
+        return next(self._rules(session, principal).allow.about(rule_name), None) is not None
+
     def _rules(self, session: str, principal: str) -> RuleSet:
         """The settings' rules with what this person and this session were granted."""
         remembered = () if self.remembered is None else self.remembered.of(principal)

@@ -101,6 +101,12 @@ class Confinement(Protocol):
         ...
 
     @property
+    def has_process_namespace(self) -> bool:
+        """Whether it has processes and mounts of its own: then `Launch.has_process_namespace` is True, and protected
+        and hidden paths below writable ones are kept."""
+        ...
+
+    @property
     def limits(self) -> tuple[str, ...]:
         """What this way does not cover, in words, for status."""
         ...

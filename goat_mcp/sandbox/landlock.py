@@ -41,6 +41,7 @@ class Landlock:
     """
 
     name = "landlock"
+    has_process_namespace = False
 
     def __init__(self, *, abi: int | None = None, machine: str | None = None) -> None:
         self._abi = kernel.Landlock().abi if abi is None else abi

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -17,6 +18,9 @@ from goat_mcp.sandbox.options import Network, SandboxOptions, SandboxWish
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Reach
 from goat_mcp.sandbox.state import SandboxState
+
+if TYPE_CHECKING:  # loaded when somebody wants named domains
+    from goat_mcp.sandbox.domain_proxy import DomainProxy
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class ConfinedProcess:
 
     @property
     def has_process_namespace(self) -> bool:
-        return self.confinement.name == "bubblewrap"
+        return self.confinement.has_process_namespace
 
     def launch(
         self,
@@ -69,10 +73,9 @@ class Sandbox:
     Args:
         options: the settings.
         reach: what commands may reach.
-        runs_unasked: whether a session's commands may run without a person's word (a mode, a rule, HTTP); what is
-            wanted then where the setting is silent.
+        runs_unasked: whether commands of a session and principal may run without a person's word (a mode, a rule,
+            HTTP): then `auto` is wanted where the setting is silent.
         confinements: the ways to confine, best first.
-        open_door: starts the proxy for named domains; the first time it is needed.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class Sandbox:
         options: SandboxOptions,
         reach: Reach,
         *,
-        runs_unasked: Callable[[str], bool],
+        runs_unasked: Callable[[str, str], bool],
         confinements: Callable[[], Sequence[Confinement]],
         placeholders: Callable[[], Placeholders],
     ) -> None:
@@ -91,31 +94,41 @@ class Sandbox:
         self._placeholders = placeholders
         self._choice: Choice | None = None
         self._choosing = threading.Lock()
-        self._door: ProxyDoor | None = None
+        self._doors: dict[tuple[str, ...], tuple[DomainProxy, ProxyDoor]] = {}
         self._opening_door = anyio.Lock()
         self._cleared_up = False
 
-    def wanted(self, session_key: str = "") -> SandboxWish:
+    def wanted(self, session_key: str = "", principal: str = "") -> SandboxWish:
         """What is wanted for a session's commands: the setting, else `auto` where they may run unasked."""
         if self.options.sandbox is not None:
             return self.options.sandbox
-        return SandboxWish.AUTO if self._runs_unasked(session_key) else SandboxWish.OFF
+        return SandboxWish.AUTO if self._runs_unasked(session_key, principal) else SandboxWish.OFF
 
-    async def state(self, session_key: str = "") -> SandboxState:
+    async def state(self, session_key: str = "", principal: str = "") -> SandboxState:
         """What a command of the session would run in now. The first time that something is wanted this tries it out,
         some 20 ms."""
-        wanted = self.wanted(session_key)
+        wanted = self.wanted(session_key, principal)
         if wanted is SandboxWish.OFF:
             return SandboxState("none", wanted)
         choice = await self._chosen()
         return _state(choice, wanted)
 
-    def known_state(self, session_key: str = "") -> SandboxState | None:
+    def known_state(self, session_key: str = "", principal: str = "") -> SandboxState | None:
         """`state` without a trial; None where that is still to come."""
-        wanted = self.wanted(session_key)
+        wanted = self.wanted(session_key, principal)
         if wanted is SandboxWish.OFF:
             return SandboxState("none", wanted)
         return None if self._choice is None else _state(self._choice, wanted)
+
+    def why_unconfined(self) -> str:
+        """For a command that is about to run unasked: why it would do so without a sandbox although one is wanted.
+
+        Empty where it would run in one, or the settings want none. The first time it tries that out, some 20 ms.
+        """
+        if self.options.sandbox is SandboxWish.OFF:
+            return ""
+        choice = self._choose()
+        return "" if choice.confinement is not None else choice.passed_over
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -130,11 +143,11 @@ class Sandbox:
         self._choice = None
 
     async def confine_command(
-        self, directory: Path, *, session_key: str = "", writes_below: str = ""
+        self, directory: Path, *, session_key: str = "", principal: str = "", writes_below: str = ""
     ) -> ConfinedProcess | None:
         """The confinement of one command; None where it runs without. Raises `ToolError(SANDBOX)` where one is
         required and there is none."""
-        confinement = await self._confinement_for(self.wanted(session_key))
+        confinement = await self._confinement_for(self.wanted(session_key, principal))
         if confinement is None:
             return None
         door = await self._open_door(self.options)
@@ -154,6 +167,13 @@ class Sandbox:
         for path in bounds.writable:
             if path.parent == path:
                 raise _unavailable(f"{path} is a root of the workspace, and nothing can be kept from it")
+        in_view = (*bounds.writable, *bounds.readable)
+        if not confinement.has_process_namespace:
+            for path in bounds.hidden:
+                if any(path.is_relative_to(one) for one in in_view):
+                    raise _unavailable(
+                        f"{path} is to be hidden and lies in a directory in reach, which needs bubblewrap"
+                    )
         return ConfinedProcess(confinement, bounds, directory)
 
     async def _confinement_for(self, wanted: SandboxWish) -> Confinement | None:
@@ -179,7 +199,19 @@ class Sandbox:
     async def _open_door(self, options: SandboxOptions) -> ProxyDoor | None:
         if options.sandbox_network is not Network.DOMAINS:
             return None
-        raise _unavailable("sandbox_network=domains is not there yet")
+        async with self._opening_door:
+            if options.sandbox_domains not in self._doors:
+                from goat_mcp.sandbox.domain_proxy import DomainProxy
+
+                proxy = DomainProxy(options.sandbox_domains)
+                self._doors[options.sandbox_domains] = proxy, await proxy.start()
+            return self._doors[options.sandbox_domains][1]
+
+    async def close(self) -> None:
+        """Close the ways out of running sandboxes."""
+        for proxy, _ in self._doors.values():
+            await proxy.stop()
+        self._doors.clear()
 
 
 def _try(confinements: Sequence[Confinement]) -> Choice:

@@ -36,7 +36,7 @@ def run_http(
     from goat_mcp.server.token import read_or_create_token
 
     address = parse_address(http)
-    gateway = Gateway(settings, approval=Approval.ELICIT)
+    gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
     gateway.log_problems()
     token: str | None = None
     if no_token:

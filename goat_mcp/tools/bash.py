@@ -23,6 +23,8 @@ from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.sandbox.options import SandboxWish
+from goat_mcp.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.state.sessions import Session, Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.bash_script import find_bash
@@ -46,6 +48,7 @@ MAX_CHARS = 30_000
 MAX_FAILED_CHARS = 10_000
 PROGRESS_EVERY_S = 2.0
 _SHOWN_NAMES = 10
+_SYSTEM_PATH = "/usr/bin:/bin"
 
 
 class BashInput(ToolInput):
@@ -103,6 +106,8 @@ class _Call:
     directory: Path
     limits: _Limits
     notices: list[str]
+    sandbox: str
+    """What it runs in: a confinement's name, `none`, or `off` where none was wanted."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,7 @@ class Bash(
     environment: CommandEnvironment = field(default_factory=CommandEnvironment)
     options: BashOptions = field(default_factory=BashOptions)
     max_chars: int = MAX_CHARS
+    sandbox: Sandbox | None = None
 
     def access(self, input: BashInput) -> Access:
         return Access(category="shell")
@@ -149,11 +155,13 @@ class Bash(
         notices: list[str] = []
         with self._directory(input, session, notices) as (started_in, directory):
             environment |= await GitHardening(self.guard).environment(input.command, directory, environment)
+            confined, sandbox = await self._confine(input, ctx, directory, notices)
             before = ReadFilesBefore.of(session.reads)
-            # bash itself comes from the user's PATH, whatever PATH the command is to see.
-            command = self._start(input, environment, await self.environment.login_path.read(), started_in)
+            # bash itself comes from the user's PATH, whatever PATH the command is to see. A sandbox shows the system's.
+            path = await self.environment.login_path.read() if confined is None else _SYSTEM_PATH
+            command = self._start(input, environment, path, started_in, confined)
         limits = self._limits(input, ctx)
-        call = _Call(input, ctx, session, command, directory, limits, [*notices, *limits.notices])
+        call = _Call(input, ctx, session, command, directory, limits, [*notices, *limits.notices], sandbox)
         try:
             command.end_at(limits.run_s)
             if input.run_in_background or not await _wait(command, limits.wait_s, ctx):
@@ -164,10 +172,32 @@ class Bash(
             command.begin_end(EndedBy.STOP)
             raise
 
+    async def _confine(
+        self, input: BashInput, ctx: ToolContext, directory: Path, notices: list[str]
+    ) -> tuple[ConfinedProcess | None, str]:
+        """The sandbox of this command, if it has one, and its name. Raises `ToolError(SANDBOX)`."""
+        if self.sandbox is None:
+            return None, "off"
+        session_key = ctx.rights.client_session or ctx.session_key
+        state = await self.sandbox.state(session_key, ctx.principal)
+        confined = await self.sandbox.confine_command(
+            directory, session_key=session_key, principal=ctx.principal, writes_below=ctx.rights.writes_below
+        )
+        if state.unsandboxed:
+            notices.append(f"unsandboxed: {state.reason}")
+        if confined is not None and input.disable_sandbox:
+            notices.append("dangerouslyDisableSandbox was ignored: only the user's settings turn the sandbox off")
+        return confined, "off" if state.wanted is SandboxWish.OFF else state.name
+
     def _start(
-        self, input: BashInput, environment: Mapping[str, str], login_path: str, directory: str
+        self,
+        input: BashInput,
+        environment: Mapping[str, str],
+        path: str,
+        directory: str,
+        confined: ConfinedProcess | None,
     ) -> RunningCommand:
-        bash = find_bash(login_path)
+        bash = find_bash(path)
         if bash is None:
             raise ToolError(ErrorCode.NOT_CONFIGURED, "there is no bash on PATH", "Ask the user to install bash.")
         try:
@@ -178,6 +208,7 @@ class Bash(
                 environment=environment,
                 guard=self.guard,
                 create_file=self.spill.create,
+                confined=confined,
             )
         except OSError as problem:
             raise ToolError(
@@ -246,7 +277,11 @@ class Bash(
     async def _ended(self, call: _Call, before: ReadFilesBefore) -> ToolResult:
         command = call.command
         code = command.exit_code
+        if command.sandbox_failed and self.sandbox is not None:
+            self.sandbox.start_failed()
+            raise _sandbox_failed(command)
         self._keep_directory(call)
+        call.notices.extend(command.put_right)
         stale = before.changed()
         if stale:
             more = f" and {len(stale) - _SHOWN_NAMES} more" if len(stale) > _SHOWN_NAMES else ""
@@ -317,6 +352,7 @@ class Bash(
             "output_file": None,
             "truncated": False,
             "stale_reads": [],
+            "sandbox": call.sandbox,
             **more,
         }
 
@@ -350,6 +386,15 @@ def _refuse(input: BashInput) -> None:
             f"`{words[:200]}` would end goat-mcp itself (process {os.getpid()})",
             "Name a pattern that matches only the process you mean, or use its number.",
         )
+
+
+def _sandbox_failed(command: RunningCommand) -> ToolError:
+    return ToolError(
+        ErrorCode.SANDBOX,
+        "sandbox unavailable: it could not be set up, so the command was not run",
+        "Call again: the sandbox is then tried anew. If it stays so, tell the user.",
+        output=command.capture.shown(MAX_FAILED_CHARS).text,
+    )
 
 
 def _failure(call: _Call, output: str, facts: Mapping[str, Any]) -> ToolError:

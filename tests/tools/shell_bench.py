@@ -9,6 +9,10 @@ from typing import Any
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
+from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.sandbox.wiring import Surroundings
+from goat_mcp.sandbox.wiring import sandbox as make_sandbox
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
@@ -26,7 +30,14 @@ from goat_mcp.workspace import Workspace
 class ShellBench:
     """`root` is the workspace; `state` the state directory beside it. Call `close` at the end."""
 
-    def __init__(self, folder: Path, *, max_running: int = 32, auto_background_after_s: float = 45.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_running: int = 32,
+        auto_background_after_s: float = 45.0,
+        sandbox: SandboxOptions | None = None,
+    ) -> None:
         self.root = folder.resolve() / "ws"
         self.root.mkdir(exist_ok=True)
         self.state = StateDirectory(folder / "state")
@@ -35,6 +46,16 @@ class ShellBench:
         self.sessions = Sessions()
         self.guard = ProcessGuard()
         self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
+        self.sandbox = make_sandbox(
+            sandbox or SandboxOptions(sandbox=SandboxWish.OFF),
+            Surroundings(
+                roots=lambda: self.workspace.roots,
+                state=self.state,
+                spill=spill.folder,
+                runs_unasked=lambda session_key, principal: False,
+                is_protected=lambda path: protected_reason(path) is not None,
+            ),
+        )
         self.bash = Bash(
             self.workspace,
             self.sessions,
@@ -43,6 +64,7 @@ class ShellBench:
             self.guard,
             CommandEnvironment(LoginPath(shell="/bin/false")),
             BashOptions(auto_background_after_s=auto_background_after_s),
+            sandbox=self.sandbox,
         )
         self.output = TaskOutput(self.tasks)
         self.stop = TaskStop(self.tasks)

@@ -91,6 +91,7 @@ async def test_all_facts_of_a_plain_call(bench: ShellBench) -> None:
         "output_file": None,
         "truncated": False,
         "stale_reads": [],
+        "sandbox": "off",
     }
 
 

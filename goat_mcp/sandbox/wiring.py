@@ -1,0 +1,52 @@
+"""A `Sandbox` with everything it is made of. Loaded when the first command or confined upstream is to start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from goat_mcp.sandbox.bubblewrap import Bubblewrap
+from goat_mcp.sandbox.confinement import Confinement
+from goat_mcp.sandbox.landlock import Landlock
+from goat_mcp.sandbox.options import SandboxOptions
+from goat_mcp.sandbox.placeholders import Placeholders
+from goat_mcp.sandbox.reach import Places, Reach
+from goat_mcp.sandbox.sandbox import Sandbox
+from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
+from goat_mcp.state.directory import StateDirectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read; nothing else of it may."""
+
+    roots: Callable[[], Sequence[Path]]
+    state: StateDirectory
+    spill: Path
+    runs_unasked: Callable[[str, str], bool]
+    is_protected: Callable[[str], bool]
+
+
+def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
+    """Nothing is tried and no file is touched yet."""
+
+    @cache
+    def placeholders() -> Placeholders:
+        return Placeholders(around.state.folder("sandbox"))
+
+    def confinements() -> Sequence[Confinement]:
+        return (
+            Bubblewrap(placeholders(), system_call_filter=lambda: system_call_filter(Sockets.NETWORK)),
+            Landlock(),
+        )
+
+    places = Places(roots=around.roots, private=(around.state.path,), shown=(around.spill,), home=Path.home())
+    return Sandbox(
+        options,
+        Reach(places, around.is_protected),
+        runs_unasked=around.runs_unasked,
+        confinements=confinements,
+        placeholders=placeholders,
+    )
