@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from goat_mcp.changes.call_files import Changes
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.core.tool import BuiltinTool
@@ -86,6 +87,7 @@ class Services:
     teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
     why_denied: Callable[[str, bool], str] | None
+    changes: Changes
 
 
 def build_tools(services: Services) -> Sequence[AnyTool]:
@@ -105,9 +107,9 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
             max_chars=max_chars,
             sandbox=s.sandbox,
         ),
-        Read(s.workspace, s.sessions, options),
-        Write(s.workspace, s.sessions, options),
-        Edit(s.workspace, s.sessions, options, settings.edit),
+        Read(s.workspace, s.sessions, options, changes=s.changes),
+        Write(s.workspace, s.sessions, options, s.changes),
+        Edit(s.workspace, s.sessions, options, settings.edit, s.changes),
         Glob(s.workspace, engine, settings.search),
         Grep(s.workspace, engine, settings.search),
         TaskOutput(s.tasks, max_chars),
@@ -121,7 +123,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         Agent(s.spawner),
         ListMcpResources(s.upstream_resources, s.spill, max_chars),
         ReadMcpResource(s.upstream_resources, s.spill),
-        NotebookEdit(s.workspace, s.sessions, options),
+        NotebookEdit(s.workspace, s.sessions, options, s.changes),
         TeamCreate(s.teams),
         SendMessage(s.teams),
         TeamDelete(s.teams),

@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.agents.engine import Engine
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
+    from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.resources import ResourceProvider
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.teams.coordinator import TeamCoordinator
@@ -212,6 +213,7 @@ class Gateway:
                 teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
                 why_denied=self._why_path_denied if self.rules.has_read_denials else None,
+                changes=self.changes,
             )
             self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
         return self._builtins[name]
@@ -236,11 +238,28 @@ class Gateway:
         """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""
         return self._serves_http or self.pipeline.permission.runs_some_unasked("Bash", session_key, principal)
 
+    @cached_property
+    def changes(self) -> FileChanges:
+        """What keeps the old bytes of files, or queues their changes; loaded with the tools."""
+        from goat_mcp.changes.file_changes import FileChanges
+        from goat_mcp.changes.journal import Journal, JournalLimits
+        from goat_mcp.changes.review import Review
+        from goat_mcp.changes.staged import StagedChanges
+
+        def warn(path: Path) -> None:
+            self.telemetry.warning("damaged record set aside", path=str(path))
+
+        files = self.settings.files
+        journal = Journal(self.state, JournalLimits(files.journal_bytes, files.journal_days), warn)
+        review = Review(StagedChanges(self.state, warn), journal, self.workspace, self.announcements)
+        return FileChanges(review, review_mode=files.review_mode)
+
     async def _load_tools(self) -> None:
         """While the client's model thinks, load what its first call needs anyway."""
         await self.listed.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         await anyio.to_thread.run_sync(import_module, "goat_mcp.builtin_tools", abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     @cached_property
     def spawner(self) -> Spawner:
@@ -301,6 +320,7 @@ class Gateway:
     @cached_property
     def resources(self) -> Sequence[ResourceProvider]:
         """What of our own can be read under `goat://...`; its modules are loaded when somebody asks."""
+        from goat_mcp.changes.review_resource import ReviewResource
         from goat_mcp.core.error_pages import ErrorPages
         from goat_mcp.state.call_log_resource import CallLogResource
         from goat_mcp.state.plan_resources import PlanResources
@@ -311,6 +331,7 @@ class Gateway:
             TodoResource(self.todos),
             TaskResources(self.tasks, self.settings.output.max_chars),
             PlanResources(self.plan_approval.plans),
+            ReviewResource(self.changes.review),
             CallLogResource(self.calls),
             ErrorPages(),
         )
@@ -318,11 +339,17 @@ class Gateway:
     @cached_property
     def looks(self) -> Mapping[str, Callable[[Collection[str]], Awaitable[None]]]:
         """For what other processes change, too: what announces it, by its URI."""
+        from goat_mcp.changes.review import REVIEW_URI
+        from goat_mcp.changes.review_resource import ReviewChanges
         from goat_mcp.state.plan_changes import PlanChanges
         from goat_mcp.state.plan_resources import PLANS_URI
         from goat_mcp.state.todos import TODOS_URI
 
-        return {TODOS_URI: self.todos.look, PLANS_URI: PlanChanges(self.plan_approval.plans, self.announcements).look}
+        return {
+            TODOS_URI: self.todos.look,
+            PLANS_URI: PlanChanges(self.plan_approval.plans, self.announcements).look,
+            REVIEW_URI: ReviewChanges(self.changes.review).look,
+        }
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""

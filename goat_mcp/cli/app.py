@@ -16,6 +16,8 @@ _COMMANDS = {
     "plan": "plan",
     "audit": "audit",
     "trust": "trust",
+    "undo": "undo",
+    "review": "review",
     "demo": "demo",
     "version": "version",
 }

@@ -15,14 +15,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
+workspace = click.option(
+    "--workspace",
+    "-w",
+    multiple=True,
+    metavar="DIR",
+    help="A directory that file tools may touch. May be repeated.",
+)
+
 _SELECTION = (
-    click.option(
-        "--workspace",
-        "-w",
-        multiple=True,
-        metavar="DIR",
-        help="A directory that file tools may touch. May be repeated.",
-    ),
+    workspace,
     click.option(
         "--config",
         type=click.Path(path_type=Path),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -66,14 +65,11 @@ def reject(name: str, feedback: str) -> None:
 
 
 def _decide(name: str, *, approved: bool, feedback: str) -> None:
+    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.state.plans import PlanStatus
-    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
 
-    if os.environ.get(MARKER_VARIABLE):
-        raise ToolError(
-            ErrorCode.PERMISSION, "a command that a model runs cannot decide about plans", "Ask the user to run this."
-        )
+    refuse_commands_of_models("decide about plans")
     if approved and not sys.stdin.isatty():
         raise ToolError(
             ErrorCode.PERMISSION,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
+from goat_mcp.workspace import Files, FileVersion, OpenedFile, WorkspacePath
 
 MAX_BYTES = 256 * 1024 * 1024
 """A change holds the file in memory twice."""
@@ -31,12 +31,12 @@ class CurrentFile:
 
 
 @contextmanager
-def open_current(workspace: Workspace, path: WorkspacePath, real_path: Path) -> Generator[CurrentFile]:
+def open_current(files: Files, path: WorkspacePath, real_path: Path) -> Generator[CurrentFile]:
     """Read the file at `path`, whose lock is held under `real_path`.
 
-    Raises `ToolError`: as `Workspace.open_file`; TOO_LARGE; STALE if a link on the way has been changed meanwhile.
+    Raises `ToolError`: as `Files.open_file`; TOO_LARGE; STALE if a link on the way has been changed meanwhile.
     """
-    with workspace.open_file(path) as file:
+    with files.open_file(path) as file:
         if file.real_path != real_path:
             raise ToolError(ErrorCode.STALE, f"{path} leads to another file than a moment ago", "Call again.")
         if file.stat.st_size > MAX_BYTES:

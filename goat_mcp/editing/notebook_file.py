@@ -18,7 +18,7 @@ from goat_mcp.editing.notebook_cells import load_cells
 from goat_mcp.editing.notebook_changes import CellChange, CellType, delete_cell, insert_cell, replace_cell
 from goat_mcp.editing.read_state import ReadState
 from goat_mcp.editing.stored_text import load_text
-from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath
+from goat_mcp.workspace import Files, FileVersion, WorkspacePath
 
 EditMode = Literal["replace", "insert", "delete"]
 _DONE: dict[EditMode, str] = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}
@@ -46,7 +46,7 @@ class Changed:
 class NotebookFile:
     """A notebook whose lock is held. Blocking."""
 
-    workspace: Workspace
+    files: Files
     path: WorkspacePath
     real_path: Path
     state: ReadState
@@ -56,7 +56,7 @@ class NotebookFile:
         """Raises `ToolError`: NOTEBOOK, CELL, AMBIGUOUS, NOT_READ, STALE, TOO_LARGE; as opening and writing do."""
         check_insertion(request.source, UTF_8)
         self._check_size()
-        with open_current(self.workspace, self.path, self.real_path) as current:
+        with open_current(self.files, self.path, self.real_path) as current:
             self.state.before_editing()
             version = current.version
             self.state.require_current(version)
@@ -69,11 +69,11 @@ class NotebookFile:
         start, end = (at if stored.content.isascii() else len(to_bytes(text[:at])) for at in (change.start, change.end))
         del text  # a large notebook need not be in memory once more
         content, _ = replaced(stored.content, [Replacement(start, end, to_bytes(change.new))])
-        written = self.workspace.write_file(self.path, stored.stored(content), expect=version)
+        written = self.files.write_file(self.path, stored.stored(content), expect=version)
         return Changed(self._changed(request, change), written.version)
 
     def _check_size(self) -> None:
-        found = self.workspace.stat(self.path)
+        found = self.files.stat(self.path)
         if found is not None and found.st_size > MAX_FILE_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,

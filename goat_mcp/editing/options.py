@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from goat_mcp.core.settings_part import SettingsPart
 
 
 class FileOptions(SettingsPart):
-    """Contract: tools.md, "Bytes", "Read state" and Write."""
+    """Contract: tools.md, "Bytes", "Read state" and Write.
+
+    `review_mode` queues changes for a person. `journal_bytes` of old contents are kept for `journal_days`, so that
+    changes can be undone; 0 keeps none.
+    """
 
     read_before_write: Literal["strict", "relaxed", "off"] = "strict"
     fuzzy_match: bool = False
     legacy_encoding: str | None = None
     write_eol: Literal["keep", "exact"] = "keep"
     placeholder_check: Literal["warn", "refuse", "off"] = "warn"
+    review_mode: bool = False
+    journal_bytes: int = Field(default=1024 * 1024 * 1024, ge=0)
+    journal_days: int = Field(default=30, ge=1)
 
 
 class EditOptions(SettingsPart):

@@ -30,6 +30,9 @@ class StateDirectory:
 
     def folder(self, *names: str) -> Path:
         """A private folder below, created if it is not there."""
-        folder = self.path.joinpath(*names)
+        folder = self.path
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in names:  # one by one: parents that `mkdir` makes would be open to others
+            folder = folder / name
+            folder.mkdir(mode=0o700, exist_ok=True)
         return folder

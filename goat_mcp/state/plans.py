@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 import secrets
 import time
@@ -14,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import write_private
 
 MAX_PLANS = 200
 _SLUG_CHARS = 40
@@ -152,15 +151,4 @@ def _slug(text: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    temp = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temp.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temp.unlink()
-        raise
+    write_private(path, text.encode("utf-8"))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from goat_mcp.changes.call_files import Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -30,7 +31,7 @@ from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice
 from goat_mcp.editing.read_state import ReadState
 from goat_mcp.editing.stored_text import StoredText, load_text
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath
+from goat_mcp.workspace import Files, FileVersion, Workspace, WorkspacePath
 
 _TIER_NOTICES: dict[Tier, str] = {
     2: "old_string matched only with blanks at line ends ignored",
@@ -94,6 +95,7 @@ class EditInput(ToolInput):
 class _Target:
     """One call, worked out."""
 
+    files: Files
     path: WorkspacePath
     real_path: Path
     edits: Sequence[TextEdit]
@@ -130,6 +132,7 @@ class Edit(
     sessions: Sessions
     options: FileOptions = field(default_factory=FileOptions)
     edit_options: EditOptions = field(default_factory=EditOptions)
+    changes: Changes = field(default_factory=DirectChanges)
 
     def access(self, input: EditInput) -> Access:
         path = self.workspace.resolve(input.file_path)
@@ -138,23 +141,24 @@ class Edit(
     async def execute(self, input: EditInput, ctx: ToolContext) -> ToolResult:
         path = self.workspace.resolve(input.file_path)
         real_path = self.workspace.real_path(path)
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
             seen = reads.get(str(real_path))
             state = ReadState(self.options.read_before_write, str(path), seen)
             allow_fuzz = ctx.setting("edit.allow_fuzz", self.edit_options.allow_fuzz)
-            target = _Target(path, real_path, input.in_order(), state, allow_fuzz)
+            target = _Target(files, path, real_path, input.in_order(), state, allow_fuzz)
             outcome = await anyio.to_thread.run_sync(partial(self._edit, target))
             if outcome.is_known:
                 now = outcome.version
                 whole = seen is None or seen.whole
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
-        return outcome.result
+        return await files.told(outcome.result)
 
     def _edit(self, target: _Target) -> _Outcome:
-        if not target.edits[0].old and self.workspace.stat(target.path) is None:
+        if not target.edits[0].old and target.files.stat(target.path) is None:
             return self._create(target)
-        with open_current(self.workspace, target.path, target.real_path) as current:
+        with open_current(target.files, target.path, target.real_path) as current:
             if current.data:
                 target.state.before_editing()
             stored = load_text(current.data, legacy_encoding=self.options.legacy_encoding, path=str(target.path))
@@ -168,7 +172,7 @@ class Edit(
         target.state.before_applying(version, exact_and_unique=edited.every_match_exact_and_unique)
         notices = self._notices(stored, edited, target, version)
         shown = diff(stored.content, edited.content, edited.changes)
-        written = self.workspace.write_file(target.path, stored.stored(edited.content), expect=version)
+        written = target.files.write_file(target.path, stored.stored(edited.content), expect=version)
         is_known = target.state.seen is not None or not version.size
         return _Outcome(_edited_result(target, edited, shown, notices), written.version, is_known)
 
@@ -177,7 +181,7 @@ class Edit(
         edited = self._applied(stored, target)
         notices = self._placeholder_notices(stored, target.edits)
         shown = diff(b"", edited.content, edited.changes)
-        written = self.workspace.write_file(target.path, edited.content, expect=None)
+        written = target.files.write_file(target.path, edited.content, expect=None)
         lines = count_lines(edited.content)
         text = f"Created {shown_path(target.path)} ({lines} line{'' if lines == 1 else 's'})."
         return _Outcome(text_result(text, facts=_facts(edited, shown), notices=notices), written.version, True)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
+from goat_mcp.changes.call_files import Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
@@ -72,6 +73,7 @@ class NotebookEdit(
     workspace: Workspace
     sessions: Sessions
     options: FileOptions = field(default_factory=FileOptions)
+    changes: Changes = field(default_factory=DirectChanges)
 
     def access(self, input: NotebookEditInput) -> Access:
         path = self.workspace.resolve(input.notebook_path)
@@ -83,13 +85,14 @@ class NotebookEdit(
         path = self.workspace.resolve(input.notebook_path)
         real_path = self.workspace.real_path(path)
         request = CellRequest(input.edit_mode, input.cell_id, input.cell_type, input.new_source)
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
             seen = reads.get(str(real_path))
             state = ReadState(self.options.read_before_write, str(path), seen)
-            file = NotebookFile(self.workspace, path, real_path, state, self.options.legacy_encoding)
+            file = NotebookFile(files, path, real_path, state, self.options.legacy_encoding)
             outcome = await anyio.to_thread.run_sync(file.change, request)
             if seen is not None:
                 now = outcome.version
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, seen.whole))
-        return outcome.result
+        return await files.told(outcome.result)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import anyio
 from pydantic import ConfigDict, Field
 
+from goat_mcp.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -33,7 +34,7 @@ from goat_mcp.documents.streamed_text import Bounds, LinesNotReached, excerpt_of
 from goat_mcp.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
 from goat_mcp.editing.options import FileOptions
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import OpenedFile, Workspace, WorkspacePath
+from goat_mcp.workspace import Files, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.workspace.opened import hash_of
 
 DEFAULT_LIMIT = 2_000
@@ -99,6 +100,7 @@ class ReadInput(ToolInput):
 class _Request:
     """One call's input, worked out."""
 
+    files: CallFiles
     path: WorkspacePath
     asked: Asked
     deadline_s: float
@@ -143,9 +145,10 @@ class Read(
     sessions: Sessions
     options: FileOptions = field(default_factory=FileOptions)
     indexes: LineIndexes = field(default_factory=LineIndexes)
+    changes: Changes = field(default_factory=DirectChanges)
 
     def access(self, input: ReadInput) -> Access:
-        path, _ = self._existing(input.file_path)
+        path, _ = self._existing(self.workspace, input.file_path)
         return Access(asked=(path.plain,), reads=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: ReadInput, ctx: ToolContext) -> ToolResult:
@@ -167,19 +170,21 @@ class Read(
                 raise ToolError(
                     ErrorCode.INPUT, f"pages: {problem}", "Correct this field and call the tool again."
                 ) from None
-        path, near = self._existing(input.file_path)
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
+        path, near = self._existing(files, input.file_path)
         max_chars = (MAX_CHARS_LARGE if input.allow_large else MAX_CHARS) - NOTICE_CHARS
         return _Request(
+            files,
             path,
             Asked(input.offset, input.limit, pages, max_chars, input.max_bytes),
             deadline_s=time.monotonic() + max(ctx.wait_left_s() - ANSWER_S, 0.0),
-            notices=(near,) if near else (),
+            notices=(*((near,) if near else ()), *files.notices(path)),
         )
 
-    def _existing(self, asked: str) -> tuple[WorkspacePath, str]:
+    def _existing(self, files: Files, asked: str) -> tuple[WorkspacePath, str]:
         """The path asked for; with `files.fuzzy_match` the one file nearly called that, and a notice that says so."""
         path = self.workspace.resolve(asked)
-        if not self.options.fuzzy_match or self.workspace.stat(path) is not None:
+        if not self.options.fuzzy_match or files.stat(path) is not None:
             return path, ""
         try:
             self.workspace.open_file(path).__exit__(None, None, None)
@@ -191,7 +196,7 @@ class Read(
 
     def _small_text(self, request: _Request) -> _Answer | None:
         """The answer for plain text that is quickly read; None for everything else."""
-        with self.workspace.open_file(request.path) as file:
+        with request.files.open_file(request.path) as file:
             if file.stat.st_size > WHOLE_FILE_BYTES or _is_notebook(file):
                 return None
             data = file.read()
@@ -201,7 +206,7 @@ class Read(
 
     def _any_file(self, request: _Request) -> _Answer:
         # The thread opens its own descriptor: a cancelled call does not wait for it, and must not close it either.
-        with self.workspace.open_file(request.path) as file:
+        with request.files.open_file(request.path) as file:
             head = read_block(file.fd, 0, SAMPLE_BYTES)
             if image_type(head):
                 return self._image(request, file)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import anyio.to_thread
 from pydantic import ConfigDict, Field
 
+from goat_mcp.changes.call_files import Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -30,7 +31,7 @@ from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice
 from goat_mcp.editing.read_state import ReadState
 from goat_mcp.editing.stored_text import StoredText, load_text
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath
+from goat_mcp.workspace import Files, FileVersion, Workspace, WorkspacePath
 
 _EOL_OF: Mapping[bytes | None, Eol] = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr", b"": "none", None: "mixed"}
 _BOM = "\ufeff"
@@ -56,6 +57,7 @@ class WriteInput(ToolInput):
 class _Target:
     """One call, worked out."""
 
+    files: Files
     path: WorkspacePath
     real_path: Path
     content: str
@@ -91,6 +93,7 @@ class Write(
     workspace: Workspace
     sessions: Sessions
     options: FileOptions = field(default_factory=FileOptions)
+    changes: Changes = field(default_factory=DirectChanges)
 
     def access(self, input: WriteInput) -> Access:
         path = self.workspace.resolve(input.file_path)
@@ -99,17 +102,18 @@ class Write(
     async def execute(self, input: WriteInput, ctx: ToolContext) -> ToolResult:
         path = self.workspace.resolve(input.file_path)
         real_path = self.workspace.real_path(path)
+        files = self.changes.of(self.workspace, ctx, self.spec.name)
         reads = self.sessions.of(ctx.session_key).reads
         async with self.workspace.lock(real_path):
             state = ReadState(self.options.read_before_write, str(path), reads.get(str(real_path)))
-            target = _Target(path, real_path, input.content, input.create_dirs, state)
+            target = _Target(files, path, real_path, input.content, input.create_dirs, state)
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
             reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole=True))
-        return outcome.result
+        return await files.told(outcome.result)
 
     def _write(self, target: _Target) -> _Outcome:
-        if self.workspace.stat(target.path) is None:
+        if target.files.stat(target.path) is None:
             return self._create(target)
         return self._replace(target)
 
@@ -119,14 +123,14 @@ class Write(
         check_insertion(target.content, TextFormat())
         notices = self._placeholder_notices(target.content, b"")
         content = to_bytes(target.content)
-        written = self.workspace.write_file(target.path, content, expect=None)
+        written = target.files.write_file(target.path, content, expect=None)
         lines = count_lines(content)
         facts = _facts("create", content, TextFormat(), lines, 0)
         text = f"Created {shown_path(target.path)} ({_in_lines(lines)})."
         return _Outcome(text_result(text, facts=facts, notices=notices), written.version)
 
     def _replace(self, target: _Target) -> _Outcome:
-        with open_current(self.workspace, target.path, target.real_path) as current:
+        with open_current(target.files, target.path, target.real_path) as current:
             version = current.version
             target.state.before_overwriting(version)
             old = self._load(current.data, str(target.path))
@@ -141,7 +145,7 @@ class Write(
         additions, deletions = count_changed_lines(
             old.content.splitlines(keepends=True), content.splitlines(keepends=True)
         )
-        written = self.workspace.write_file(target.path, data, expect=version)
+        written = target.files.write_file(target.path, data, expect=version)
         line_ends = _line_ends_in_words(_eol(old.content), _eol(content))
         text = f"Updated {shown_path(target.path)} ({_in_lines(lines)}, +{additions} -{deletions}{line_ends})."
         facts = _facts("update", content, old.format, additions, deletions)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -18,7 +18,7 @@ from goat_mcp.workspace.beneath import Beneath, Place
 from goat_mcp.workspace.kernel import Kernel
 from goat_mcp.workspace.locks import FileLocks
 from goat_mcp.workspace.near_names import near_paths
-from goat_mcp.workspace.opened import OpenedDirectory, OpenedFile
+from goat_mcp.workspace.opened import FileVersion, OpenedDirectory, OpenedFile
 from goat_mcp.workspace.roots import (
     CAN_PIN,
     Names,
@@ -31,7 +31,7 @@ from goat_mcp.workspace.roots import (
     split_names,
 )
 from goat_mcp.workspace.temp_files import TempFiles, remove_if_abandoned
-from goat_mcp.workspace.writing import Expected, FileWriter, WrittenFile
+from goat_mcp.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, keep_nothing
 
 PRIMARY_SIGN = "@"
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -184,21 +184,35 @@ class Workspace:
             return False
         return not any(path.is_relative_to(readable) for readable in self._open_in_private)
 
-    def write_file(self, path: WorkspacePath, data: bytes, *, expect: Expected) -> WrittenFile:
+    def write_file(
+        self,
+        path: WorkspacePath,
+        data: bytes,
+        *,
+        expect: Expected,
+        before: BeforeChange = keep_nothing,
+        new_mode: int | None = None,
+    ) -> WrittenFile:
         """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.
 
         `expect`: a version that must still be there, None for a file that must not exist, or `AnyVersion()`.
+        `before` is told when all is ready; `new_mode` is for a file that is created.
         Raises `ToolError`: STALE, HARD_LINKED, PATH_OUTSIDE, DIRECTORY, NOT_REGULAR, IO (e.g. disk full).
         """
-        with self._place(path) as place:
-            if not self.contains(place.real):
-                raise self._outside(path)
-            if rule := self._why_denied(path.plain, True) or self._why_denied(str(place.real), True):
-                raise refusals.denied_by_rule(path, rule)
-            try:
-                return self._writer.write(place, data, expect, path)
-            except OSError as problem:
-                raise refusals.system_error(problem, path, self.roots) from None
+        with self._writable_place(path) as place:
+            return self._writer.write(place, data, expect, path, before=before, new_mode=new_mode)
+
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = keep_nothing) -> None:
+        """Take a file away. Hold `lock` around it. Raises `ToolError` as `write_file` does, and NOT_FOUND."""
+        with self._writable_place(path) as place:
+            if place.stat is None:
+                raise refusals.not_found(path)
+            self._writer.remove(place, expect, path, before=before)
+
+    def check_writable(self, path: WorkspacePath) -> None:
+        """Raises `ToolError` for a path that `write_file` would refuse whatever it should write."""
+        with self._writable_place(path) as place:
+            self._writer.check(place, path)
 
     def lock(self, real_path: Path) -> AbstractAsyncContextManager[None]:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
@@ -210,6 +224,19 @@ class Workspace:
         if rule or self.is_private(real):
             os.close(fd)
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
+
+    @contextmanager
+    def _writable_place(self, path: WorkspacePath) -> Generator[Place]:
+        """The place of a path that may be written, pinned; system errors inside the block become `ToolError`."""
+        with self._place(path) as place:
+            if not self.contains(place.real):
+                raise self._outside(path)
+            if rule := self._why_denied(path.plain, True) or self._why_denied(str(place.real), True):
+                raise refusals.denied_by_rule(path, rule)
+            try:
+                yield place
+            except OSError as problem:
+                raise refusals.system_error(problem, path, self.roots) from None
 
     def _place(self, path: WorkspacePath) -> Place:
         try:

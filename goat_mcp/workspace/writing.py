@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from goat_mcp.workspace import refusals
 from goat_mcp.workspace.beneath import Place
@@ -37,6 +38,22 @@ _HASH_IN_THREAD_BYTES = 4 * 1024 * 1024
 Expected = FileVersion | AnyVersion | None
 
 
+class BeforeChange(Protocol):
+    """Told of a change that is ready and has not happened yet, so that it can keep the old bytes; what it raises
+    stops the change.
+
+    `old` is the file that is about to go, None where there is none; `sha256` is of the new content, empty where the
+    file will be removed. `in_place` says that the old file will be overwritten instead of replaced: a link to it
+    keeps nothing. It may be told twice, the second time with `in_place`.
+    """
+
+    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None: ...
+
+
+def keep_nothing(place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+    """The `BeforeChange` of whoever wants none."""
+
+
 @dataclass(frozen=True)
 class WrittenFile:
     """What is there now."""
@@ -52,10 +69,29 @@ class FileWriter:
 
     temps: TempFiles
 
-    def write(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+    def write(
+        self,
+        place: Place,
+        data: bytes,
+        expect: Expected,
+        asked: object,
+        *,
+        before: BeforeChange = keep_nothing,
+        new_mode: int | None = None,
+    ) -> WrittenFile:
+        """`new_mode` is that of a file that is created; otherwise it follows the umask."""
+        self.check(place, asked)
+        if place.stat is None:
+            return self._create(place, data, expect, asked, before, new_mode)
+        return self._replace(place, data, expect, asked, before)
+
+    def check(self, place: Place, asked: object) -> None:
+        """Raises `ToolError` for what is never written: DIRECTORY, NOT_REGULAR, HARD_LINKED, a dangling link."""
         self.temps.remove_abandoned(place.parent_fd)  # first: one of them may be a hard link of the file
         if place.stat is None:
-            return self._create(place, data, expect, asked)
+            if place.dangling:
+                raise refusals.dangling_link(asked)
+            return
         original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
         if stat.S_ISDIR(original.st_mode):
             raise refusals.is_directory(asked)
@@ -63,11 +99,25 @@ class FileWriter:
             raise refusals.not_regular(asked)
         if original.st_nlink > 1:
             raise refusals.hard_linked(asked, original.st_nlink)
-        return self._replace(place, data, expect, asked)
 
-    def _create(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
-        if place.dangling:
-            raise refusals.dangling_link(asked)
+    def remove(self, place: Place, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing) -> None:
+        """Take the file away, if it still holds what is expected."""
+        self.check(place, asked)
+        original = _Original(place, asked)
+        original.check(expect)
+        before(place, original.stat(), "")
+        os.unlink(place.name, dir_fd=place.parent_fd)
+        _sync_directory(place.parent_fd)
+
+    def _create(
+        self,
+        place: Place,
+        data: bytes,
+        expect: Expected,
+        asked: object,
+        before: BeforeChange,
+        new_mode: int | None,
+    ) -> WrittenFile:
         if isinstance(expect, FileVersion):
             raise refusals.stale(asked, "was deleted since it was read")
         *folders, name = place.missing
@@ -78,8 +128,9 @@ class FileWriter:
                 _Hashing(data) as hashing,
             ):
                 temp.write(data)
-                os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask())
+                os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
                 os.fsync(temp.fd)
+                before(place, None, hashing.hexdigest())
                 if isinstance(expect, AnyVersion):
                     os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
                 else:
@@ -93,7 +144,7 @@ class FileWriter:
             os.close(parent_fd)
         return WrittenFile(place.real, version, created=True)
 
-    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object) -> WrittenFile:
+    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object, before: BeforeChange) -> WrittenFile:
         if expect is None:
             raise refusals.stale(asked, "exists already")
         original = _Original(place, asked)
@@ -104,6 +155,7 @@ class FileWriter:
                 original.give_attributes(temp.fd)
                 os.fsync(temp.fd)
                 original.check(expect)
+                before(place, original.stat(), hashing.hexdigest())
                 os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
                 _sync_directory(place.parent_fd)
                 return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
@@ -112,8 +164,9 @@ class FileWriter:
             if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
                 raise
         original.check(expect)
-        now = write_in_place(place, data)
         digest = hashlib.sha256(data).hexdigest()
+        before(place, original.stat(), digest, in_place=True)
+        now = write_in_place(place, data)
         return WrittenFile(place.real, _version(now, digest), created=False)
 
 
@@ -130,7 +183,7 @@ class _Original:
         if isinstance(expect, AnyVersion):
             return
         try:
-            found = self._stat()
+            found = self.stat()
         except FileNotFoundError:
             raise refusals.stale(self._asked, "was deleted since it was read") from None
         identity = FileIdentity.of(found)
@@ -150,7 +203,7 @@ class _Original:
 
     def give_attributes(self, fd: int) -> None:
         """Owner, extended attributes (ACLs are some) and mode, in the order in which none undoes another."""
-        found = self._stat()
+        found = self.stat()
         mode = stat.S_IMODE(found.st_mode)
         mine = os.fstat(fd)
         if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
@@ -179,7 +232,7 @@ class _Original:
             finally:
                 os.close(source)
 
-    def _stat(self) -> os.stat_result:
+    def stat(self) -> os.stat_result:
         return os.stat(self._place.name, dir_fd=self._place.parent_fd, follow_symlinks=False)
 
 

@@ -1,0 +1,31 @@
+"""What stands between the tools that change files and the workspace: the journal, and the review where it is on."""
+
+from __future__ import annotations
+
+from goat_mcp.changes.call_files import CallFiles
+from goat_mcp.changes.change import Author
+from goat_mcp.changes.journaled_files import JournaledFiles
+from goat_mcp.changes.review import Review
+from goat_mcp.changes.session_stage import SessionStage
+from goat_mcp.changes.staged_files import StagedFiles
+from goat_mcp.core.context import ToolContext
+from goat_mcp.workspace import Workspace
+
+
+class FileChanges:
+    """The `Changes` of a gateway: journaled, or staged where `review_mode` says so."""
+
+    def __init__(self, review: Review, *, review_mode: bool) -> None:
+        self.review = review
+        self._stage = SessionStage(review) if review_mode else None
+
+    def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
+        author = Author(tool, ctx.call_id, ctx.session_key, ctx.principal)
+        if self._stage is None:
+            return JournaledFiles(workspace, self.review.journal, author)
+        return StagedFiles(workspace, self._stage, author, ctx.ask)
+
+    def prune(self) -> None:
+        """Forget what is too old or too much. Blocking."""
+        self.review.journal.prune()
+        self.review.queue.prune(self.review.journal.limits.days)

@@ -1,0 +1,115 @@
+"""What a person can do about staged changes: look at them, apply them, reject them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import anyio.to_thread
+
+from goat_mcp.changes.blobs import NotTheContent
+from goat_mcp.changes.journal import Journal, Journaled
+from goat_mcp.changes.shown_diff import shown_diff
+from goat_mcp.changes.staged import StagedChange, StagedChanges
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.workspace import FileVersion, Workspace
+from goat_mcp.workspace.opened import hash_of
+
+REVIEW_URI = "goat://review"
+
+
+@dataclass(frozen=True)
+class Review:
+    """The staged changes of files below one workspace."""
+
+    queue: StagedChanges
+    journal: Journal
+    workspace: Workspace
+    announcements: Announcements
+
+    def oldest_first(self) -> list[StagedChange]:
+        return [staged for staged in self.queue.oldest_first() if self.workspace.contains(staged.path)]
+
+    def find(self, id: str) -> StagedChange:
+        """Raises `ToolError(NOT_FOUND)`."""
+        staged = self.queue.find(id)
+        if staged is None or not self.workspace.contains(staged.path):
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"no change {id[:40]!r} waits here",
+                "It was decided about, or another one has taken its place. See goat-mcp review list.",
+            )
+        return staged
+
+    def diff(self, staged: StagedChange, max_chars: int) -> str:
+        """From what is on disk now to what is staged. Blocking."""
+        try:
+            new = self.queue.data(staged)
+        except (OSError, NotTheContent):
+            raise self._damaged(staged) from None
+        path = self.workspace.resolve(str(staged.path))
+        old = b""
+        if self.workspace.stat(path) is not None:
+            with self.workspace.open_file(path) as file:
+                old = file.read()
+        return shown_diff(old, new, str(staged.path), max_chars)
+
+    async def apply(self, id: str) -> tuple[StagedChange, str]:
+        """Write one change. Returns it, and why the old bytes are not in the journal (empty: they are).
+
+        Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
+        """
+        staged = await anyio.to_thread.run_sync(self.find, id)
+        async with self.workspace.lock(staged.path):
+            not_kept = await anyio.to_thread.run_sync(partial(self._apply, id))
+        self.announce(id)
+        return staged, not_kept
+
+    async def reject(self, id: str) -> StagedChange:
+        """Drop one change. Raises `ToolError(NOT_FOUND)`."""
+        staged = await anyio.to_thread.run_sync(self.find, id)
+        await anyio.to_thread.run_sync(self.queue.remove, id)
+        self.announce(id)
+        return staged
+
+    def announce(self, id: str) -> None:
+        self.announcements.changed(REVIEW_URI)
+        self.announcements.changed(f"{REVIEW_URI}/{id}")
+
+    def _apply(self, id: str) -> str:
+        staged = self.find(id)  # again: it may have been decided about while the lock was waited for
+        path = self.workspace.resolve(str(staged.path))
+        if self.workspace.real_path(path) != staged.path:
+            raise self._stale(staged)
+        try:
+            data = self.queue.data(staged)
+        except (OSError, NotTheContent):
+            raise self._damaged(staged) from None
+        now = ""
+        if self.workspace.stat(path) is not None:
+            with self.workspace.open_file(path) as file:
+                now = hash_of(file.fd)
+        outcome = Journaled(None, "", "")
+        if now != staged.after.sha256:  # else it was written before, and whoever did it could not say so any more
+            if now != (staged.base.sha256 if staged.base else ""):
+                raise self._stale(staged)
+            expect = None if staged.base is None else FileVersion(staged.base.sha256, staged.base.size, 0)
+            outcome = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+        self.queue.remove(id)
+        return outcome.not_kept
+
+    def _stale(self, staged: StagedChange) -> ToolError:
+        return ToolError(
+            ErrorCode.STALE,
+            f"{staged.path} has changed since change {staged.id} was staged; it still waits",
+            f"Put the file back as it was, or reject the change (goat-mcp review reject {staged.id}) "
+            "and have it made again.",
+        )
+
+    def _damaged(self, staged: StagedChange) -> ToolError:
+        return ToolError(
+            ErrorCode.IO,
+            f"the staged content of change {staged.id} cannot be read any more",
+            f"Reject it (goat-mcp review reject {staged.id}) and have the change made again.",
+        )

@@ -1,0 +1,67 @@
+"""`goat://review` and `goat://review/ID`: the changes that wait for a person, and what each would do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio.to_thread
+
+from goat_mcp.changes.review import REVIEW_URI, Review
+from goat_mcp.changes.staged import StagedChange
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.resources import Reading, json_entry, json_reading, last_part, template
+
+MAX_DIFF_CHARS = 100_000
+
+
+class ReviewResource:
+    entries = (json_entry(REVIEW_URI, "review", "Changes of files that wait for the user's review, oldest first"),)
+    templates = (template(f"{REVIEW_URI}/{{id}}", "change", "The diff of one change that waits", "text/plain"),)
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri == REVIEW_URI:
+            waiting = await anyio.to_thread.run_sync(self._review.oldest_first)
+            return json_reading({"waiting": [described(staged) for staged in waiting]})
+        id = last_part(uri, f"{REVIEW_URI}/")
+        return None if id is None else await anyio.to_thread.run_sync(self._diff, id)
+
+    def _diff(self, id: str) -> Reading | None:
+        try:
+            return Reading(self._review.diff(self._review.find(id), MAX_DIFF_CHARS), "text/plain")
+        except ToolError:
+            return None
+
+
+class ReviewChanges:
+    """Announces what other processes make of the queue."""
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+        self._seen: frozenset[str] | None = None
+
+    async def look(self, principals: Collection[str]) -> None:
+        """Staged changes belong to the workspace: everybody is told. The first look only remembers."""
+        before = self._seen
+        self._seen = frozenset(staged.id for staged in await anyio.to_thread.run_sync(self._review.oldest_first))
+        for id in sorted(self._seen ^ before if before is not None else ()):
+            self._review.announce(id)
+
+
+def described(staged: StagedChange) -> dict[str, Any]:
+    return {
+        "id": staged.id,
+        "uri": f"{REVIEW_URI}/{staged.id}",
+        "path": str(staged.path),
+        "kind": "create" if staged.base is None else "change",
+        "tool": staged.author.tool,
+        "call_id": staged.author.call_id,
+        "staged_at": datetime.fromtimestamp(staged.at_s, UTC).isoformat(timespec="seconds"),
+        "size": staged.after.size,
+        "apply": f"goat-mcp review apply {staged.id}",
+    }

@@ -1,0 +1,139 @@
+"""`goat-mcp review`: the changes that wait because `files.review_mode` is on, and the user's decision about them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when a subcommand runs
+    from goat_mcp.changes.review import Review
+
+MAX_DIFF_CHARS = 1_000_000
+NOT_ALL_DONE = 5
+
+
+@click.group()
+def review() -> None:
+    """Show the changes that wait for you, and apply or reject them."""
+
+
+@review.command("list")
+@flags.workspace
+@flags.as_json
+def list_changes(workspace: Sequence[str], as_json: bool) -> None:
+    """List the changes that wait in this workspace, oldest first."""
+    from goat_mcp.changes.review_resource import described
+    from goat_mcp.cli.terminal import escaped
+
+    here = _here(workspace)
+    waiting = here.oldest_first()
+    if as_json:
+        click.echo(json.dumps([described(staged) for staged in waiting]))
+        return
+    for staged in waiting:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(staged.at_s))
+        kind = "create" if staged.base is None else "change"
+        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {kind}  {staged.path}"))
+    elsewhere = len(here.queue.oldest_first()) - len(waiting)
+    if elsewhere:
+        click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.", err=True)
+    elif not waiting:
+        click.echo("No changes wait for review.", err=True)
+
+
+@review.command()
+@click.argument("change", metavar="ID")
+@flags.workspace
+def show(change: str, workspace: Sequence[str]) -> None:
+    """Print what one change would do to its file as it is now."""
+    from goat_mcp.cli.terminal import escaped
+
+    here = _here(workspace)
+    click.echo(escaped(here.diff(here.find(change), MAX_DIFF_CHARS)))
+
+
+@review.command()
+@click.argument("changes", nargs=-1, metavar="[ID]...")
+@click.option("--all", "every", is_flag=True, help="All that wait in this workspace now.")
+@flags.workspace
+@flags.as_json
+def apply(changes: Sequence[str], every: bool, workspace: Sequence[str], as_json: bool) -> int:
+    """Write changes to their files. One whose file has changed since is refused, and keeps waiting."""
+    return _decide(changes, workspace, every=every, apply=True, as_json=as_json)
+
+
+@review.command()
+@click.argument("changes", nargs=-1, metavar="[ID]...")
+@click.option("--all", "every", is_flag=True, help="All that wait in this workspace now.")
+@flags.workspace
+@flags.as_json
+def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_json: bool) -> int:
+    """Drop changes; their files stay as they are."""
+    return _decide(changes, workspace, every=every, apply=False, as_json=as_json)
+
+
+def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
+    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    if every == bool(changes):
+        raise click.UsageError("name the changes, or --all")
+    refuse_commands_of_models("decide about changes")
+    if apply and not sys.stdin.isatty():
+        raise ToolError(
+            ErrorCode.PERMISSION,
+            "applying changes wants a person at a terminal",
+            f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
+        )
+    import anyio
+
+    here = _here(workspace)
+    ids = [staged.id for staged in here.oldest_first()] if every else list(dict.fromkeys(changes))
+    outcomes = anyio.run(_all, here, ids, apply)
+    if as_json:
+        click.echo(json.dumps(outcomes))
+    for outcome in outcomes if not as_json else ():
+        click.echo(escaped(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"])))))
+    if not outcomes:
+        click.echo("No changes wait for review.", err=True)
+    return NOT_ALL_DONE if any(outcome["outcome"] == "refused" for outcome in outcomes) else 0
+
+
+async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, str]]:
+    from goat_mcp.core.errors import ToolError
+
+    outcomes: list[dict[str, str]] = []
+    for id in ids:
+        try:
+            if apply:
+                staged, not_kept = await here.apply(id)
+                note = f" (cannot be undone: {not_kept})" if not_kept else ""
+                outcomes.append({"id": id, "outcome": "applied", "told": f"{staged.path}{note}"})
+            else:
+                staged = await here.reject(id)
+                outcomes.append({"id": id, "outcome": "rejected", "told": str(staged.path)})
+        except ToolError as refused:
+            told = f"{refused.message}. {refused.suggestion}"
+            outcomes.append({"id": id, "outcome": "refused", "told": told})
+    return outcomes
+
+
+def _here(workspace: Sequence[str]) -> Review:
+    from goat_mcp.changes.journal import Journal
+    from goat_mcp.changes.review import Review
+    from goat_mcp.changes.staged import StagedChanges
+    from goat_mcp.cli.work_here import unpruned, workspace_here
+    from goat_mcp.core.announcements import Announcements
+    from goat_mcp.state.directory import StateDirectory
+
+    state = StateDirectory.default()
+    journal = Journal(state, unpruned())
+    return Review(StagedChanges(state), journal, workspace_here(workspace, state), Announcements())

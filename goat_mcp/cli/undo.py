@@ -1,0 +1,147 @@
+"""`goat-mcp undo`: put back what Write, Edit and NotebookEdit replaced, newest first."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.changes.change import Change
+    from goat_mcp.changes.undo import Attempt, Undo
+
+NOT_ALL_UNDONE = 5
+
+
+@click.command()
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The last N changes; 1 if nothing is named.")
+@click.option("--call", "call_id", metavar="ID", help="All changes of one call; the start of its id is enough.")
+@click.option("--list", "only_list", is_flag=True, help="List the changes, newest first, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be undone, and change nothing.")
+@flags.workspace
+@flags.as_json
+def undo(
+    last: int | None, call_id: str | None, only_list: bool, dry_run: bool, workspace: Sequence[str], as_json: bool
+) -> int:
+    """Undo changes that tools made to files of this workspace.
+
+    A file that has changed since is left alone and named. An undo is a change itself: its id undoes it again.
+
+    Exit status: 0 done, 1 wrong usage, 5 something could not be undone.
+    """
+    from goat_mcp.changes.change import UNDO, Author
+    from goat_mcp.changes.journal import Journal
+    from goat_mcp.changes.undo import Undo
+    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.cli.work_here import unpruned, workspace_here
+    from goat_mcp.state.directory import StateDirectory
+
+    if last is not None and call_id is not None:
+        raise click.UsageError("--last and --call exclude each other")
+    state = StateDirectory.default()
+    journal = Journal(state, unpruned(), lambda path: click.echo(f"damaged record set aside: {path}", err=True))
+    undo_id = secrets.token_hex(8)
+    undo = Undo(journal, workspace_here(workspace, state), Author(UNDO, undo_id, "terminal", "local"))
+    if only_list:
+        _list(undo, last, call_id, as_json=as_json)
+        return 0
+    if not dry_run:
+        refuse_commands_of_models("undo changes")
+    import anyio
+
+    attempts = anyio.run(lambda: undo.run(_chosen(undo, last or 1, call_id), dry_run=dry_run))
+    if as_json:
+        click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
+    else:
+        for attempt in attempts:
+            click.echo(escaped(_told(attempt)))
+        if any(attempt.outcome == "undone" for attempt in attempts):
+            click.echo(f"To take this back: goat-mcp undo --call {undo_id}")
+        if not attempts:
+            click.echo("Nothing to undo in this workspace.", err=True)
+    return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
+
+
+def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
+    from goat_mcp.changes.change import UNDO
+    from goat_mcp.changes.undo import undone_ids
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    changes = undo.newest_first()
+    undone = undone_ids(changes)
+    if call_id is None:
+        return [change for change in changes if change.author.tool != UNDO and change.id not in undone][:last]
+    found = [change for change in changes if call_id and change.author.call_id.startswith(call_id)]
+    calls = {change.author.call_id for change in found}
+    if call_id in calls:
+        found = [change for change in found if change.author.call_id == call_id]
+    elif len(calls) != 1:
+        what = f"{len(calls)} calls begin with {call_id!r}" if calls else f"no change of a call {call_id!r} here"
+        raise ToolError(ErrorCode.NOT_FOUND, what, "See goat-mcp undo --list.")
+    left = [change for change in found if change.id not in undone]
+    if not left:
+        raise ToolError(ErrorCode.NO_CHANGE, f"call {call_id} is undone already", "See goat-mcp undo --list.")
+    return left
+
+
+def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -> None:
+    from goat_mcp.changes.undo import undone_ids
+    from goat_mcp.cli.terminal import escaped
+
+    changes = undo.newest_first()
+    undone = undone_ids(changes)
+    shown = [change for change in changes if change.author.call_id.startswith(call_id or "")][:last]
+    if as_json:
+        click.echo(json.dumps([{**_fields(change), "undone": change.id in undone} for change in shown]))
+        return
+    for change in shown:
+        made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s))
+        note = "undone" if change.id in undone else "cannot be undone" if change.not_kept else ""
+        cells = (made, change.author.call_id, change.author.tool, _kind(change), str(change.path), note)
+        click.echo(escaped("  ".join(cells)).rstrip())
+    if not shown:
+        click.echo("No changes in this workspace.", err=True)
+
+
+def _told(attempt: Attempt) -> str:
+    change = attempt.change
+    match attempt.outcome:
+        case "refused":
+            return f"not undone: {attempt.why}. {attempt.suggestion}"
+        case "nothing_to_do":
+            return f"nothing to undo: {change.path} is as it was before {change.author.tool} {change.author.call_id}"
+        case outcome:
+            what = "removed again" if change.before is None else "restored"
+            done = what if outcome == "undone" else f"would be {what}"
+            return f"{done}: {change.path} ({change.author.tool} {change.author.call_id})"
+
+
+def _kind(change: Change) -> str:
+    return "created" if change.before is None else "removed" if change.after is None else "changed"
+
+
+def _described(attempt: Attempt) -> dict[str, Any]:
+    return {
+        **_fields(attempt.change),
+        "outcome": str(attempt.outcome),
+        "why": attempt.why,
+        "suggestion": attempt.suggestion,
+    }
+
+
+def _fields(change: Change) -> dict[str, Any]:
+    return {
+        "call_id": change.author.call_id,
+        "tool": change.author.tool,
+        "at_s": change.at_s,
+        "path": str(change.path),
+        "kind": _kind(change),
+        "not_kept": change.not_kept,
+    }
