@@ -15,8 +15,9 @@ if TYPE_CHECKING:  # loaded when a command runs
 
 def workspace_here(named: Sequence[str], state: StateDirectory) -> Workspace:
     """Raises `ToolError` where that is no directory, or where nobody named one in / or the home directory."""
-    from goat_mcp.places import default_roots, named_roots
+    from goat_mcp.places import named_roots
     from goat_mcp.workspace import Workspace
+    from goat_mcp.workspace.default_roots import default_roots
 
     roots = named_roots([Path(name) for name in named]) or default_roots()
     workspace = Workspace(*roots, private=(state.path,))
