@@ -7,11 +7,12 @@ whole text but for blanks, hold no character that is special to bash, and give t
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from goat_mcp.shell.tree import ScriptTree, excerpt, preorder, text_of
-from goat_mcp.shell.words import word_of
+from goat_mcp.shell.words import bare_text, quoted_text
 
 Words = tuple[str, ...]
 
@@ -71,42 +72,54 @@ def plain_commands(tree: ScriptTree) -> tuple[tuple[Words, ...], str]:
         if not by_tokens:
             raise _NotPlain("no command at all")
         by_tree = [
-            tuple(word_of(child).text for child in node.children)
+            [(child.start_byte, child.end_byte) for child in node.children]
             for node in preorder(tree.root)
             if node.type == "command"
         ]
-        if by_tokens != by_tree:
+        if [[(word.start, word.end) for word in words] for words in by_tokens] != by_tree:
             raise _NotPlain("text that can be read in two ways")
     except _NotPlain as reason:
         return (), str(reason)
-    return tuple(by_tokens), ""
+    return tuple(tuple(word.text for word in words) for words in by_tokens), ""
 
 
-def _commands_by_tokens(tree: ScriptTree) -> list[Words]:
-    found: list[Words] = []
-    words: list[str] = []
+@dataclass(slots=True)
+class _PlacedWord:
+    """A word of a plain script and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+def _commands_by_tokens(tree: ScriptTree) -> list[list[_PlacedWord]]:
+    found: list[list[_PlacedWord]] = []
+    words: list[_PlacedWord] = []
     end = 0
     joins = False
     """Whether a word part that follows without a gap belongs to the last word."""
     for token in _tokens(tree.root):
-        gap = tree.source[end : token.start_byte]
-        separated = _check_gap(gap, joins and token.type in _WORD_PARTS)
+        start, kind = token.start_byte, token.type
+        is_part = kind in _WORD_PARTS
+        gap = tree.source[end:start]
+        separated = _check_gap(gap, joins and is_part)
         end = token.end_byte
-        if words and (separated or token.type in _SEPARATORS):
-            found.append(tuple(words))
+        if words and (separated or kind in _SEPARATORS):
+            found.append(words)
             words = []
-        joins = joins and not gap and token.type in _WORD_PARTS
-        if token.type in _WORD_PARTS:
-            text = _checked_part(token, starts_word=not joins, starts_command=not words)
+        joins = joins and not gap and is_part
+        if is_part:
+            text = _checked_part(token, kind, starts_word=not joins, starts_command=not words)
             if joins:
-                words[-1] += text
+                words[-1].text += text
+                words[-1].end = end
             else:
-                words.append(text)
+                words.append(_PlacedWord(text, start, end))
             joins = True
-        elif token.type == "comment":
+        elif kind == "comment":
             _check_comment(token, tree.source)
     _check_gap(tree.source[end:], between_parts=False)
-    return [*found, tuple(words)] if words else found
+    return [*found, words] if words else found
 
 
 def _tokens(root: Node) -> list[Node]:
@@ -151,23 +164,24 @@ def _check_gap(gap: bytes, between_parts: bool) -> bool:
     return b"\n" in blanks
 
 
-def _checked_part(part: Node, *, starts_word: bool, starts_command: bool) -> str:
+def _checked_part(part: Node, kind: str, *, starts_word: bool, starts_command: bool) -> str:
     """A word part's literal text. Raises `_NotPlain` if bash could make something else of it."""
     source = text_of(part)
-    if part.type == "raw_string":
+    if kind == "raw_string":
         if len(source) < 2 or source[0] != "'" or source.find("'", 1) != len(source) - 1:
             raise _NotPlain("text that can be read in two ways")
-    elif part.type == "string":
+        return source[1:-1]
+    if kind == "string":
         if not _QUOTED.fullmatch(source):
             raise _NotPlain(f"an expansion ({excerpt(part)})")
-    else:
-        _check_bare(part, source, starts_word)
-        if starts_command and starts_word:
-            if source in _RESERVED:
-                raise _NotPlain(f"the reserved word {source}")
-            if _ASSIGNMENT.match(source):
-                raise _NotPlain(f"an assignment ({excerpt(part)})")
-    return word_of(part).text
+        return quoted_text(source)
+    _check_bare(part, source, starts_word)
+    if starts_command and starts_word:
+        if source in _RESERVED:
+            raise _NotPlain(f"the reserved word {source}")
+        if _ASSIGNMENT.match(source):
+            raise _NotPlain(f"an assignment ({excerpt(part)})")
+    return bare_text(source)
 
 
 def _check_bare(part: Node, source: str, starts_word: bool) -> None:
@@ -178,9 +192,9 @@ def _check_bare(part: Node, source: str, starts_word: bool) -> None:
     if starts_word and source.startswith("#"):
         raise _NotPlain("text that can be read in two ways")
     # Only HEAD~1 and its like are no home directory.
-    if re.search(r"(?:^|[:=/,~!#-])~", source):
+    if "~" in source and re.search(r"(?:^|[:=/,~!#-])~", source):
         raise _NotPlain(f"a home directory ({excerpt(part)})")
-    if "!" in source and starts_word and source.startswith("!"):
+    if starts_word and source.startswith("!"):
         raise _NotPlain("a negation (!)")
 
 

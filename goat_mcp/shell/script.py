@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
 MAX_SCRIPT_BYTES = 16_384
 MAX_COMMANDS = 200
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+TOO_SLOW = "text that takes too long to read"
 
 Words = tuple[str, ...]
 
@@ -37,31 +40,33 @@ def read_script(text: str) -> ShellScript:
     from goat_mcp.shell.tree import parse
 
     tree = parse(text)
+    if tree is None:
+        return ShellScript((), TOO_SLOW, (), TOO_SLOW)
     commands, not_plain = plain_commands(tree)
     if len(commands) > MAX_COMMANDS:
         commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
-    seen, hidden = seen_commands(text, tree)
+    seen, hidden = seen_commands(text, tree, commands)
     return ShellScript(commands, not_plain, seen, hidden)
 
 
 def _not_worth_parsing(text: str) -> str:
     if len(text) > MAX_SCRIPT_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_SCRIPT_BYTES:
         return f"more than {MAX_SCRIPT_BYTES // 1024} KB of text"
-    for character in text:
-        plainly_visible = character in "\n\t" or (character.isascii() and character.isprintable())
-        if not plainly_visible and (name := _invisible(character)):
-            return name
-    return ""
+    if text.isascii() and not _CONTROLS.search(text):
+        return ""
+    return next((name for character in text if (name := _invisible(character))), "")
 
 
 def _invisible(character: str) -> str:
     """What to call a character that a person does not see, or takes for another; empty for visible ones."""
+    if character in "\n\t":
+        return ""
     category = unicodedata.category(character)
     shown = f"(U+{ord(character):04X})"
     if category == "Cc":
         return f"a control character {shown}"
     if category in ("Cf", "Cs", "Co", "Cn", "Zl", "Zp") or 0xFE00 <= ord(character) <= 0xFE0F:
         return f"an invisible character {shown}"
-    if category == "Zs" or character in "\u115f\u1160\u3164\uffa0\u2800":
+    if (category == "Zs" and character != " ") or character in "\u115f\u1160\u3164\uffa0\u2800":
         return f"a blank that is no space {shown}"
     return ""

@@ -6,6 +6,7 @@ commands are not called hidden for it. A sourced file counts as a script file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -16,8 +17,8 @@ from goat_mcp.shell.unwrapping import Inner, assigned, unwrap
 from goat_mcp.shell.words import Word, word_of
 
 _MAX_COMMANDS = 200
-_MAX_FOUND = 2_000
-_MAX_TEXTS = 200
+_MAX_WORDS = 20_000
+_MAX_INNER_CHARS = 4 * 16_384
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 Words = tuple[str, ...]
@@ -30,29 +31,40 @@ class _Search:
     seen: list[Words] = field(default_factory=list[Words])
     texts: list[str] = field(default_factory=list[str])
     commands: int = 0
+    words: int = 0
     hidden: str = ""
 
     def hide(self, reason: str) -> None:
         self.hidden = self.hidden or reason
 
 
-def seen_commands(text: str, tree: ScriptTree) -> tuple[tuple[Words, ...], str]:
-    """The commands, each with its program's bare name first, and why they may not be all."""
+def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> tuple[tuple[Words, ...], str]:
+    """The commands, each with its program's bare name first, and why they may not be all.
+
+    `plain`: the commands of a plain script, which spare looking through its tree.
+    """
     search = _Search()
-    if "\\\n" in text:
+    if plain:
+        for words in plain:
+            _look_into(search, [Word(word, literal=True) for word in words], [], streams="|" in text)
+    else:
+        _look(search, tree)
+    if "\\\n" in text and not plain:
         # Our grammar ends a word where bash goes on with it in the next line.
         search.texts.append(text.replace("\\\n", ""))
-    _look(search, tree)
     looked_at = {text}
+    chars = 0
     while search.texts and not search.hidden:
         inner = search.texts.pop(0)
         if inner in looked_at or not inner.strip():
             continue
         looked_at.add(inner)
-        if len(looked_at) > _MAX_TEXTS:
-            search.hide("too many scripts inside the script")
+        chars += len(inner)
+        inner_tree = parse(inner) if chars <= _MAX_INNER_CHARS else None
+        if inner_tree is None:
+            search.hide("too much text inside the script that is a script again")
             break
-        _look(search, parse(inner))
+        _look(search, inner_tree)
     return tuple(dict.fromkeys(search.seen)), search.hidden
 
 
@@ -118,7 +130,8 @@ def _look_into(search: _Search, first: list[Word], stdin_texts: list[Word], stre
     waiting = [(first, False)]
     while waiting:
         words, fed = waiting.pop()
-        if len(search.seen) >= _MAX_FOUND:
+        search.words += len(words)
+        if search.words > _MAX_WORDS:
             search.hide("too many commands inside commands")
             return
         name = bare_name(words[0].text)

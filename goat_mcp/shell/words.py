@@ -10,6 +10,7 @@ from tree_sitter import Node
 from goat_mcp.shell.tree import text_of
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SPECIAL = re.compile(r"[*?\[\]{}$`]")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 _ANSI_C = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)",
@@ -40,6 +41,11 @@ class Word:
 
 def word_of(node: Node) -> Word:
     """The word a node stands for: a name, an argument, an assigned value."""
+    while node.type in ("command_name", "concatenation") and node.child_count == 1:
+        node = node.children[0]
+    if node.type not in ("command_name", "concatenation"):
+        text, literal = _part(node)
+        return Word(text, literal, node.type == "process_substitution")
     texts: list[str] = []
     literal = True
     is_stream = False
@@ -56,21 +62,30 @@ def word_of(node: Node) -> Word:
     return Word("".join(texts), literal, is_stream)
 
 
+def bare_text(source: str) -> str:
+    """An unquoted word's text after its escapes."""
+    return _ESCAPED.sub(_escaped, source) if "\\" in source else source
+
+
+def quoted_text(source: str) -> str:
+    """What stands between double quotes after its escapes; `source` has the quotes."""
+    inner = source[1:-1]
+    return _ESCAPED_IN_QUOTES.sub(_escaped, inner) if "\\" in inner else inner
+
+
 def _part(node: Node) -> tuple[str, bool]:
     source = text_of(node)
     match node.type:
+        case "word" | "number" | "variable_name" | "test_operator" | "file_descriptor":
+            bare = _ESCAPED.sub("", source) if "\\" in source else source
+            return bare_text(source), _SPECIAL.search(bare) is None
         case "raw_string":
             return source[1:-1], True
         case "ansi_c_string":
             return decode_ansi_c(source[2:-1])
         case "string" | "translated_string":
-            inner = source.removeprefix("$")[1:-1]
             exact = all(child.type in ('"', "string_content") for child in _string(node).children)
-            return _ESCAPED_IN_QUOTES.sub(_escaped, inner), exact
-        case "word" | "number" | "variable_name" | "test_operator" | "file_descriptor" | "heredoc_start":
-            bare = _ESCAPED.sub("", source)
-            exact = not any(character in bare for character in "*?[]{}$`")
-            return _ESCAPED.sub(_escaped, source), exact
+            return quoted_text(source.removeprefix("$")), exact
         case _:
             return source, False
 
