@@ -29,7 +29,8 @@ class AttackCase:
         return self.where not in REASONS
 
 
-_SHELL_RULES = COMES_WITH_ITS_PART
+_SHELL_RULES = "shell/attack_scripts.py"
+_SHELL_LIMITS = "shell/test_attack_cases.py"
 _SHELL = {
     "BR-01-semicolon": ("a second command after `;`", _SHELL_RULES),
     "BR-02-and": ("a second command after `&&`", _SHELL_RULES),
@@ -87,8 +88,8 @@ _SHELL = {
     "BR-90-cd_prefix": ("cd leads out before the command", _SHELL_RULES),
     "BR-91-cd_write": ("cd into a settings folder, then a redirection", _SHELL_RULES),
     "BR-DENY-1": ("a denied program in eleven disguises, in the mode that allows all", _SHELL_RULES),
-    "BR-DENY-2": ("a denied program behind more commands than are analysed", _SHELL_RULES),
-    "BR-PARSE-1": ("twenty thousand nested substitutions", _SHELL_RULES),
+    "BR-DENY-2": ("a denied program behind more commands than are analysed", _SHELL_LIMITS),
+    "BR-PARSE-1": ("twenty thousand nested substitutions", _SHELL_LIMITS),
 }
 _FILES = "contract/test_file_cases.py"
 _FILE = {

@@ -1,4 +1,5 @@
-"""The agreed shell attacks by their ids, and the rules that they are tried against."""
+"""The agreed shell attacks by their ids, and the rules that they are tried against: run by `test_attack_cases` and
+`test_against_real_bash`."""
 
 from __future__ import annotations
 
