@@ -75,7 +75,10 @@ def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
 
 
 def _drop_capabilities() -> None:
-    """What uid 0, or a gateway with file capabilities, could do beyond its files: the program gets none of it."""
+    """What uid 0, or a gateway with file capabilities, could do beyond its files: the program gets none of it.
+
+    Landlock alone would not do: with CAP_PERFMON newer kernels show every environment in /proc.
+    """
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

@@ -9,9 +9,11 @@ import pytest
 
 from goat_mcp.sandbox.confinement import Bounds, Job
 from goat_mcp.sandbox.landlock import Landlock
+from goat_mcp.subprocesses import landlock as kernel
 
-WHY_NOT = Landlock().missing()
-needs_landlock = pytest.mark.skipif(bool(WHY_NOT), reason=f"no Landlock here: {WHY_NOT}")
+ABI = kernel.Landlock().abi
+"""Asked of the kernel itself: a launcher of ours that fails is a failed test, never a skipped one."""
+needs_landlock = pytest.mark.skipif(ABI < 1, reason="this kernel has no Landlock, or it is switched off")
 LIMIT_S = 60
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -17,10 +17,9 @@ import pytest
 from goat_mcp.sandbox.confinement import Bounds, Job, ProxyDoor
 from goat_mcp.sandbox.landlock import Landlock
 from goat_mcp.sandbox.options import Network
-from tests.sandbox.landlocked import LIMIT_S, PATH, needs_landlock, run
+from tests.sandbox.landlocked import ABI, LIMIT_S, PATH, needs_landlock, run
 
 TCP_ABI, SCOPES_ABI = 4, 6
-ABI = Landlock()._abi  # type: ignore[reportPrivateUsage]  # which tests this kernel can answer
 
 
 @pytest.fixture
@@ -52,6 +51,11 @@ def python(root: Path, program: str, given: Bounds) -> subprocess.CompletedProce
     readable = tuple({Path(sys.base_prefix).resolve(), Path(sys.prefix)})
     wider = Bounds(writable=given.writable, readable=readable, network=given.network, door=given.door)
     return run(sys.executable, "-I", "-S", "-c", program, bounds=wider, directory=root)
+
+
+@needs_landlock
+def test_a_trial_run_shows_that_it_can_be_used() -> None:
+    assert Landlock().missing() == ""
 
 
 @needs_landlock
