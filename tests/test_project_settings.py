@@ -209,7 +209,7 @@ def test_a_projects_denials_outlast_the_environment_and_flags(
         ("permissions: {deny: {Bash: true}}", "permissions.deny: wants texts, got dict"),
         ("permissions: {deny: ['']}", "permissions.deny: wants texts, got an empty text"),
         ("permissions: [Bash]", "permissions: wants keys of its own, got list"),
-        ("permissions: {deny: [Bsah]}", "permissions.deny: rule 'Bsah' names no tool; did you mean Bash?"),
+        ("permissions: {deny: [Bsah]}", "permissions.deny: rule 'Bsah': names no tool; did you mean Bash?"),
         ("catalog: {deny: [1]}", "catalog.deny: wants texts, got int"),
         ("mode: [", "not valid YAML"),
         ("", "is empty"),

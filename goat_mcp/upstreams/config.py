@@ -219,12 +219,22 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
         raise _BrokenEntry(f"args: {_shown(args)} is not a list of texts; write e.g. ['-y', 'package']")
     if cwd is not None and (not isinstance(cwd, str) or not Path(cwd).expanduser().is_absolute()):
         raise _BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path")
+    if cwd is None and _is_relative_path(command):
+        # It would be looked for where we were started: in the repository of whoever wrote that.
+        raise _BrokenEntry(
+            f"command: {_shown(command)} is a relative path; write an absolute one, a name that is on PATH, or a cwd"
+        )
     return StdioLaunch(
         command,
         tuple(cast("list[str]", args)),
         _texts(given, "env"),
         None if cwd is None else str(Path(cwd).expanduser()),
     )
+
+
+def _is_relative_path(command: str) -> bool:
+    is_path = "/" in command or (os.name == "nt" and "\\" in command)
+    return is_path and not Path(command).expanduser().is_absolute()
 
 
 def _url(value: Any) -> str:

@@ -77,7 +77,8 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
             raise StartFailure("command_not_found", f"command {launch.command!r}: there is no file {path}")
         return str(path)
     found = shutil.which(launch.command, path=environment.get("PATH"))
-    if found is None:
+    # A PATH with `.` in it would find what a repository has put there.
+    if found is None or not Path(found).is_absolute():
         raise StartFailure(
             "command_not_found",
             f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",

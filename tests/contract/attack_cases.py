@@ -249,7 +249,7 @@ _UP = {
     "UP-37": ("a result that gives orders and links to files", COMES_WITH_ITS_PART),
     "UP-38": ("a description that speaks of another server's tools", COMES_WITH_ITS_PART),
     "UP-40": ("forges what only the protocol may say", COMES_WITH_ITS_PART),
-    "UP-42": ("a command with shell syntax, or from the repository", COMES_WITH_ITS_PART),
+    "UP-42": ("a command with shell syntax, or from the repository", "upstreams/test_stdio_upstreams.py"),
     "UP-43": ("is stopped in its tracks", COMES_WITH_ITS_PART),
     "UP-44": ("its tool in capitals, or with a blank behind", COMES_WITH_ITS_PART),
 }

@@ -95,6 +95,8 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": ["x"]}, 'command: ["x"] is not a program'),
         ({"command": "x", "args": "-y"}, 'args: "-y" is not a list of texts'),
         ({"command": "x", "env": {"PORT": 80}}, "env.PORT: is int, not text; put it in quotes"),
+        pytest.param({"command": "./server"}, 'command: "./server" is a relative path', id="UP-42-relative"),
+        pytest.param({"command": "bin/server"}, 'command: "bin/server" is a relative path', id="UP-42-below"),
         ({"command": "x", "cwd": "here"}, 'cwd: "here" is not an absolute path'),
         ({"command": "x", "timeout_s": "fast"}, 'timeout_s: "fast" is not a number of seconds'),
         ({"command": "x", "timeout_s": -1}, "timeout_s: -1 is not a number of seconds"),

@@ -282,6 +282,25 @@ async def test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_other
         assert running.status("hung").state is UpstreamState.STARTING
 
 
+async def test_up_42_shell_syntax_is_a_programs_name_and_a_path_of_dots_finds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "planted"
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    planted.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    entries = {
+        "shell": {"command": f"sh; touch {tmp_path}/ran"},
+        "spaced": {"command": f"/bin/sh -c 'touch {tmp_path}/ran'"},
+        "dots": {"command": "planted", "env": {"PATH": ".:"}},
+    }
+    async with fleet(tmp_path, entries) as running:
+        told = {name: running.status(name).reason_code for name in entries}
+
+    assert told == {"shell": "config_error", "spaced": "command_not_found", "dots": "command_not_found"}
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_an_upstream_that_cannot_start_fails_alone_and_says_why(tmp_path: Path) -> None:
     entries = {
         "exits": server("raw.py", "exit"),

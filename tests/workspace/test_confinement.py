@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import AnyVersion, Workspace
 from goat_mcp.workspace.kernel import Kernel
+from tests.repetitions import times
 from tests.workspace.conftest import CANARY, Ground, names_in
 from tests.workspace.exchange import swapping
 
-READS_IN_A_RACE = 3000
+READS_IN_A_RACE = times(3000, at_night=30_000)
 WRITES_IN_A_RACE = 300
-RACE_LIMIT_S = 60
+RACE_LIMIT_S = times(60, at_night=600)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ import pytest
 
 from goat_mcp.workspace import AnyVersion, Workspace
 from goat_mcp.workspace.temp_files import GRACE_S, is_temp_name
+from tests.repetitions import times
 from tests.workspace.conftest import names_in
 
 SIZE_BYTES = 50 * 1024 * 1024
-KILLS = 6
+KILLS = times(6, at_night=100)
 START_LIMIT_S = 30.0
 
 WRITER = """
@@ -76,7 +77,7 @@ def test_a_killed_writer_leaves_a_whole_file_and_the_next_start_clears_up(tmp_pa
         writer = start_writer(top, locks)
         wait_for_temp(top)
         # from the first byte to the rename: each turn a little later
-        time.sleep(turn * 0.012)
+        time.sleep(turn % 12 * 0.012)
         kill(writer)
         content = (top / "file").read_bytes()
         left_at_least_once |= names_in(top) != ["file"]
