@@ -3,7 +3,6 @@ happens with the first call and not at start."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +20,7 @@ from goat_mcp.sandbox.sandbox import Sandbox
 from goat_mcp.search.engine import SearchEngine, show_all
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
@@ -83,6 +83,7 @@ class Services:
     models: ModelChoice
     environment: CommandEnvironment
     sandbox: Sandbox
+    references: SecretReferences
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
@@ -119,7 +120,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         ExitPlanMode(s.plan_approval),
         AskUserQuestion(),
         WebFetch(_pages(s), s.spill, s.models, settings.web.cache_s, max_chars),
-        WebSearch(s.http, s.sessions, settings.web.search, os.environ),
+        WebSearch(s.http, s.sessions, settings.web.search, s.references),
         Agent(s.spawner),
         ListMcpResources(s.upstream_resources, s.spill, max_chars),
         ReadMcpResource(s.upstream_resources, s.spill),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import UPSTREAM_PREFIX
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
@@ -47,6 +48,7 @@ from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import ConfigStore, DatabaseConfigStore, SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
@@ -97,13 +99,14 @@ class Gateway:
         self._serves_http = serves_http
         self.state = state or StateDirectory.default()
         check_state(self.state)
-        self.redactor = Redactor()
+        self.redactor = Redactor(secrets_among(os.environ))
         self.telemetry = Telemetry(settings.log_level, self.redactor)
         self.guard = ProcessGuard()
         self.environment = CommandEnvironment()
         self.sessions = Sessions()
         self.http = HttpClient(settings.web)
-        self.models = ModelChoice(self.http, settings.agent)
+        self.references = SecretReferences(redactor=self.redactor)
+        self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
         self.plan_approval = PlanApproval(
@@ -132,7 +135,7 @@ class Gateway:
             config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
-        files = load_upstream_files(settings.upstreams, contents=settings.contents)
+        files = load_upstream_files(settings.upstreams, contents=settings.contents, references=self.references)
         self._chosen = ChosenTools(settings, files.configs)
         self.catalog = Catalog(
             self.registry,
@@ -159,6 +162,7 @@ class Gateway:
             ),
             spill=self.spill,
             telemetry=self.telemetry,
+            redactor=self.redactor,
             session_settings=self.session_settings,
             calls=self.calls,
             extensions=Extensions((self._bring_mail,)),
@@ -209,6 +213,7 @@ class Gateway:
                 models=self.models,
                 environment=self.environment,
                 sandbox=self.sandbox,
+                references=self.references,
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
@@ -278,6 +283,7 @@ class Gateway:
             tasks=self.tasks,
             spill=self.spill,
             telemetry=self.telemetry,
+            redactor=self.redactor,
             options=options,
             engines=Engines(
                 WorktreeCalls(self._call_for_agent), self.models.endpoint, options, self._agent_command_line()
@@ -431,7 +437,11 @@ class Gateway:
             {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
             for collision in self.registry.snapshot.collisions
         ]
-        return wrong + collided + self._chosen.unknown_servers()
+        return self.redactor.tree(wrong + collided + self._chosen.unknown_servers() + self._unrecorded())
+
+    def _unrecorded(self) -> list[dict[str, Any]]:
+        problem = self.pipeline.audit.problem
+        return [{"name": "audit", "reason_code": "not_recorded", "detail": problem}] if problem else []
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

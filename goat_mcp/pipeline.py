@@ -21,9 +21,11 @@ from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.questions import Answer, Form
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.told_error import told_error, told_upstream_error
 from goat_mcp.core.tool import Access
 from goat_mcp.extensions import Extensions
 from goat_mcp.hooks import HookOutcome, Hooks
@@ -89,6 +91,7 @@ class Pipeline:
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
     slots: CallSlots = field(default_factory=CallSlots)
+    redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
     max_chars: int = MAX_CHARS
@@ -169,11 +172,11 @@ class Pipeline:
             result = self._bounded(tool.spec, result, ctx)
             error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
         except ToolError as error:
-            result = error_result(error)
+            result = error_result(told_error(error, self.redactor))
             error_code = str(error.code)
         except UpstreamError as relayed:
             error_code = str(relayed.code)
-            raise
+            raise told_upstream_error(relayed, self.redactor) from None
         except Exception as bug:
             self.telemetry.unexpected(ctx.call_id, rule_name, bug)
             error_code = str(ErrorCode.INTERNAL)
@@ -203,7 +206,7 @@ class Pipeline:
             try:
                 result = await tool.execute(admitted.input, ctx)
             except ToolError as error:
-                result = error_result(error)
+                result = error_result(told_error(error, self.redactor))
             except Exception as other:
                 failure = other
                 message = other.message if isinstance(other, UpstreamError) else f"failed unexpectedly ({ctx.call_id})"
@@ -338,10 +341,7 @@ class Pipeline:
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
-        try:
-            self.audit.outcome(tool, ctx, error_code=error_code)
-        except OSError as problem:
-            self.telemetry.warning("audit outcome could not be written", problem=str(problem), call_id=ctx.call_id)
+        self.audit.outcome(tool, ctx, error_code=error_code, arguments=arguments)
 
 
 def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:

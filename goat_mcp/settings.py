@@ -17,6 +17,7 @@ from goat_mcp.agents.options import AgentOptions
 from goat_mcp.audit.options import AuditSettings
 from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
@@ -39,7 +40,7 @@ _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL", "GOAT_MCP_AGEN
 SECRET_NAMES = frozenset({"key", "token", "password"})
 _ADD_UP = ("permissions.allow", "permissions.ask", "permissions.deny", "catalog.deny", "bash.blocked", "hooks")
 """Lists in which both the user's and a trusted project's entries count. All else a project's value replaces."""
-_URL_WITH_USER = re.compile(r"://[^/]*@")
+_URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
 
 
 def _one_or_many(value: Any) -> Any:
@@ -412,10 +413,10 @@ def _broken(invalid: ValidationError, origin: str) -> BrokenSettings:
 
 
 def _shown(key: str, value: Any) -> str:
-    """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password)."""
-    if key.rpartition(".")[2] in SECRET_NAMES or _URL_WITH_USER.search(str(value)):
+    """A value that is wrong, unless it is or may hold a secret (a key, a URL with a password or a query)."""
+    if key.rpartition(".")[2] in SECRET_NAMES or _URL_WITH_SECRET.search(str(value)):
         return f"a {type(value).__name__} that is not shown"
-    return f"{value!r:.80}"
+    return f"{Redactor().text(repr(value)):.80}"
 
 
 def _nearest(key: str) -> str:

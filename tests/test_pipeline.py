@@ -12,10 +12,12 @@ import anyio
 import pytest
 
 from goat_mcp.audit import AuditLog
+from goat_mcp.audit.verify import verify
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.result import ToolResult, text_block, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
@@ -44,12 +46,12 @@ def pipeline_over(tmp_path: Path, *tools: FakeTool, **options: Any) -> Pipeline:
     registry = Registry()
     registry.replace_source("builtin", tools)
     options.setdefault("permission", Permission())
+    options.setdefault("telemetry", Telemetry())
     return Pipeline(
         catalog=Catalog(registry),
         scheduler=Scheduler(),
         audit=AuditLog(tmp_path / "audit.jsonl"),
         spill=SpillFiles(StateDirectory(tmp_path)),
-        telemetry=Telemetry(),
         **options,
     )
 
@@ -103,6 +105,105 @@ async def test_a_bug_shows_the_call_id_and_nothing_of_itself(
     assert "call-1" in result.text
     assert "secret detail" not in json.dumps(result.wire())
     assert capsys.readouterr().err.count("secret detail") == 1
+
+
+async def test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # R-SECRET-3
+    monkeypatch.setenv("INNOCENT", "env-canary")
+    bug = OSError(2, f"{Path.home()} canary-in-a-bug Bearer sk-ant-canary1234567890 INNOCENT=env-canary")
+    tool = fake("Read", answer=bug)
+
+    redactor = Redactor(["canary-in-a-bug"])
+    pipeline = pipeline_over(tmp_path, tool, redactor=redactor, telemetry=Telemetry(redactor=redactor))
+    result = await pipeline.call("Read", {}, CTX)
+    shown, logged = json.dumps(result.wire()), capsys.readouterr().err
+
+    assert result.error_code == "E_INTERNAL" and CTX.call_id in result.text
+    assert [leak for leak in ("Traceback", str(Path.home()), "canary", "OSError", __file__) if leak in shown] == []
+    assert logged.count("Traceback") == 1 and CTX.call_id in logged
+    assert "canary-in-a-bug" not in logged and "sk-ant" not in logged
+    assert audit_lines(tmp_path)[-1]["error_code"] == "E_INTERNAL"
+
+
+async def test_R_SECRET_2_an_error_is_told_without_the_configured_secret(tmp_path: Path) -> None:
+    answer = ToolError(ErrorCode.MODEL, "it said: bad key configured-canary", "Not Bearer configured-canary.")
+    tool = fake("Agent", answer=answer)
+
+    result = await pipeline_over(tmp_path, tool, redactor=Redactor(["configured-canary"])).call("Agent", {}, CTX)
+
+    assert result.text == "it said: bad key [redacted]\nNot Bearer [redacted].\n[E_MODEL]"
+    assert "canary" not in json.dumps(result.wire())
+
+
+async def test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome(tmp_path: Path) -> None:
+    tools = (fake("Ok"), fake("Fails", answer=ToolError(ErrorCode.EXIT, "no")), fake("Write", SideEffect.MUTATING))
+    pipeline = pipeline_over(tmp_path, *tools, permission=Permission(modes=SessionModes(Mode.PLAN)))
+    names = ["Ok", "Fails", "Write", "Nope"]
+
+    async with anyio.create_task_group() as group:
+        for number in range(200):
+            ctx = ToolContext(call_id=f"call-{number}")
+            group.start_soon(pipeline.call, names[number % 4], {"n": number}, ctx)
+
+    lines = audit_lines(tmp_path)
+    assert [line["seq"] for line in lines] == list(range(1, 401))
+    assert verify(tmp_path / "audit.jsonl").bad is None
+    of_call = {f"call-{number}": list[Any]() for number in range(200)}
+    for line in lines:
+        of_call[line["call_id"]].append((line["event"], line.get("decision", line.get("error_code"))))
+    expected = {
+        "Ok": [("decision", "allow"), ("outcome", None)],
+        "Fails": [("decision", "allow"), ("outcome", "E_EXIT")],
+        "Write": [("decision", "deny"), ("outcome", "E_PLAN_MODE")],
+        "Nope": [("decision", "deny"), ("outcome", "E_TOOL_NOT_FOUND")],
+    }
+    assert of_call == {f"call-{number}": expected[names[number % 4]] for number in range(200)}
+
+
+async def test_R_AUDIT_2_a_call_that_is_cancelled_while_a_person_is_asked_is_on_record(tmp_path: Path) -> None:
+    asked = anyio.Event()
+
+    async def never(form: Any) -> Any:
+        asked.set()
+        await anyio.sleep_forever()
+
+    pipeline = pipeline_over(
+        tmp_path, fake("Write", SideEffect.MUTATING), permission=Permission(approval=Approval.ELICIT)
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(pipeline.call, "Write", {"a": 1}, ToolContext(call_id="c", ask=never))
+        await asked.wait()
+        group.cancel_scope.cancel()
+
+    assert [(line["event"], line["call_id"]) for line in audit_lines(tmp_path)] == [("decision", "c"), ("outcome", "c")]
+    assert audit_lines(tmp_path)[0] | {"ts": "", "prev": "", "pid": 0, "args_sha256": ""} == {
+        "ts": "",
+        "seq": 1,
+        "prev": "",
+        "event": "decision",
+        "call_id": "c",
+        "session": "local",
+        "principal": "local",
+        "pid": 0,
+        "tool": "Write",
+        "decision": "none",
+        "rule": "ended before a decision: E_CANCELLED",
+        "args_sha256": "",
+        "args_chars": 8,
+    }
+
+
+async def test_AU_05_unrecorded_calls_that_change_something_are_refused_and_reads_run(tmp_path: Path) -> None:
+    read, write = fake("Read", SideEffect.READ_ONLY), fake("Write", SideEffect.MUTATING)
+    fetch = fake("Fetch", SideEffect.NETWORK)
+    pipeline = pipeline_over(tmp_path, read, write, fetch, permission=Permission(modes=SessionModes(Mode.BYPASS)))
+    (tmp_path / "audit.jsonl").mkdir()
+
+    codes = [(await pipeline.call(name, {}, CTX)).error_code for name in ("Read", "Write", "Fetch")]
+
+    assert codes == [None, "E_AUDIT", "E_AUDIT"]
+    assert (read.calls, write.calls, fetch.calls) == ([{}], [], [])
 
 
 async def test_an_upstreams_own_protocol_error_passes_through(tmp_path: Path) -> None:

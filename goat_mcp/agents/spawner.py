@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from goat_mcp.agents.agent_task import AgentTask
+from goat_mcp.agents.agent_task import AgentTask, Body
 from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
 from goat_mcp.agents.assignment import Assignment
 from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
@@ -24,6 +24,8 @@ from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.told_error import told_error
 from goat_mcp.registry import AnyTool
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
@@ -63,6 +65,7 @@ class Spawner:
     tasks: TaskManager
     spill: SpillFiles
     telemetry: Telemetry
+    redactor: Redactor
     options: AgentOptions
     engines: Engines
     types: TypeFiles
@@ -120,7 +123,8 @@ class Spawner:
         session = self.sessions.of(one.session_key)
         if worktree is not None and session.cwd is None:
             session.cwd = job.directory
-        work.start(partial(self._run, one, job, work, worktree), partial(self._on_bug, one.agent_id))
+        body = partial(self._run, one, job, work, worktree)
+        work.start(partial(self._told, body), partial(self._on_bug, one.agent_id))
         return StartedAgent(task, work, type, broken_types)
 
     async def discard(self, agent: StartedAgent) -> None:
@@ -235,6 +239,13 @@ class Spawner:
                 self._on_not_kept(one.agent_id, problem)
                 work.can_be_resumed = False
                 work.notices += ("it cannot be resumed: its transcript could not be stored",)
+
+    async def _told(self, body: Body, on_event: OnEvent) -> AgentOutcome:
+        """What a program or an endpoint says when it fails may hold the key it was given."""
+        try:
+            return await body(on_event)
+        except ToolError as error:
+            raise told_error(error, self.redactor) from None
 
     def _on_bug(self, agent_id: str, bug: Exception) -> None:
         self.telemetry.unexpected(agent_id, "Agent", bug)

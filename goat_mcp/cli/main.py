@@ -41,6 +41,10 @@ def _run(arguments: list[str]) -> int:
 
 def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E_USAGE") -> int:
     """Say what is wrong on stderr: in words, or with `--json` as one JSON line."""
+    from goat_mcp.core.redaction import Redactor
+
+    redactor = Redactor()
+    message, suggestion = redactor.text(message), redactor.text(suggestion)
     text = "\n".join(part for part in (f"goat-mcp: {message}", suggestion) if part)
     if "--json" in arguments:
         import json

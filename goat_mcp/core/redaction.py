@@ -21,11 +21,13 @@ _NAME = (
     r"authorization|cookie|credentials?|pass(?:word|wd|phrase)|secret(?:[_-]?access)?(?:[_-]?key)?|token"
     r"|(?:api|access|private|signing|encryption|account|auth)[_-]?key|jwt"
 )
-_SECRET_NAME = re.compile(rf"(?:^|[^a-z])(?:{_NAME}|auth|key|pwd|session[_-]?id)$", re.I)
+_SECRET_NAME = re.compile(rf"(?:^|[^a-z])(?:{_NAME}|auth|key|(?<=[a-z0-9][_-])pwd|session[_-]?id)$", re.I)
+_PATH = re.compile(r"~?(?:/[^/\0]+){2,}/?")
 
 # Bounded repetitions only: these run over texts that others write.
 _SHAPES = re.compile(
-    r"(?P<block>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?:.{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
+    r"(?P<block>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?!\[redacted\])"
+    r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
     r"|(?P<scheme>\b(?:Bearer|Basic)\s{1,4})[A-Za-z0-9._~+/=:-]{6,}"
     r"|(?P<user>[a-z][a-z0-9+.-]{0,20}://)[^\s/@\"'<>]{1,500}@"
     r"|\bsk-[A-Za-z0-9_-]{8,}"
@@ -43,7 +45,7 @@ _SHAPES = re.compile(
 )
 _ASSIGNED = re.compile(
     # `API_KEY=x`, `--token=x`, `?key=x`, `"token": "x"`: the name stays.
-    rf"(?P<name>(?<![A-Za-z0-9])[\w-]{{0,40}}?(?:{_NAME}|(?<=[?&])key)[\"']?\s{{0,4}})"
+    rf"(?P<name>(?:{_NAME}|(?<=[?&])key)[\"']?\s{{0,4}})"
     # After a colon without quotes there are often plain words: "password: wants text".
     r"(?:(?P<equals>=\s{0,2}[\"']?)(?P<assigned>[^\s\"'&,;)}\]]{4,})"
     r"|(?P<quoted>:\s{0,4}[\"'])(?P<within>[^\"'\r\n]{4,})"
@@ -67,34 +69,42 @@ class Redactor:
         added = {form for value in values if len(value.strip()) >= _MIN_VALUE_CHARS for form in _forms(value.strip())}
         if not added <= self._values:
             self._values |= added
-            longest_first = sorted(self._values, key=lambda value: (-len(value), value))
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._pattern = None
 
     def values(self, text: str) -> str:
         """The text without configured values; the rest stays as it is."""
-        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+        if not self._values:
+            return text
+        if self._pattern is None:
+            longest_first = sorted(self._values, key=lambda value: (-len(value), value))
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        return self._pattern.sub(REDACTED, text)
 
     def text(self, text: str) -> str:
         """The text without configured values, without what has a token's shape, and without what a name announces."""
         return _ASSIGNED.sub(_keep_name, _SHAPES.sub(_keep_kind, self.values(text)))
 
-    def tree(self, value: Any, *, only_values: bool = False, _depth: int = 0) -> Any:
-        """JSON-like data without secrets. A member whose name says that it is one loses its whole value."""
+    def tree(self, value: Any, *, by_name: bool = True, only_values: bool = False, _depth: int = 0) -> Any:
+        """JSON-like data without secrets; `by_name`: a text whose member's name says that it is one is taken out whole.
+
+        `only_values` leaves all but configured values as it is.
+        """
         if isinstance(value, str):
             return self.values(value) if only_values else self.text(value)
         if _depth >= _MAX_DEPTH:
             return value if isinstance(value, int | float | bool | None) else REDACTED
         if isinstance(value, Mapping):
             members = cast("Mapping[Any, Any]", value).items()
+            by_name = by_name and not only_values
             return {
                 self.tree(name, only_values=only_values): REDACTED
-                if not only_values and isinstance(child, str) and child and is_secret_name(str(name))
-                else self.tree(child, only_values=only_values, _depth=_depth + 1)
+                if by_name and isinstance(child, str) and child and is_secret_name(str(name))
+                else self.tree(child, by_name=by_name, only_values=only_values, _depth=_depth + 1)
                 for name, child in members
             }
         if isinstance(value, list | tuple):
             items = cast("Iterable[Any]", value)
-            return [self.tree(item, only_values=only_values, _depth=_depth + 1) for item in items]
+            return [self.tree(item, by_name=by_name, only_values=only_values, _depth=_depth + 1) for item in items]
         return value
 
 
@@ -108,7 +118,14 @@ def is_likely_secret(name: str, value: str) -> bool:
 
     A path, a word or an address under an innocent name is not: taking it out would spoil every message with it.
     """
+    if _PATH.fullmatch(value.strip()):
+        return False
     return is_secret_name(name) or _RANDOM.fullmatch(value.strip()) is not None
+
+
+def secrets_among(environ: Mapping[str, str]) -> list[str]:
+    """The values of the variables that hold secrets by their name."""
+    return [value for name, value in environ.items() if is_secret_name(name) and is_likely_secret(name, value)]
 
 
 def _forms(value: str) -> set[str]:

@@ -1,42 +1,91 @@
-"""Variables in a setting or an upstream entry: `${env:NAME}`, and `${NAME}` as other hosts write it.
+"""References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and to secrets.
 
-`:-default` may follow the name.
+Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; where those are read from is the caller's. `:-default` may
+follow the name of a variable.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from goat_mcp.core.redaction import is_secret_name
+
 # Only names in capitals: `${x}` in a shell command that an entry carries is none of ours.
-_VARIABLE = re.compile(r"\$\{(?:(env|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
+_REFERENCE = re.compile(r"\$\{(?:(env|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
+
+SecretReader = Callable[[str, str], str]
+"""From kind (`file`, `keyring`) and name to the secret. Raises `Unresolved` saying why not."""
 
 
 class Unresolved(ValueError):
-    """A variable has no value; the text names it and what to do."""
+    """A reference has no value; the text names it and what to do."""
 
 
-def substitute(value: Any, environ: Mapping[str, str]) -> Any:
-    """`value` with the variables in all its texts replaced. Raises `Unresolved`."""
+def no_secrets(kind: str, name: str) -> str:
+    """For where only variables can be meant."""
+    raise Unresolved(f"{kind} references are not supported here; use ${{env:NAME}}")
+
+
+def substitute(
+    value: Any,
+    environ: Mapping[str, str],
+    read_secret: SecretReader = no_secrets,
+    *,
+    on_variable: Callable[[str, str], None] | None = None,
+) -> Any:
+    """`value` with the references in all its texts replaced. Raises `Unresolved`.
+
+    `on_variable` hears the name and the value of each variable that was used.
+    """
+
+    def found(match: re.Match[str]) -> str:
+        kind, named, bare, default = match.groups()
+        if kind in ("keyring", "file"):
+            if default is not None:
+                raise Unresolved(f"{match.group()}: a secret has no default; leave out :-{default}")
+            try:
+                return read_secret(kind, named)
+            except Unresolved as why:
+                raise Unresolved(f"{match.group()}: {why}") from None
+        name = named or bare or ""
+        if name in environ:
+            if on_variable is not None:
+                on_variable(name, environ[name])
+            return environ[name]
+        if default is not None:
+            return default
+        raise Unresolved(
+            f"{match.group()}: the environment variable {name!r} is not set; set it or write ${{{name}:-default}}"
+        )
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, str):
+            return _REFERENCE.sub(found, value) if "${" in value else value
+        if isinstance(value, dict):
+            return {key: replaced(child) for key, child in cast("dict[str, Any]", value).items()}
+        if isinstance(value, list):
+            return [replaced(item) for item in cast("list[Any]", value)]
+        return value
+
+    return replaced(value)
+
+
+def secret_reference_in(value: Any) -> str:
+    """The first reference to a secret in the texts of `value`, as it is written; empty where there is none.
+
+    A variable is one by its name: `${env:GITHUB_TOKEN}`.
+    """
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: _value(match, environ), value) if "${" in value else value
+        for match in _REFERENCE.finditer(value):
+            kind, named, bare, _ = match.groups()
+            if kind in ("keyring", "file") or is_secret_name(named or bare or ""):
+                return match.group()
+        return ""
+    children: list[Any] = []
     if isinstance(value, dict):
-        return {key: substitute(child, environ) for key, child in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [substitute(item, environ) for item in cast("list[Any]", value)]
-    return value
-
-
-def _value(match: re.Match[str], environ: Mapping[str, str]) -> str:
-    kind, named, bare, default = match.groups()
-    if kind in ("keyring", "file"):
-        raise Unresolved(f"{match.group()}: {kind} references are not supported; use ${{env:NAME}}")
-    name = named or bare or ""
-    if name in environ:
-        return environ[name]
-    if default is not None:
-        return default
-    raise Unresolved(
-        f"{match.group()}: the environment variable {name!r} is not set; set it or write ${{{name}:-default}}"
-    )
+        children = list(cast("dict[str, Any]", value).values())
+    elif isinstance(value, list):
+        children = cast("list[Any]", value)
+    return next((found for child in children if (found := secret_reference_in(child))), "")

@@ -10,6 +10,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import ChatModel
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.options import ModelOptions
+from goat_mcp.state.secret_references import SecretReferences
 
 _MODEL_SETTING = "agent.model"
 
@@ -17,9 +18,10 @@ _MODEL_SETTING = "agent.model"
 class ModelChoice:
     """One per gateway."""
 
-    def __init__(self, http: HttpClient, options: ModelOptions) -> None:
+    def __init__(self, http: HttpClient, options: ModelOptions, references: SecretReferences | None = None) -> None:
         self._http = http
         self._options = options
+        self._references = references
         self._endpoints: dict[str, ChatModel] = {}
 
     def endpoint(self, overrides: Mapping[str, Any] = MappingProxyType({})) -> ChatModel | None:
@@ -32,7 +34,7 @@ class ModelChoice:
         model = str(overrides.get(_MODEL_SETTING, self._options.model))
         if model not in self._endpoints:
             options = self._options.model_copy(update={"model": model})
-            self._endpoints[model] = OpenAiChatModel(self._http, options)
+            self._endpoints[model] = OpenAiChatModel(self._http, options, references=self._references)
         return self._endpoints[model]
 
     def for_call(self, ctx: ToolContext) -> ChatModel | None:

@@ -6,16 +6,16 @@ Which model is used where is decided in `choice`; how a conversation looks on th
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
-from goat_mcp.core.substitution import Unresolved, substitute
+from goat_mcp.core.substitution import Unresolved
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.models.completion import NotACompletion, read_completion
@@ -23,6 +23,7 @@ from goat_mcp.models.messages import openai_messages
 from goat_mcp.models.options import EffortNames, ModelNames, ModelOptions
 from goat_mcp.models.refusals import Refusal, wants_other_limit_name, without_key
 from goat_mcp.openai_format import function_definition
+from goat_mcp.state.secret_references import SecretReferences
 
 TRIES = 3
 LONGEST_PAUSE_S = 30.0
@@ -48,19 +49,19 @@ class OpenAiChatModel:
         http: HttpClient,
         options: ModelOptions,
         *,
-        environ: Mapping[str, str] = os.environ,
+        references: SecretReferences | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self._http = http
         self._options = options
-        self._environ = environ
+        self._references = references or SecretReferences()
         self._sleep = sleep
         self._url = options.base_url if options.base_url.endswith(_PATH) else options.base_url + _PATH
         self._limit_names: dict[str, str] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Raises `ToolError`: NOT_CONFIGURED for a setting to mend, NETWORK, RATE, MODEL for what may pass."""
-        key = self._key()
+        key = await anyio.to_thread.run_sync(self._key)  # a file, or a keyring that somebody has to unlock
         named = self._named(request.model)
         refusal = None
         for attempt in range(TRIES):
@@ -151,7 +152,7 @@ class OpenAiChatModel:
 
     def _key(self) -> str:
         try:
-            key = str(substitute(self._options.key.get_secret_value(), self._environ)).strip()
+            key = self._references.secret(self._options.key.get_secret_value())
         except Unresolved as unresolved:
             raise ToolError(ErrorCode.NOT_CONFIGURED, f"agent.key: {unresolved}", "Ask the user to set it.") from None
         if not key.isascii() or not key.isprintable():

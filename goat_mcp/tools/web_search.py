@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import anyio
+import anyio.to_thread
 from pydantic import AfterValidator, Field
 
 from goat_mcp.core.arguments import ABSENT_TEXTS, ToolInput
@@ -20,6 +21,7 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.domains import NotAHost, ascii_host
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.web.search.options import SearchOptions
 
@@ -90,14 +92,14 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
     http: HttpClient
     sessions: Sessions
     options: SearchOptions
-    environ: Mapping[str, str]
+    references: SecretReferences
 
     async def execute(self, input: WebSearchInput, ctx: ToolContext) -> ToolResult:
         from goat_mcp.web.search.configured import configured_provider
         from goat_mcp.web.search.provider import SearchQuery
         from goat_mcp.web.search.shown_results import one_line, shown_results
 
-        provider = configured_provider(self.options, self.environ)
+        provider = await anyio.to_thread.run_sync(configured_provider, self.options, self.references)
         query = SearchQuery(
             input.query,
             ctx.setting("web.search.max_results", self.options.max_results),

@@ -14,7 +14,9 @@ from typing import Any, Literal, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import InvalidName, clean_server_name
-from goat_mcp.core.substitution import Unresolved, substitute
+from goat_mcp.core.redaction import is_likely_secret
+from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.entry import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_S,
@@ -39,6 +41,8 @@ _OUR_KEYS = frozenset(
         "output_check",
     }
 )
+_SECRET_KEYS = frozenset({"env", "headers"})
+_PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
 _KNOWN_KEYS = _STDIO_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
@@ -74,18 +78,19 @@ def load_upstream_files(
     files: Iterable[Path],
     *,
     contents: Mapping[Path, bytes] | None = None,
-    environ: Mapping[str, str] | None = None,
+    references: SecretReferences | None = None,
 ) -> UpstreamFiles:
     """Read files in order. Raises `ToolError(CONFIG)` for a file that is missing, not JSON or without `mcpServers`.
 
     `contents` are files as the user trusted them: what has become of one on disk since does not count.
     """
+    references = references or SecretReferences()
     configs: list[UpstreamConfig] = []
     problems: list[UpstreamProblem] = []
     for file in files:
         for name, entry in _servers_of(file, (contents or {}).get(file)):
             try:
-                config = _parse_entry(name, entry, file, os.environ if environ is None else environ, problems)
+                config = _parse_entry(name, entry, file, references, problems)
             except _BrokenEntry as broken:
                 problems.append(UpstreamProblem(name, "config_error", str(broken), str(file)))
                 continue
@@ -152,7 +157,7 @@ def _reason(problem: OSError | UnicodeDecodeError) -> str:
 
 
 def _parse_entry(
-    name: str, entry: Any, file: Path, environ: Mapping[str, str], problems: list[UpstreamProblem]
+    name: str, entry: Any, file: Path, references: SecretReferences, problems: list[UpstreamProblem]
 ) -> UpstreamConfig | None:
     if not isinstance(entry, dict):
         raise _BrokenEntry(
@@ -168,11 +173,16 @@ def _parse_entry(
         return None
     for key in sorted(set(given) - _KNOWN_KEYS):
         problems.append(UpstreamProblem(name, "unknown_key", f"{key}: unknown key, ignored", str(file)))
+    for key, value in given.items():
+        # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.
+        if key not in _SECRET_KEYS and (reference := secret_reference_in(value)):
+            raise _BrokenEntry(f"{key}: {reference} is a secret and would be seen there; {_elsewhere(given)}")
     try:
-        given = cast("dict[str, Any]", substitute(given, environ))
+        given = cast("dict[str, Any]", references.resolve(given))
     except Unresolved as missing:
         raise _BrokenEntry(str(missing)) from None
     target = _target(given)
+    references.hide(*_secrets_of(target))
     if isinstance(target, StdioLaunch) and launches_us(target.command, target.args, target.env, target.cwd, file):
         message = f"would start goat-mcp again with the same file {file}; skipped"
         problems.append(UpstreamProblem(name, "self_launch", message, str(file)))
@@ -235,6 +245,19 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
 def _is_relative_path(command: str) -> bool:
     is_path = "/" in command or (os.name == "nt" and "\\" in command)
     return is_path and not Path(command).expanduser().is_absolute()
+
+
+def _elsewhere(given: Mapping[str, Any]) -> str:
+    return "put it into headers" if "url" in given else "put it into env, where most servers look for it"
+
+
+def _secrets_of(target: StdioLaunch | HttpEndpoint) -> list[str]:
+    """What is written out in an entry and should be shown nowhere else."""
+    if isinstance(target, StdioLaunch):
+        return [value for name, value in target.env.items() if is_likely_secret(name, value)]
+    values = [value for name, value in target.headers.items() if name.lower() not in _PLAIN_HEADERS]
+    # What follows `Bearer` may be told without it.
+    return [form for value in values for form in (value, value.rpartition(" ")[2])]
 
 
 def _url(value: Any) -> str:

@@ -13,6 +13,7 @@ from goat_mcp.core.model import ModelMessage, ModelRequest, ModelTool
 from goat_mcp.http_client import HttpClient, HttpOptions
 from goat_mcp.models.openai_chat import OpenAiChatModel
 from goat_mcp.models.options import ModelOptions
+from goat_mcp.state.secret_references import SecretReferences
 from tests.e2e.scripted_backend import BACKEND_KEY, Answer, Body, Fails, Held, Says, ScriptedBackend
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +45,12 @@ class Model(OpenAiChatModel):
 
         settings = {"base_url": base_url, "key": "${BACKEND_KEY}", "model": "main", **options}
         environ = {"BACKEND_KEY": BACKEND_KEY, "BROKEN_KEY": "a\nb"}
-        super().__init__(HttpClient(HttpOptions()), ModelOptions.model_validate(settings), environ=environ, sleep=pause)
+        super().__init__(
+            HttpClient(HttpOptions()),
+            ModelOptions.model_validate(settings),
+            references=SecretReferences(environ),
+            sleep=pause,
+        )
 
     async def error(self, request: ModelRequest = ASKED) -> ToolError:
         with pytest.raises(ToolError) as refused:

@@ -20,6 +20,7 @@ from goat_mcp.http_client import HttpClient, HttpOptions
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.web_search import MAX_SEARCHES, WebSearch
 from goat_mcp.web.search.options import SearchOptions
@@ -57,7 +58,7 @@ def tool_for(fake: FakeProvider, *, environ: Mapping[str, str] | None = None, **
     settings = SearchOptions.model_validate(
         {"provider": fake.name, "base_url": fake.url, "key": KEY if fake.wants_key else "", **options}
     )
-    return WebSearch(HttpClient(HttpOptions()), Sessions(), settings, environ or {})
+    return WebSearch(HttpClient(HttpOptions()), Sessions(), settings, SecretReferences(environ or {}))
 
 
 async def search(tool: WebSearch, query: str = "tom jerry", ctx: ToolContext | None = None, **more: Any) -> ToolResult:
@@ -141,7 +142,7 @@ async def test_web_006_the_two_lists_cannot_be_combined(fake: FakeProvider) -> N
 
 
 async def test_web_006_without_a_provider_the_error_says_how_to_configure_one() -> None:
-    tool = WebSearch(HttpClient(HttpOptions()), Sessions(), SearchOptions(), {"BRAVE_API_KEY": KEY})
+    tool = WebSearch(HttpClient(HttpOptions()), Sessions(), SearchOptions(), SecretReferences({"BRAVE_API_KEY": KEY}))
 
     result = await search(tool)
 
@@ -382,7 +383,7 @@ async def test_a_provider_that_sends_the_key_back_does_not_get_it_shown(fake: Fa
 
 
 async def test_searxng_without_an_instance_is_not_configured() -> None:
-    tool = WebSearch(HttpClient(HttpOptions()), Sessions(), SearchOptions(provider="searxng"), {})
+    tool = WebSearch(HttpClient(HttpOptions()), Sessions(), SearchOptions(provider="searxng"), SecretReferences({}))
 
     result = await search(tool)
 
@@ -531,7 +532,7 @@ async def test_only_an_address_the_user_named_may_be_private() -> None:
         return ["127.0.0.1"]
 
     http = HttpClient(HttpOptions(), resolve=to_loopback)
-    tool = WebSearch(http, Sessions(), SearchOptions(provider="duckduckgo"), {})
+    tool = WebSearch(http, Sessions(), SearchOptions(provider="duckduckgo"), SecretReferences({}))
 
     result = await search(tool)
 

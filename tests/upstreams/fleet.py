@@ -17,6 +17,7 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamFiles, load_upstream_files
 from goat_mcp.upstreams.retry_policy import RetryLimits
@@ -42,7 +43,7 @@ def server(script: str, *args: str | Path, **members: Any) -> dict[str, Any]:
 def load(folder: Path, entries: Mapping[str, Any], **environ: str) -> UpstreamFiles:
     file = folder / "upstreams.json"
     file.write_text(json.dumps({"mcpServers": entries}))
-    return load_upstream_files([file], environ=environ)
+    return load_upstream_files([file], references=SecretReferences(environ))
 
 
 @dataclass

@@ -113,7 +113,20 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"url": "http://h", "type": "sse"}, "type: sse is the retired HTTP+SSE transport"),
         ({"url": "http://h", "type": "pigeon"}, 'type: "pigeon" is no transport'),
         ({"command": "x", "env": {"T": "${env:NOT_THERE}"}}, "the environment variable 'NOT_THERE' is not set"),
-        ({"command": "x", "env": {"T": "${keyring:a/b}"}}, "keyring references are not supported"),
+        ({"command": "x", "env": {"T": "${keyring:a}"}}, "${keyring:a}: write ${keyring:SERVICE/USER}"),
+        ({"command": "x", "env": {"T": "${file:a}"}}, "${file:a}: the path is not absolute; write it from / or ~"),
+        ({"command": "x", "env": {"T": "${file:/no/where}"}}, "${file:/no/where}: there is no such file"),
+        ({"command": "x", "env": {"T": "${file:/no/where:-x}"}}, "a secret has no default"),
+        (
+            {"command": "x", "args": ["-t", "${file:/k}"]},
+            "args: ${file:/k} is a secret and would be seen there; put it",
+        ),
+        ({"command": "x", "args": ["--token=${env:MY_TOKEN}"]}, "args: ${env:MY_TOKEN} is a secret"),
+        ({"command": "${keyring:a/b}"}, "command: ${keyring:a/b} is a secret and would be seen there; put it into env"),
+        (
+            {"url": "http://h/mcp?key=${API_KEY}"},
+            "url: ${API_KEY} is a secret and would be seen there; put it into head",
+        ),
     ],
 )
 def test_a_broken_entry_fails_alone_and_names_key_value_and_remedy(tmp_path: Path, entry: Any, told: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.substitution import Unresolved, substitute
+from goat_mcp.core.substitution import Unresolved
+from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.web.search.options import SearchOptions
 from goat_mcp.web.search.provider import SearchProvider
 from goat_mcp.web.search.providers import PROVIDERS
@@ -36,7 +36,7 @@ class ConfiguredProvider:
         return text.replace(self.key, "[key]") if len(self.key) >= _SHORTEST_HIDDEN_CHARS else text
 
 
-def configured_provider(options: SearchOptions, environ: Mapping[str, str]) -> ConfiguredProvider:
+def configured_provider(options: SearchOptions, references: SecretReferences) -> ConfiguredProvider:
     """Raises `ToolError` NOT_CONFIGURED, or CONFIG for a key that cannot be one."""
     if options.provider is None:
         variables = ", ".join(wire.key_variable for wire in PROVIDERS.values() if wire.key_variable)
@@ -51,7 +51,7 @@ def configured_provider(options: SearchOptions, environ: Mapping[str, str]) -> C
             f"web.search.provider is {wire.name}, but no instance of it is named",
             "Ask the user to set web.search.base_url to its address, e.g. http://localhost:8080.",
         )
-    key, key_source = _key(wire, options, environ) if wire.key_variable else ("", "")
+    key, key_source = _key(wire, options, references) if wire.key_variable else ("", "")
     parts = urlsplit(base_url)
     place = f"{parts.scheme}://{parts.netloc}"
     if options.base_url:
@@ -68,11 +68,15 @@ def _host(netloc: str) -> str:
     return f"{netloc.partition(']')[0]}]" if netloc.startswith("[") else netloc.partition(":")[0]
 
 
-def _key(wire: SearchProvider, options: SearchOptions, environ: Mapping[str, str]) -> tuple[str, str]:
+def _key(wire: SearchProvider, options: SearchOptions, references: SecretReferences) -> tuple[str, str]:
     setting = options.key.get_secret_value()
     source = "web.search.key" if setting else f"the environment variable {wire.key_variable}"
     try:
-        key = str(substitute(setting, environ)).strip() if setting else environ.get(wire.key_variable, "").strip()
+        if setting:
+            key = references.secret(setting)
+        else:
+            key = references.environ.get(wire.key_variable, "").strip()
+            references.hide(key)
     except Unresolved as missing:
         raise ToolError(ErrorCode.NOT_CONFIGURED, f"web.search.key: {missing}", "Ask the user to do so.") from None
     if not key:

@@ -1,0 +1,100 @@
+"""Where references are resolved: variables, private files, the system's keyring. Secrets among them are redacted.
+
+The grammar of references is `core.substitution`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.core.redaction import Redactor, is_likely_secret
+from goat_mcp.core.substitution import Unresolved, substitute
+
+KEYRING_WAIT_S = 20.0
+"""A keyring that is locked asks its owner, who may be away."""
+
+
+class SecretReferences:
+    """Resolves references at the moment they are needed, and keeps nothing but what must not be shown."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, redactor: Redactor | None = None) -> None:
+        self.environ = os.environ if environ is None else environ
+        self._redactor = redactor or Redactor()
+
+    def resolve(self, value: Any) -> Any:
+        """`value` with its references replaced. Secrets among them, and variables that hold one, are never shown.
+
+        Raises `Unresolved`.
+        """
+        return substitute(value, self.environ, self._read_secret, on_variable=self._note_variable)
+
+    def secret(self, setting: str) -> str:
+        """A setting that is a secret, or a reference to one, without blanks around it. Raises `Unresolved`."""
+        secret = str(self.resolve(setting)).strip()
+        self._redactor.add(secret)
+        return secret
+
+    def hide(self, *secrets: str) -> None:
+        """Have these values redacted, too."""
+        self._redactor.add(*secrets)
+
+    def _note_variable(self, name: str, value: str) -> None:
+        if is_likely_secret(name, value):
+            self._redactor.add(value)
+
+    def _read_secret(self, kind: str, name: str) -> str:
+        secret = _from_file(name) if kind == "file" else _from_keyring(name)
+        self._redactor.add(secret)
+        return secret
+
+
+def _from_file(name: str) -> str:
+    from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
+
+    path = Path(name).expanduser()
+    if not path.is_absolute():
+        raise Unresolved("the path is not absolute; write it from / or ~")
+    try:
+        secret = read_secret_file(path).rstrip("\r\n")
+    except FileNotFoundError:
+        raise Unresolved("there is no such file") from None
+    except UnsafeFile as why:
+        raise Unresolved(f"the file {why}; it must be yours alone: chmod 600, in a folder of yours") from None
+    if not secret:
+        raise Unresolved("the file is empty")
+    return secret
+
+
+def _from_keyring(name: str) -> str:
+    service, separator, user = name.rpartition("/")
+    if not separator or not service or not user:
+        raise Unresolved("write ${keyring:SERVICE/USER}")
+    try:
+        import keyring
+    except ImportError:
+        raise Unresolved("the package keyring is not installed; install goat-mcp[keyring]") from None
+    found: list[str | None] = []
+    problems: list[Exception] = []
+
+    def look() -> None:
+        try:
+            found.append(keyring.get_password(service, user))
+        except Exception as problem:  # a backend raises what it likes
+            problems.append(problem)
+
+    # In a thread of its own: nobody can end a backend that waits for somebody to unlock it.
+    looking = threading.Thread(target=look, name="keyring", daemon=True)
+    looking.start()
+    looking.join(KEYRING_WAIT_S)
+    if problems:
+        raise Unresolved(f"the keyring failed ({type(problems[0]).__name__}); `keyring diagnose` tells more")
+    if not found:
+        raise Unresolved(f"the keyring did not answer in {KEYRING_WAIT_S:.0f} s; unlock it and try again")
+    secret = found[0]
+    if not secret:
+        raise Unresolved(f"the keyring has none; store it: keyring set {service} {user}")
+    return secret
