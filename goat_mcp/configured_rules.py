@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.permissions.mode import Effect
 from goat_mcp.permissions.rules import BrokenRule, Rule, RuleSet, parse_rule
+from goat_mcp.permissions.specifiers import CommandSpecifier
 from goat_mcp.settings import BrokenSettings, Settings
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.shell.pattern import CommandPattern
 
 
 def rules_of(settings: Settings) -> RuleSet:
     """All rules in force. Raises `BrokenSettings` naming the rule and its place (R-PERM-7)."""
     listed = settings.permissions
-    return RuleSet.of(
+    rules = RuleSet.of(
         allow=_parsed(settings, Effect.ALLOW, listed.allow),
         ask=_parsed(settings, Effect.ASK, listed.ask),
-        deny=_parsed(settings, Effect.DENY, listed.deny),
+        deny=[*_parsed(settings, Effect.DENY, listed.deny), *_blocked(settings.bash.blocked)],
     )
+    if not settings.bash.allowed:
+        return rules
+    return replace(rules, only_commands=tuple(_command("allowed", text) for text in settings.bash.allowed))
+
+
+def _blocked(commands: Sequence[str]) -> list[Rule]:
+    return [
+        Rule(f"bash.blocked: {text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)))
+        for text in commands
+    ]
+
+
+def _command(key: str, text: str) -> CommandPattern:
+    """A command by the words it begins with."""
+    from goat_mcp.shell.pattern import CommandPattern
+
+    try:
+        return CommandPattern.parse(text if "*" in text else f"{text} *")
+    except ValueError as broken:
+        raise BrokenSettings(f"bash.{key}: {broken}", "Write the words a command begins with, e.g. git push.") from None
 
 
 def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Rule]:

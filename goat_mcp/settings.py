@@ -18,7 +18,7 @@ from goat_mcp.audit.options import AuditSettings
 from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
-from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.permissions.mode import Approval, Mode
@@ -43,20 +43,11 @@ _ADD_UP = ("permissions.allow", "permissions.ask", "permissions.deny", "catalog.
 _URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
 
 
-def _one_or_many(value: Any) -> Any:
-    values: Any = [value] if isinstance(value, str | Path) else value
-    if isinstance(values, list | tuple) and "" in values:
-        # An unset shell variable, most likely. As a path it would mean the current directory.
-        raise ValueError("empty text names nothing")
-    return cast("Any", values)
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
-Paths = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many)]
 
 
 class PermissionSettings(SettingsPart):
-    """Whole-tool rules; deny beats ask beats allow."""
+    """Rules such as `Bash(npm run *)` or `Read(./secrets/**)`; deny beats ask beats allow."""
 
     allow: Names = ()
     ask: Names = ()
@@ -73,7 +64,7 @@ class CatalogSettings(SettingsPart):
 
     allow: Names | None = None
     deny: Names = ()
-    toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(_one_or_many)] = DEFAULT_TOOLSETS
+    toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(one_or_many)] = DEFAULT_TOOLSETS
     presets: Mapping[str, Names] = {}
 
 

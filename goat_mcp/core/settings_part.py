@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr
 
@@ -20,3 +21,15 @@ def _as_text(value: Any) -> Any:
 
 Secret = Annotated[SecretStr, BeforeValidator(_as_text)]
 """A key, or a reference to one (`${NAME}`, see `core.substitution`). Neither its repr nor an error shows it."""
+
+
+def one_or_many(value: Any) -> Any:
+    """A list, or one value for a list of one."""
+    values: Any = [value] if isinstance(value, str | Path) else value
+    if isinstance(values, list | tuple) and "" in values:
+        # An unset shell variable, most likely. As a path it would mean the current directory.
+        raise ValueError("empty text names nothing")
+    return cast("Any", values)
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(one_or_many)]

@@ -33,6 +33,11 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
         return _by(Effect.DENY, rule)
     if hidden := _hidden(call, rules.deny.about(spec.rule_name)):
         return Decision(Effect.DENY, f"what it would run cannot be told ({hidden}), and rules deny commands", True)
+    if spec.rule_name == "Bash" and rules.only_commands:
+        from goat_mcp.shell.rules import allowed_by
+
+        if reason := allowed_by(call.script, rules.only_commands):
+            return Decision(Effect.DENY, f"bash.allowed: {reason}", by_rule=True)
     if (rule := rules.asking(call)) is not None:
         return _by(Effect.ASK, rule)
     if hidden := _hidden(call, rules.ask.about(spec.rule_name)):

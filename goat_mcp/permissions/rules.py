@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from goat_mcp.core.names import (
     BUILTIN_NAMES,
@@ -21,6 +22,9 @@ from goat_mcp.core.names import (
 )
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.shell.pattern import CommandPattern
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _WITH_BRACKETS = re.compile(r"([^()]*)\((.*)\)\Z", re.DOTALL)
@@ -154,6 +158,8 @@ class RuleSet:
     allow: RuleList = field(default_factory=RuleList)
     ask: RuleList = field(default_factory=RuleList)
     deny: RuleList = field(default_factory=RuleList)
+    only_commands: tuple[CommandPattern, ...] = ()
+    """Where there are any, no command runs that is none of these, whatever else allows it."""
 
     @classmethod
     def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:

@@ -60,6 +60,11 @@ class CommandPattern:
         return all(part is not None and None not in part for part in self.parts)
 
     @property
+    def names_any_program(self) -> bool:
+        """Nothing of the program's name is spelled out: `*`, `* --version`. `ls*` says something: `lsof`, too."""
+        return not any(character is not None for character in self.parts[0] or ())
+
+    @property
     def named_words(self) -> int:
         """How many words from the start are spelled out."""
         for index, part in enumerate(self.parts):

@@ -39,7 +39,7 @@ def _not_covered(words: Sequence[str], patterns: Sequence[CommandPattern]) -> st
             continue
         if pattern.is_exact:
             return ""
-        if pattern.named_words == 0:
+        if pattern.names_any_program:
             reason = f"`{shown}`: the rule {pattern.text} names no program"
             continue
         unsafe = unsafe_option(words, named_words=pattern.named_words)

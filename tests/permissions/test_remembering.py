@@ -155,7 +155,11 @@ async def test_the_settings_rule_for_that_very_path_lifts_its_protection() -> No
 
 async def test_a_line_that_a_killed_process_left_half_costs_that_rule_only(tmp_path: Path) -> None:
     problems: list[str] = []
-    rules = RememberedRules(StateDirectory(tmp_path), "scope", lambda event, **facts: problems.append(facts["path"]))
+
+    def note(event: str, **facts: Any) -> None:
+        problems.append(facts["path"])
+
+    rules = RememberedRules(StateDirectory(tmp_path), "scope", note)
     rules.add("p", ["Write(//ws/a)"])
     whole = rules.path.read_bytes()
 
@@ -169,7 +173,11 @@ async def test_a_line_that_a_killed_process_left_half_costs_that_rule_only(tmp_p
 
 async def test_a_rule_that_somebody_broke_by_hand_allows_nothing(tmp_path: Path) -> None:
     problems: list[str] = []
-    rules = RememberedRules(StateDirectory(tmp_path), "scope", lambda event, **facts: problems.append(facts["problem"]))
+
+    def note(event: str, **facts: Any) -> None:
+        problems.append(facts["problem"])
+
+    rules = RememberedRules(StateDirectory(tmp_path), "scope", note)
     rules.add("p", ["Write(//ws/a)"])
     rules.path.write_text(json.dumps({"allow": "*", "principal": "p"}) + "\n[]\n" + rules.path.read_text())
 

@@ -237,3 +237,49 @@ def test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow(  # PM-01,
         assert forwards.effect is ASK
     elif mode is Mode.BYPASS:
         assert forwards.effect is ALLOW
+
+
+def bash(command: str) -> Call:
+    return Call(spec("Bash", SideEffect.NETWORK), {"command": command}, roots=ROOTS)
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "is_meant"),
+    [
+        ("ls *", "ls", True),
+        ("ls *", "ls -la", True),
+        ("ls *", "ls   -la", True),
+        ("ls *", "lsof", False),
+        ("ls*", "lsof", True),
+        ("npm run test:*", "npm run test", True),
+        ("npm run test:*", "npm run test -- -x", True),
+        ("npm run test:*", "npm run tests", False),
+        ("npm run build", "npm run build", True),
+        ("npm run build", "npm run build --x", False),
+    ],
+    ids=lambda value: f"perm-002 {value}" if isinstance(value, str) else "",
+)
+def test_how_a_rule_about_commands_is_read(rule: str, command: str, is_meant: bool) -> None:
+    decision = decide(bash(command), RuleSet.parse(allow=[f"Bash({rule})"]), Mode.DONT_ASK)
+
+    assert (decision.effect is ALLOW) == is_meant
+
+
+def test_several_rules_let_a_script_pass_together_and_each_command_needs_one() -> None:
+    rules = RuleSet.parse(allow=["Bash(git status *)", "Bash(npm test)"])
+
+    assert decide(bash("git status && npm test"), rules, Mode.DONT_ASK).effect is ALLOW
+    assert decide(bash("git status && npm publish"), rules, Mode.DONT_ASK).effect is DENY
+    assert decide(bash("git status > out"), rules, Mode.DEFAULT).effect is ASK
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("command", ["rm x", "env rm x", "true; /bin/rm x", "$(rm x)", "$cmd x", "'unclosed"])
+def test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode(  # R-SHELL-5
+    mode: Mode, command: str
+) -> None:
+    assert decide(bash(command), RuleSet.parse(deny=["Bash(rm *)"], allow=["Bash"]), mode).effect is DENY
+
+
+def test_where_commands_are_asked_about_what_cannot_be_read_is_asked_about() -> None:
+    assert decide(bash("$cmd x"), RuleSet.parse(ask=["Bash(rm *)"], allow=["Bash"]), Mode.BYPASS).effect is ASK
