@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import write_private
+from goat_mcp.state.private_file import set_aside, write_private
 
 MAX_PLANS = 200
 _SLUG_CHARS = 40
@@ -81,13 +81,17 @@ class PlanStore:
         return sorted(plans, key=lambda plan: (plan.presented_at_s, plan.name), reverse=True)
 
     def find(self, name: str) -> Plan | None:
-        """None for a plan that is not there, or whose record cannot be read."""
+        """None for a plan that is not there, or whose record is damaged; that is set aside (R-CRASH-1)."""
         if not _NAME.match(name):
             return None
+        path = self._record_path(name)
         try:
-            fields = json.loads(self._record_path(name).read_text(encoding="utf-8"))
+            fields = json.loads(path.read_text(encoding="utf-8"))
             return replace(Plan(**fields), name=name, status=PlanStatus(fields["status"]))
-        except (OSError, ValueError, TypeError, KeyError):
+        except OSError:
+            return None
+        except (ValueError, TypeError, KeyError):
+            set_aside(path)
             return None
 
     def text(self, plan: Plan) -> str:

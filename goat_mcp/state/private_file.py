@@ -1,4 +1,7 @@
-"""Storing one small file of ours in a private folder: all of it or nothing, 0600, on disk when it returns."""
+"""Storing one small file of ours in a private folder: all of it or nothing, 0600, on disk when it returns.
+
+And what becomes of one that is found damaged (R-CRASH-1).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ from pathlib import Path
 TEMP_PREFIX = "."
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Make `data` the whole content. Raises `OSError`. What a killed writer leaves begins with a dot."""
+def write_private(path: Path, data: bytes, *, outlasts_power: bool = False) -> None:
+    """Make `data` the whole content. Raises `OSError`. What a killed writer leaves begins with a dot.
+
+    `outlasts_power`: that it replaced what was there is on disk, too.
+    """
     temp = path.with_name(f"{TEMP_PREFIX}{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -24,3 +30,25 @@ def write_private(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temp.unlink()
         raise
+    if outlasts_power:
+        _sync_folder(path.parent)
+
+
+def set_aside(path: Path) -> Path | None:
+    """Give a damaged file another name, so that somebody can look at it; None where that cannot be done."""
+    aside = path.with_name(f"{path.name}.corrupt")
+    try:
+        path.replace(aside)
+    except OSError:
+        return None
+    return aside
+
+
+def _sync_folder(folder: Path) -> None:
+    """Some systems cannot, and the file is whole there all the same."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

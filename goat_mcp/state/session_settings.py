@@ -60,7 +60,7 @@ class DatabaseConfigStore:
         rows = await self._database.read(
             lambda connection: connection.execute(select, (_ascii(session), oldest_s)).fetchall()
         )
-        return {key: json.loads(value) for key, value in rows}
+        return {key: _value(value) for key, value in rows}
 
     async def write(self, session: str, key: str, value: Any) -> None:
         row = (_ascii(session), key, json.dumps(value), time.time())
@@ -141,6 +141,14 @@ class SessionSettings:
 
     def _name(self, session_key: str) -> str:
         return session_key if session_key.startswith(_LASTING) else f"{session_key}@{self._process}"
+
+
+def _value(stored: str) -> Any:
+    """What was stored; text that is no JSON any more stays text, which no setting takes."""
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored
 
 
 def _ascii(text: str) -> str:

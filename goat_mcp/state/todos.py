@@ -70,7 +70,10 @@ class DatabaseTodoStore:
 
 def _select(connection: Connection, owner: str) -> list[Todo]:
     row = connection.execute("SELECT items FROM todos WHERE owner = ?", (owner,)).fetchone()
-    return json.loads(row[0]) if row is not None else []
+    try:
+        return json.loads(row[0]) if row is not None else []
+    except ValueError:
+        return []  # a list that is damaged is made anew with the next change
 
 
 class Todos:

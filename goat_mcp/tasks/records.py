@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import write_private
 from goat_mcp.subprocesses.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart
 from goat_mcp.subprocesses.output_text import cut, join_cut, readable
 from goat_mcp.subprocesses.process_table import living_process
@@ -77,17 +77,7 @@ class TaskRecords:
             reason="" if outcome is None else outcome.reason,
             output_from=0 if outcome is None else outcome.output_from,
         )
-        temp = self._folder / f".{task.id}.{secrets.token_hex(4)}"
-        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(asdict(record), file)
-                file.flush()
-                os.fsync(file.fileno())
-            temp.replace(self._path(task.id))
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
+        write_private(self._path(task.id), json.dumps(asdict(record)).encode("ascii"))
 
     def find(self, task_id: str, principal: str) -> TaskRecord | None:
         """The record of an earlier task of this principal in this workspace."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import TEMP_PREFIX, set_aside, write_private
 from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
-from goat_mcp.state.whole_file import set_aside, write_whole
 
 _FILE = "trust.json"
 _MAX_BYTES = 4 * 1024 * 1024
@@ -83,7 +83,10 @@ class TrustStore:
 
     def _write(self, entries: list[Trusted]) -> None:
         document = {"trusted": [asdict(one) for one in entries]}
-        write_whole(self.path, (json.dumps(document, indent=1) + "\n").encode("ascii"))
+        for left in self._state.path.glob(f"{TEMP_PREFIX}{_FILE}.*"):
+            left.unlink(missing_ok=True)  # a killed process's: we hold the lock
+        data = (json.dumps(document, indent=1) + "\n").encode("ascii")
+        write_private(self.path, data, outlasts_power=True)
 
     @contextmanager
     def _locked(self) -> Generator[None]:

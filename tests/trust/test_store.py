@@ -35,6 +35,15 @@ def test_a_decision_is_found_by_the_next_process_and_lasts_until_it_is_revoked(s
     assert trusted(state) == {"/q/goat-mcp.yaml": OTHER}
 
 
+def test_what_a_killed_process_has_left_half_written_is_cleared_up(state: StateDirectory) -> None:
+    state.folder()
+    (state.path / ".trust.json.0123").write_text("half")
+
+    TrustStore(state).trust(Path("/p/goat-mcp.yaml"), HASH)
+
+    assert [found.name for found in state.path.iterdir()] == ["trust.json"]
+
+
 def test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside(state: StateDirectory) -> None:  # R-CRASH-1
     store = TrustStore(state)
     store.trust(Path("/p/goat-mcp.yaml"), HASH)
