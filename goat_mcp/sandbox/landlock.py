@@ -4,7 +4,8 @@ The kernel's side of it is in `subprocesses.landlock`, the process that restrict
 
 A tree that may be written is writable whole: Landlock has no rule that takes `.git/hooks` out of a root again, and
 rules for each entry of a root instead of the root would let nobody make a file beside them, not even git its lock.
-So `Bounds.pinned`, `read_only`, `absent` and `hidden` are not kept here, and `limits` says so.
+So `Bounds.pinned`, `read_only`, `absent`, `watched` and `hidden` are not kept here, and `limits` says so. What was
+changed of them is told when the program has ended.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from goat_mcp.sandbox.confinement import Bounds, Job, Launch
 from goat_mcp.sandbox.launcher import launcher_command
 from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.protected_state import ProtectedState
 from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.sandbox.system_files import ETC
 from goat_mcp.subprocesses import landlock as kernel
@@ -65,7 +66,7 @@ class Landlock:
             "no PID namespace: names and arguments of other processes are seen",
             "modes, owners and times of files outside can be changed, and their names and sizes asked for",
             "shared memory and message queues of other processes stay",
-            "protected and hidden paths inside directories in reach are as open as these",
+            "protected paths inside writable directories can be changed, which is told afterwards",
         ]
         if self._abi >= kernel.TCP_FROM_ABI:
             missing.append("with network domains, TCP reaches every host on the proxy's port")
@@ -138,7 +139,7 @@ class Landlock:
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,
-            finish=_removal(private),
+            finish=_ending(private, ProtectedState.of((*bounds.read_only, *bounds.absent, *bounds.watched))),
         )
 
     @property
@@ -166,10 +167,9 @@ def _in_reach(path: Path, bounds: Bounds) -> bool:
     return any(path.is_relative_to(place) for place in (*bounds.writable, *bounds.readable))
 
 
-def _removal(folder: Path) -> Callable[[], tuple[str, ...]]:
-    def remove() -> tuple[str, ...]:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(folder, ignore_errors=True)
-        return ()
+def _ending(private: Path, protected: ProtectedState) -> Callable[[], tuple[str, ...]]:
+    def end() -> tuple[str, ...]:
+        shutil.rmtree(private, ignore_errors=True)
+        return protected.changes()
 
-    return remove
+    return end

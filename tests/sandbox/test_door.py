@@ -1,4 +1,4 @@
-"""The way out of a sandbox with a network of its own, with real programs in a real bubblewrap."""
+"""The way out of a sandbox whose network is `domains`, with real programs in both kinds of sandbox."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.sandbox.confinement import InnerDoor
+from goat_mcp.sandbox.bubblewrap import Bubblewrap
+from goat_mcp.sandbox.confinement import Bounds, Confinement, Job, ProxyDoor
 from goat_mcp.sandbox.domain_proxy import DomainProxy
+from goat_mcp.sandbox.landlock import Landlock
+from goat_mcp.sandbox.launcher import launcher_needs
+from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.seccomp import unix_socket_filter
+from goat_mcp.subprocesses.landlock import TCP_FROM_ABI
 from tests.http_client.certificates import self_signed
 from tests.http_client.local_server import LocalServer, page, serving
-from tests.sandbox.bubblewrapped import PATH, bubblewrap, needs_bubblewrap
+from tests.sandbox.bubblewrapped import PATH, needs_bubblewrap
+from tests.sandbox.landlocked import ABI
 
-pytestmark = [pytest.mark.anyio, needs_bubblewrap]
+pytestmark = pytest.mark.anyio
 HOST, OTHER = "files.example.org", "evil.example.org"
 LIMIT_S = 60
 PYTHON = os.path.realpath(sys.executable)
@@ -40,60 +47,75 @@ def open_descriptors() -> int:
 class Inside:
     """A sandbox with one way out, and the web server it may reach."""
 
-    door: InnerDoor
+    way: Confinement
+    door: ProxyDoor
     server: LocalServer
     root: Path
     certificate: Path
 
     async def run(self, *arguments: str) -> tuple[int | None, str, str]:
         """Exit code, stdout and stderr of a program in there."""
-        filter_ = os.memfd_create("filter", 0)
-        program = unix_socket_filter()
-        options: list[str] = []
-        if program is not None:
-            os.write(filter_, program)
-            os.lseek(filter_, 0, os.SEEK_SET)
-            options = ["--seccomp", str(filter_)]
-        environment = {"PATH": PATH, "HOME": str(self.root), **self.door.environment}
+        bounds = Bounds(writable=(self.root,), readable=launcher_needs(), network=Network.DOMAINS, door=self.door)
+        environment = {"PATH": PATH, "HOME": str(self.root), "HTTPS_PROXY": "http://the-users-own"}
+        job = Job(arguments=arguments, directory=self.root, environment=environment, bounds=bounds)
+        launch = self.way.launch(job)
         process = await asyncio.create_subprocess_exec(
-            *bubblewrap(self.root, self.door.readable, options),
-            *self.door.opener,
-            *arguments,
+            *launch.arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            pass_fds=(self.door.descriptor, filter_),
+            env=launch.environment,
+            cwd=launch.directory,
+            pass_fds=launch.pass_fds,
         )
-        os.close(self.door.descriptor)
-        os.close(filter_)
-        async with asyncio.timeout(LIMIT_S):
-            stdout, stderr = await process.communicate()
+        for descriptor in launch.own_fds:
+            os.close(descriptor)
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                stdout, stderr = await process.communicate()
+        finally:
+            launch.finish()
         return process.returncode, stdout.decode(), stderr.decode()
 
 
 @asynccontextmanager
-async def inside(
-    root: Path, files: dict[str, bytes] | None = None, *, domains: Sequence[str] = (HOST,)
-) -> AsyncGenerator[Inside]:
+async def inside(way: Confinement, root: Path, files: dict[str, bytes] | None = None) -> AsyncGenerator[Inside]:
     tls, pem = self_signed(HOST)
     certificate = root / "certificate.pem"
     certificate.write_bytes(pem)
     answers = {path: page(data, content_type="application/octet-stream") for path, data in (files or {}).items()}
-    proxy = DomainProxy(domains, private=(HOST, OTHER), resolve=local_addresses)
+    proxy = DomainProxy((HOST,), private=(HOST, OTHER), resolve=local_addresses)
     async with serving(answers, tls=tls) as server:
-        door = (await proxy.start()).open_inside()
+        door = await proxy.start()
         try:
-            yield Inside(door, server, root, certificate)
+            yield Inside(way, door, server, root, certificate)
         finally:
-            door.close()
             await proxy.stop()
+
+
+@pytest.fixture
+def bubblewrap(tmp_path_factory: pytest.TempPathFactory) -> Bubblewrap:
+    return Bubblewrap(Placeholders(tmp_path_factory.mktemp("notes")), system_call_filter=unix_socket_filter)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("bubblewrap", marks=needs_bubblewrap),
+        pytest.param(
+            "landlock", marks=pytest.mark.skipif(ABI < TCP_FROM_ABI, reason="this kernel's Landlock knows no TCP")
+        ),
+    ]
+)
+def way(request: pytest.FixtureRequest, bubblewrap: Bubblewrap) -> Confinement:
+    return bubblewrap if request.param == "bubblewrap" else Landlock()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
 class TestCurl:
-    async def test_reaches_an_allowed_host_whose_certificate_it_checks_itself(self, tmp_path: Path) -> None:
-        async with inside(tmp_path, {"/a": b"hello"}) as sandbox:
+    async def test_reaches_an_allowed_host_whose_certificate_it_checks_itself(
+        self, way: Confinement, tmp_path: Path
+    ) -> None:
+        async with inside(way, tmp_path, {"/a": b"hello"}) as sandbox:
             url = sandbox.server.url("/a", HOST, "https")
             ended = await sandbox.run("curl", "-sS", "--cacert", str(sandbox.certificate), url)
             unchecked = sandbox.server.requests
@@ -101,16 +123,16 @@ class TestCurl:
         assert ended == (0, "hello", "")
         assert len(unchecked) == 1
 
-    async def test_is_refused_another_host(self, tmp_path: Path) -> None:
-        async with inside(tmp_path, {"/a": b"canary"}) as sandbox:
+    async def test_is_refused_another_host(self, way: Confinement, tmp_path: Path) -> None:
+        async with inside(way, tmp_path, {"/a": b"canary"}) as sandbox:
             code, out, err = await sandbox.run("curl", "-sS", "-k", sandbox.server.url("/a", OTHER, "https"))
             requests = sandbox.server.requests
 
         assert (code, out, requests) == (56, "", [])
         assert "403" in err
 
-    async def test_has_no_other_way_out(self, tmp_path: Path) -> None:
-        async with inside(tmp_path, {"/a": b"canary"}) as sandbox:
+    async def test_has_no_other_way_out(self, way: Confinement, tmp_path: Path) -> None:
+        async with inside(way, tmp_path, {"/a": b"canary"}) as sandbox:
             url = sandbox.server.url("/a", "127.0.0.1", "https")
             code, out, _ = await sandbox.run("curl", "-sS", "-k", "--noproxy", "*", url)
             requests = sandbox.server.requests
@@ -118,13 +140,13 @@ class TestCurl:
         assert (code, out, requests) == (7, "", [])
 
 
-async def test_a_python_program_is_told_which_host_and_which_setting(tmp_path: Path) -> None:
+async def test_a_python_program_is_told_which_host_and_which_setting(way: Confinement, tmp_path: Path) -> None:
     program = f"""
 import urllib.request
 try: urllib.request.urlopen("https://{OTHER}/")
 except OSError as problem: print(problem)
 """
-    async with inside(tmp_path) as sandbox:
+    async with inside(way, tmp_path) as sandbox:
         code, out, err = await sandbox.run(PYTHON, "-I", "-c", program)
 
     assert (code, err) == (0, "")
@@ -132,7 +154,7 @@ except OSError as problem: print(problem)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
-async def test_git_clones_from_an_allowed_host(tmp_path: Path) -> None:
+async def test_git_clones_from_an_allowed_host(way: Confinement, tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     git = ("git", "-c", "user.name=a", "-c", "user.email=b@c", "-C", str(origin))
     for command in (
@@ -146,7 +168,7 @@ async def test_git_clones_from_an_allowed_host(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
 
-    async with inside(root, files) as sandbox:
+    async with inside(way, root, files) as sandbox:
         url = sandbox.server.url("/origin", HOST, "https")
         trusting = ("-c", f"http.sslCAInfo={sandbox.certificate}")
         ended = await sandbox.run("git", *trusting, "clone", "-q", url, str(root / "copy"))
@@ -161,10 +183,10 @@ async def test_git_clones_from_an_allowed_host(tmp_path: Path) -> None:
     assert copied.stdout == "first\n"
 
 
-async def test_pip_downloads_from_an_allowed_host(tmp_path: Path) -> None:
+async def test_pip_downloads_from_an_allowed_host(way: Confinement, tmp_path: Path) -> None:
     if not shutil.which("pip", path=str(Path(sys.base_prefix) / "bin")):
         pytest.skip("this Python has no pip beside it")
-    async with inside(tmp_path, {"/simple/nothing/": b"<html></html>"}) as sandbox:
+    async with inside(way, tmp_path, {"/simple/nothing/": b"<html></html>"}) as sandbox:
         index = sandbox.server.url("/simple/", HOST, "https")
         options = ("--no-cache-dir", "--disable-pip-version-check", "--cert", str(sandbox.certificate), "-i", index)
         _, out, err = await sandbox.run(PYTHON, "-I", "-m", "pip", "download", *options, "nothing")
@@ -173,7 +195,8 @@ async def test_pip_downloads_from_an_allowed_host(tmp_path: Path) -> None:
     assert asked == ["/simple/nothing/"], (out, err)
 
 
-async def test_programs_in_one_sandbox_still_reach_each_other_directly(tmp_path: Path) -> None:
+@needs_bubblewrap
+async def test_programs_in_one_sandbox_still_reach_each_other_directly(bubblewrap: Bubblewrap, tmp_path: Path) -> None:
     program = """
 import http.server, threading, urllib.request
 server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
@@ -181,28 +204,33 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 try: urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/")
 except OSError as problem: print(problem.code)
 """
-    async with inside(tmp_path) as sandbox:
+    async with inside(bubblewrap, tmp_path) as sandbox:
         ended = await sandbox.run(PYTHON, "-I", "-c", program)
 
     assert ended == (0, "501\n", ended[2])
 
 
-async def test_the_program_has_its_environment_exit_code_and_no_descriptor_of_ours(tmp_path: Path) -> None:
+@needs_bubblewrap
+async def test_the_program_has_its_environment_exit_code_and_no_descriptor_of_ours(
+    bubblewrap: Bubblewrap, tmp_path: Path
+) -> None:
     script = "ls /proc/self/fd | tr '\\n' ' '; echo ${LC_CTYPE-none} $http_proxy $NO_PROXY; exit 5"
 
-    async with inside(tmp_path) as sandbox:
+    async with inside(bubblewrap, tmp_path) as sandbox:
         ended = await sandbox.run("/bin/sh", "-c", script)
 
     assert ended == (5, "0 1 2 3 none http://127.0.0.1:3128 localhost,127.0.0.1,::1\n", "")
 
 
-async def test_a_closed_door_keeps_no_descriptor(tmp_path: Path) -> None:
-    async with inside(tmp_path) as sandbox:
-        before = open_descriptors()  # with both ends of the channel, of which the program gets one
-        await sandbox.run("true")
-        sandbox.door.close()
+@needs_bubblewrap
+async def test_a_program_that_has_ended_leaves_no_descriptor(bubblewrap: Bubblewrap, tmp_path: Path) -> None:
+    async with inside(bubblewrap, tmp_path) as sandbox:
+        before = open_descriptors()
+
+        for _ in range(3):
+            await sandbox.run("true")
         closed = asyncio.Event()
         asyncio.get_running_loop().call_soon(closed.set)  # behind the closing, which comes through the loop as well
         await closed.wait()
 
-        assert open_descriptors() <= before - 2
+        assert open_descriptors() == before

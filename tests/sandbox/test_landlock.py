@@ -355,15 +355,39 @@ class TestTheProgram:
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "first\nmade\n", "")
 
-    def test_may_change_protected_paths_of_a_writable_root_which_the_limits_say(self, root: Path) -> None:
-        """Not covered, and here so that nobody believes it is."""
-        (root / ".git" / "hooks").mkdir(parents=True)
-        given = bounds(root, read_only=(root / ".git" / "hooks",))
+    @pytest.mark.parametrize(
+        ("script", "changed"),
+        [
+            ("echo x > .git/hooks/pre-commit", [".git/hooks"]),
+            ("echo x >> .git/config && touch -d 2001-01-01 .git/config", [".git/config"]),
+            ("mv .git g2 && mkdir -p .git/hooks && cp g2/config .git", [".git/hooks", ".git/config"]),
+            ("echo {} > .mcp.json", [".mcp.json"]),
+            ("chmod 777 .git/config", [".git/config"]),
+            ("cat .git/config && git status && touch new && mkdir .git/objects/ab", []),
+        ],
+    )
+    def test_may_change_protected_paths_of_a_writable_root_which_is_told(
+        self, root: Path, script: str, changed: list[str]
+    ) -> None:
+        """R-FILE-9 is not kept by Landlock, and here so that nobody believes it is."""
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        given = bounds(root, read_only=(root / ".git/hooks", root / ".git/config"), absent=(root / ".mcp.json",))
+        job = Job(arguments=("/bin/sh", "-c", script), directory=root, environment={"PATH": PATH}, bounds=given)
 
-        done = run("/bin/sh", "-c", "echo x > .git/hooks/pre-commit", bounds=given, directory=root)
+        launch = Landlock().launch(job)
+        done = subprocess.run(launch.arguments, env=launch.environment, cwd=root, timeout=LIMIT_S)
+        told = launch.finish()
 
         assert done.returncode == 0
         assert OPEN_INSIDE in Landlock().limits
+        assert told == (
+            (
+                f"changed while the command ran: {', '.join(str(root / one) for one in changed)}. These are protected, "
+                "but Landlock cannot keep a command from them: look at them before anything obeys them",
+            )
+            if changed
+            else ()
+        )
 
     def test_may_change_the_modes_of_its_users_files_outside_which_the_limits_say(
         self, root: Path, tmp_path: Path
@@ -381,7 +405,7 @@ class TestTheProgram:
 NO_PID_NAMESPACE = "no PID namespace: names and arguments of other processes are seen"
 METADATA = "modes, owners and times of files outside can be changed, and their names and sizes asked for"
 IPC = "shared memory and message queues of other processes stay"
-OPEN_INSIDE = "protected and hidden paths inside directories in reach are as open as these"
+OPEN_INSIDE = "protected paths inside writable directories can be changed, which is told afterwards"
 ANY_HOST = "with network domains, TCP reaches every host on the proxy's port"
 
 
