@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any, cast
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
@@ -145,6 +145,8 @@ def _plain(value: Any) -> Any:
 def _as_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, BaseModel):
+        return _as_json(value.model_dump(by_alias=True, exclude_unset=True))
     if isinstance(value, PurePath):
         return _hidden(str(value))  # a path may be a URL that somebody gave for one
     if isinstance(value, tuple | list | set | frozenset):

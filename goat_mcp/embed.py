@@ -21,6 +21,7 @@ from goat_mcp.core.model import ChatModel
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.gateway import Gateway
+from goat_mcp.hooks import Hooks
 from goat_mcp.openai_format import definitions, read_tool_calls, tool_message
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.pipeline import CallRequest
@@ -103,18 +104,19 @@ async def open_tools(
     ask: Ask = nobody_to_ask,
     host_model: ChatModel | None = None,
     state_directory: Path | None = None,
+    hooks: Hooks | None = None,
 ) -> AsyncGenerator[EmbeddedTools]:
     """Start a gateway, and end all it started when the block ends.
 
     `settings` is the tree of a settings file, e.g. `{"workspace": ["."], "catalog": {"allow": ["preset:core"]}}`;
     neither the user's own file nor the environment is read. `ask` puts a form to your user; without it whatever needs
     an approval is refused and the answer names the rule that would allow it. `host_model` is a model that tools may
-    use (WebFetch's prompt, Agent). Raises `BrokenSettings`.
+    use (WebFetch's prompt, Agent). `hooks` are functions that run before and after each call. Raises `BrokenSettings`.
     """
     if not isinstance(settings, Settings):
         settings = settings_of(settings or {}, "the program")
     state = StateDirectory(state_directory) if state_directory is not None else None
-    gateway = Gateway(settings, approval=Approval.ELICIT, state=state)
+    gateway = Gateway(settings, approval=Approval.ELICIT, state=state, hooks=hooks)
     failed: Exception | None = None
     async with gateway.running():
         try:

@@ -19,6 +19,7 @@ from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
 from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
+from goat_mcp.chosen_hooks import claude_settings, hook_programs
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.configured_rules import rules_of
@@ -30,9 +31,11 @@ from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.deferred_tool import DeferredTool
-from goat_mcp.extensions import CallNext, Extensions
+from goat_mcp.extensions import CallNext, Extension, Extensions
+from goat_mcp.hooks import Hooks
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.choice import ModelChoice
+from goat_mcp.permissions.condition import RuleConditions
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
@@ -68,6 +71,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.resources import ResourceProvider
+    from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.teams.coordinator import TeamCoordinator
 
@@ -80,8 +84,9 @@ class Gateway:
 
     `ask_client_for_roots`: where the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
     the current directory. `serves_http`: nobody need have seen a call before it comes (design D8). Without stores,
-    todos and changed settings are in the state directory's database. Raises `BrokenSettings` where the settings name
-    something that cannot be used.
+    todos and changed settings are in the state directory's database. `hooks` are functions of the program that embeds
+    us; they run before the programs of the settings. Raises `BrokenSettings` where the settings name something that
+    cannot be used.
     """
 
     def __init__(
@@ -94,9 +99,11 @@ class Gateway:
         state: StateDirectory | None = None,
         todo_store: TodoStore | None = None,
         config_store: ConfigStore | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.settings = settings
         self._serves_http = serves_http
+        self.claude_settings = claude_settings(settings)
         self.state = state or StateDirectory.default()
         check_state(self.state)
         self.redactor = Redactor(secrets_among(os.environ))
@@ -142,6 +149,17 @@ class Gateway:
             self._chosen.filter(),
             self._why_missing,
         )
+        self._hook_programs = hook_programs(
+            settings,
+            self.claude_settings,
+            matches_rule=RuleConditions(lambda: tuple(map(str, self.workspace.roots))),
+            environment=self.environment,
+            guard=self.guard,
+            sessions=self.sessions,
+            telemetry=self.telemetry,
+            project=lambda: next(iter(self.workspace.roots), None),
+            mode_of=lambda session_key: self.modes.of(session_key).value,
+        )
         self.pipeline = Pipeline(
             catalog=self.catalog,
             permission=Permission(
@@ -165,7 +183,8 @@ class Gateway:
             redactor=self.redactor,
             session_settings=self.session_settings,
             calls=self.calls,
-            extensions=Extensions((self._bring_mail,)),
+            hooks=replace(hooks or Hooks(), programs=self._hook_programs),
+            extensions=Extensions(self._around()),
             max_chars=settings.output.max_chars,
         )
         try:
@@ -292,6 +311,7 @@ class Gateway:
             records=AgentRecords(self.state),
             worktrees=Worktrees(self.workspace, self.environment),
             tools=self.catalog.tools,
+            on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
 
     def _agent_command_line(self) -> Engine | None:
@@ -310,6 +330,19 @@ class Gateway:
 
         scope = self.spill.scope
         return TeamCoordinator(self.state, scope, self.tasks, AgentMembers(self.spawner))
+
+    @cached_property
+    def _session_events(self) -> SessionEvents | None:
+        if self._hook_programs is None:
+            return None
+        from goat_mcp.hooks.session_events import SessionEvents
+
+        return SessionEvents(self._hook_programs)
+
+    def _around(self) -> tuple[Extension, ...]:
+        """What is wrapped around each call, outermost first: sessions, mail, then what the user chose."""
+        begins_sessions = (self._session_events.around,) if self._session_events is not None else ()
+        return (*begins_sessions, self._bring_mail, *_installed(self.settings.extensions))
 
     async def _bring_mail(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
@@ -418,9 +451,13 @@ class Gateway:
         return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
     def log_problems(self) -> None:
-        """One log line for each settings file of which only a part counts, and each upstream entry that is wrong."""
+        """One log line for each settings file, Claude Code's too, of which a part has no effect, and each upstream
+        entry that is wrong."""
         for notice in self.settings.notices:
             self.telemetry.warning("settings", notice=notice)
+        for file in self.claude_settings:
+            for note in file.notes:
+                self.telemetry.warning("claude settings", notice=note)
         for problem in self.upstreams.problems:
             self.telemetry.warning(
                 "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message
@@ -453,6 +490,8 @@ class Gateway:
             try:
                 yield
             finally:
+                if self._session_events is not None:
+                    await self._session_events.end_all()
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
                     await self.tasks.stop_all()
                     if "sandbox" in self.__dict__:
@@ -460,3 +499,14 @@ class Gateway:
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
         self.database.close()
+
+
+def _installed(names: Sequence[str]) -> Sequence[Extension]:
+    if not names:
+        return ()
+    from goat_mcp.extensions.installed import BrokenExtension, installed_extensions
+
+    try:
+        return installed_extensions(names)
+    except BrokenExtension as broken:
+        raise BrokenSettings(f"extensions: {broken}", "Mend or install it, or take it off the list.") from broken

@@ -27,8 +27,9 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.told_error import told_error, told_upstream_error
 from goat_mcp.core.tool import Access
-from goat_mcp.extensions import Extensions
+from goat_mcp.extensions import ExtensionFailed, Extensions
 from goat_mcp.hooks import HookOutcome, Hooks
+from goat_mcp.hooks.seen_arguments import seen_arguments
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Effect
@@ -183,7 +184,7 @@ class Pipeline:
             result = error_result(
                 ToolError(
                     ErrorCode.INTERNAL,
-                    f"{rule_name} failed unexpectedly (call {ctx.call_id})",
+                    f"{_failed(rule_name, bug)} failed unexpectedly (call {ctx.call_id})",
                     "The server's log holds the details under this call id; try another way.",
                 )
             )
@@ -257,18 +258,22 @@ class Pipeline:
     async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> _Admitted:
         """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
         spec = tool.spec
+        seen_before: Mapping[str, Any] | None = None
         for _ in range(_MAX_READMISSIONS):
             input, access, call = self._checked(tool, judged)
             decision = self.permission.decide(call, ctx)
             asked: list[Form] = []
             decision = await self.permission.settle(decision, call, _watched(ctx, asked) if self.hooks else ctx)
             self._check_unchanged(tool, decision)
-            if await self._hooks_leave(spec, judged, ctx):
+            # What hooks wrote may mean, in canonical form, the very call they have seen.
+            if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
                 if judged.wants_person is not None and not asked:
                     wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
                     decision = await self.permission.settle(wish, call, ctx)
                     self._check_unchanged(tool, decision)
-                return _Admitted(input, judged.arguments, access, decision.reason, "\n".join(judged.context))
+                seen = seen_arguments(call.arguments, call.asked)
+                return _Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
+            seen_before = call.arguments
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
 
     def _checked(self, tool: AnyTool, judged: _Judged) -> tuple[Any, Access, Call]:
@@ -287,11 +292,12 @@ class Pipeline:
         call = self._checked(self.catalog.resolve(name), _Judged(arguments))[2]
         return call, self.permission.decide(call, ctx)
 
-    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext) -> bool:
+    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
         """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
         if not self.hooks:
             return True
-        verdict = await self.hooks.pre_tool_use(spec, copied_json(judged.arguments), ctx)
+        seen = seen_arguments(call.arguments, call.asked)
+        verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
         judged.outcomes += verdict.outcomes
         if verdict.problem is not None:
             self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
@@ -299,9 +305,9 @@ class Pipeline:
             raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
         if judged.wants_person is None:
             judged.wants_person = verdict.ask
-        if verdict.context:
+        if verdict.context and verdict.context not in judged.context:  # it says so again of what it rewrote
             judged.context.append(verdict.context)
-        if verdict.arguments is None or verdict.arguments == judged.arguments:
+        if verdict.arguments is None or verdict.arguments in (seen, call.arguments):
             return True
         judged.arguments = verdict.arguments
         return False
@@ -352,3 +358,7 @@ def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
         return await ctx.ask(form)
 
     return replace(ctx, ask=ask)
+
+
+def _failed(rule_name: str, bug: Exception) -> str:
+    return f"extension {bug.name}" if isinstance(bug, ExtensionFailed) else rule_name

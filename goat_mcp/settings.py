@@ -21,6 +21,7 @@ from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.editing.options import EditOptions, FileOptions
+from goat_mcp.hooks.options import HookSettings
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
 from goat_mcp.sandbox.options import SandboxOptions
@@ -88,6 +89,9 @@ class Settings(SandboxOptions):
     approval: Approval | None = None
     plan: PlanOptions = PlanOptions()
     permissions: PermissionSettings = PermissionSettings()
+    claude_settings: Paths = ()
+    hooks: HookSettings = HookSettings()
+    extensions: Names = ()
     output: OutputSettings = OutputSettings()
     files: FileOptions = FileOptions()
     edit: EditOptions = EditOptions()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -58,7 +58,11 @@ class StartedAgent:
 
 @dataclass(frozen=True, kw_only=True)
 class Spawner:
-    """At most `options.max_at_once` agents run, nested ones included. `tools` are those of the client's catalog."""
+    """At most `options.max_at_once` agents run, nested ones included. `tools` are those of the client's catalog.
+
+    `on_finished` is told of each agent that came to its end by itself: id, type, last words, and the call that started
+    it. What it gives back is told to whoever started the agent.
+    """
 
     workspace: Workspace
     sessions: Sessions
@@ -72,6 +76,7 @@ class Spawner:
     records: AgentRecords
     worktrees: Worktrees
     tools: Callable[[], Sequence[AnyTool]]
+    on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
     def live(self) -> LiveAgents:
@@ -227,6 +232,8 @@ class Spawner:
         if left:
             shown = ", ".join(f"task {task.id} ({task.work.title[:60]})" for task in left)
             work.notices += (f"it left running: {shown}",)
+        if outcome is not None and self.on_finished is not None:
+            work.notices += await self.on_finished(one.agent_id, one.type.name, outcome.state.text, one.ctx)
         kept = worktree if worktree is not None and await self.worktrees.close(worktree) else None
         if kept is not None:
             work.notices += (f"its changes are in the worktree {kept.top} on branch {kept.branch}",)

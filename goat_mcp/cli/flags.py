@@ -37,6 +37,12 @@ _SELECTION = (
         metavar="FILE",
         help="Other MCP servers to stand in front of: a JSON file with `mcpServers`, as in Claude Desktop.",
     ),
+    click.option(
+        "--claude-settings",
+        multiple=True,
+        metavar="FILE",
+        help="A settings.json of Claude Code: its permission rules and hooks hold here too.",
+    ),
     click.option("--mode", metavar="MODE", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
     click.option("--toolset", multiple=True, metavar="NAME", help="Add an optional toolset."),
     click.option(
@@ -66,6 +72,7 @@ def settings_from(
     workspace: Sequence[str],
     config: Path | None,
     upstreams: Sequence[str],
+    claude_settings: Sequence[str],
     mode: str | None,
     toolset: Sequence[str],
     preset: Sequence[str],
@@ -79,7 +86,13 @@ def settings_from(
     from goat_mcp.core.spec import DEFAULT_TOOLSETS
     from goat_mcp.settings import load_settings
 
-    flags: dict[str, Any] = {**(defaults or {}), "workspace": workspace, "upstreams": upstreams, "mode": mode}
+    flags: dict[str, Any] = {
+        **(defaults or {}),
+        "workspace": workspace,
+        "upstreams": upstreams,
+        "claude_settings": claude_settings,
+        "mode": mode,
+    }
     catalog: dict[str, Any] = {}
     if toolset:
         catalog["toolsets"] = [*DEFAULT_TOOLSETS, *toolset]

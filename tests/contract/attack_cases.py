@@ -201,8 +201,8 @@ _CONF = {
     "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
 }
 _HOOK = {
-    "PR-28": ("a hook rewrites an allowed command into a dangerous one", COMES_WITH_ITS_PART),
-    "PR-29": ("shell syntax in what a hook is given", COMES_WITH_ITS_PART),
+    "PR-28": ("a hook rewrites an allowed command into a dangerous one", "hooks/test_programs.py"),
+    "PR-29": ("shell syntax in what a hook is given", "hooks/test_programs.py"),
 }
 _HTTP_CASES = "e2e/test_http_cases.py"
 _HTTP = {

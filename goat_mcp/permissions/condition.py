@@ -1,0 +1,42 @@
+"""A rule as a condition of something else, e.g. the `if` of a hook: whether it is about a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.rules import Rule, families_of, parse_rule
+from goat_mcp.permissions.specifiers import CommandSpecifier, PathSpecifier
+
+_PATHS = ("file_path", "notebook_path", "path")
+
+
+class RuleConditions:
+    """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories.
+
+    As with a rule that asks, some part of a call is enough. Where a script cannot be seen through, it is taken to be
+    meant: so does Claude Code, whose hooks say `if` in this way.
+    """
+
+    def __init__(self, roots: Callable[[], Sequence[str]]) -> None:
+        self._roots = roots
+        self._parsed: Callable[[str], Rule] = lru_cache(maxsize=1000)(_parsed)
+
+    def __call__(self, rule: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+        """Raises `BrokenRule`."""
+        parsed = self._parsed(rule)
+        is_of_family = isinstance(parsed.specifier, PathSpecifier) and parsed.tool in families_of(spec.rule_name)
+        if not parsed.names(spec.rule_name) and not is_of_family:
+            return False
+        asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)
+        call = Call(spec, arguments, asked, roots=tuple(self._roots()))
+        if isinstance(parsed.specifier, CommandSpecifier) and call.script.hidden:
+            return True
+        return parsed.hits(call)
+
+
+def _parsed(text: str) -> Rule:
+    return parse_rule(text, may_name_all=True)
