@@ -43,9 +43,9 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
         click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {kind}  {staged.path}"))
     elsewhere = len(here.queue.oldest_first()) - len(waiting)
     if elsewhere:
-        click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.", err=True)
+        click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.")
     elif not waiting:
-        click.echo("No changes wait for review.", err=True)
+        click.echo("No changes wait for review.")
 
 
 @review.command()
@@ -102,8 +102,8 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
         click.echo(json.dumps(outcomes))
     for outcome in outcomes if not as_json else ():
         click.echo(escaped(" ".join(filter(None, (outcome["id"], outcome["outcome"], outcome["told"])))))
-    if not outcomes:
-        click.echo("No changes wait for review.", err=True)
+    if not outcomes and not as_json:
+        click.echo("No changes wait for review.")
     return NOT_ALL_DONE if any(outcome["outcome"] == "refused" for outcome in outcomes) else 0
 
 

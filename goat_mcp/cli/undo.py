@@ -65,7 +65,7 @@ def undo(
         if any(attempt.outcome == "undone" for attempt in attempts):
             click.echo(f"To take this back: goat-mcp undo --call {undo_id}")
         if not attempts:
-            click.echo("Nothing to undo in this workspace.", err=True)
+            click.echo("Nothing to undo in this workspace.")
     return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
 
 
@@ -107,7 +107,7 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
         cells = (made, change.author.call_id, change.author.tool, _kind(change), str(change.path), note)
         click.echo(escaped("  ".join(cells)).rstrip())
     if not shown:
-        click.echo("No changes in this workspace.", err=True)
+        click.echo("No changes in this workspace.")
 
 
 def _told(attempt: Attempt) -> str:

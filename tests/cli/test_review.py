@@ -70,7 +70,7 @@ def test_a_change_is_listed_shown_and_applied(shell: Reviewing) -> None:
     assert shown == f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-one\n+two\n"
     assert (before, path.read_text()) == ("one\n", "two\n")
     assert (applied.returncode, applied.stdout) == (0, f"{id} applied {path}\n")
-    assert shell.run("review", "list").stderr == "No changes wait for review.\n"
+    assert shell.run("review", "list").stdout == "No changes wait for review.\n"
 
 
 def test_an_applied_change_can_be_undone(shell: Reviewing) -> None:
@@ -143,4 +143,4 @@ def test_changes_of_other_workspaces_are_only_counted(shell: Reviewing, tmp_path
 
     done = shell.run("review", "list", cwd=elsewhere)
 
-    assert (done.stdout, done.stderr) == ("", "1 more in other workspaces; name one with --workspace.\n")
+    assert done.stdout == "1 more in other workspaces; name one with --workspace.\n"

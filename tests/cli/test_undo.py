@@ -67,7 +67,7 @@ def test_the_last_changes_are_undone_newest_first(shell: Shell) -> None:
 
     assert first.stdout.splitlines()[0] == f"restored: {path} (Edit {edit['call_id']})"
     assert second.stdout.splitlines()[0] == f"restored: {path} (Write {write['call_id']})"
-    assert (third.stdout, third.stderr) == ("", "Nothing to undo in this workspace.\n")
+    assert third.stdout == "Nothing to undo in this workspace.\n"
     assert (first.returncode, second.returncode, third.returncode) == (0, 0, 0)
     assert path.read_text() == "one"
 
@@ -130,7 +130,7 @@ def test_another_workspace_is_left_alone_unless_it_is_named(shell: Shell, tmp_pa
     there = shell.run("undo", cwd=elsewhere)
     named = shell.run("undo", "--workspace", str(shell.folder), cwd=elsewhere)
 
-    assert there.stderr == "Nothing to undo in this workspace.\n"
+    assert there.stdout == "Nothing to undo in this workspace.\n"
     assert named.stdout.startswith("removed again: ")
     assert list(shell.folder.iterdir()) == []
 
