@@ -11,16 +11,15 @@ changed of them is told when the program has ended.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from goat_mcp.sandbox.confinement import Bounds, Job, Launch
 from goat_mcp.sandbox.launcher import launcher_command
 from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.private_folder import PrivateFolder, remove_stale_folders
 from goat_mcp.sandbox.protected_state import ProtectedState
 from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.sandbox.system_files import ETC
@@ -93,6 +92,7 @@ class Landlock:
             return "this kernel has no Landlock, or it is switched off"
         if not sys.executable:
             return "it is not known which Python this is"
+        remove_stale_folders()
         bounds = Bounds(writable=())
         trial = Job(arguments=("/bin/true",), directory=Path("/"), environment={}, bounds=bounds)
         launch = self.launch(trial)
@@ -118,7 +118,8 @@ class Landlock:
         bounds = job.bounds
         for path in bounds.writable:
             path.stat()  # the launcher would say it too, but only as a line of the program's output
-        private = Path(tempfile.mkdtemp(prefix="goat-mcp-"))
+        folder = PrivateFolder()
+        private = folder.path
         environment = {**job.environment, **job.marker, "TMPDIR": str(private)}
         if bounds.home is not None and not _in_reach(bounds.home, bounds):
             home = private / "home"
@@ -139,7 +140,7 @@ class Landlock:
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,
-            finish=_ending(private, ProtectedState.of((*bounds.read_only, *bounds.absent, *bounds.watched))),
+            finish=_ending(folder, ProtectedState.of((*bounds.read_only, *bounds.absent, *bounds.watched))),
         )
 
     @property
@@ -167,9 +168,9 @@ def _in_reach(path: Path, bounds: Bounds) -> bool:
     return any(path.is_relative_to(place) for place in (*bounds.writable, *bounds.readable))
 
 
-def _ending(private: Path, protected: ProtectedState) -> Callable[[], tuple[str, ...]]:
+def _ending(folder: PrivateFolder, protected: ProtectedState) -> Callable[[], tuple[str, ...]]:
     def end() -> tuple[str, ...]:
-        shutil.rmtree(private, ignore_errors=True)
+        folder.remove()
         return protected.changes()
 
     return end
