@@ -11,6 +11,7 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,20 @@ def test_it_ends_within_five_seconds_during_calls(tmp_path: Path, ending: str) -
     assert took_s < GONE_WITHIN_S
     assert code == 0
     assert left == []
+    assert cancelled_calls(launch) == ["Bash", "mcp__plain__nap"]  # R-STOP-1: the record is complete
+
+
+def cancelled_calls(launch: Launch) -> list[str]:
+    """The tools whose calls are on record as cancelled. Every call that was let run must have an outcome there."""
+    lines = (launch.folder / "state" / "audit.jsonl").read_text().splitlines()
+    records: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    decided = {record["call_id"] for record in records if record["event"] == "decision"}
+    ended = {record["call_id"]: record for record in records if record["event"] == "outcome"}
+    assert decided - set(ended) == set()
+    verify = [sys.executable, "-m", "goat_mcp", "audit", "verify"]
+    checked = subprocess.run(verify, env=launch.environment, capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    return sorted(record["tool"] for record in ended.values() if record["error_code"] == "E_CANCELLED")
 
 
 def test_it_ends_at_once_when_idle(tmp_path: Path) -> None:
