@@ -117,7 +117,7 @@ class Gateway:
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
         self.plan_approval = PlanApproval(
-            PlanStore(self.state, scope_of(settings.workspace or (Path.cwd(),))),
+            PlanStore(self.state, scope_of(settings.workspace or (Path.cwd(),)), self.telemetry.warning),
             self.modes,
             settings.plan,
             self.announcements,
@@ -133,7 +133,9 @@ class Gateway:
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
-        self.tasks = TaskManager(self.state, self._workspace_name, announcements=self.announcements)
+        self.tasks = TaskManager(
+            self.state, self._workspace_name, announcements=self.announcements, warn=self.telemetry.warning
+        )
         self.database = Database(self.state, self.telemetry.warning)
         self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -308,7 +310,7 @@ class Gateway:
                 WorktreeCalls(self._call_for_agent), self.models.endpoint, options, self._agent_command_line()
             ),
             types=TypeFiles(self.workspace),
-            records=AgentRecords(self.state),
+            records=AgentRecords(self.state, self.telemetry.warning),
             worktrees=Worktrees(self.workspace, self.environment),
             tools=self.catalog.tools,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,

@@ -21,7 +21,9 @@ from pydantic import TypeAdapter
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import Block, text_block
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning, set_aside
 
 MAX_FILES = 200
 MAX_AGE_S = 7 * 24 * 3600.0
@@ -62,6 +64,7 @@ class AgentRecords:
     """At most 200 a workspace, for 7 days. Blocking; a file is replaced in one step."""
 
     state: StateDirectory
+    warn: Warn = no_warning
 
     def write(self, record: AgentRecord, *, has_ended: bool = True) -> bool:
         """Keep a record. One that is too large keeps no images; one that still is, is not kept. Returns whether it is.
@@ -116,7 +119,7 @@ class AgentRecords:
         for path in self._folder(workspace).glob("[!.]*.jsonl"):
             facts = _facts(_first_line(path))
             if facts is None:
-                _set_aside(path)
+                set_aside(path, self.warn)
             elif (facts.principal, facts.workspace) == (principal, workspace):
                 yield facts
 
@@ -125,7 +128,7 @@ class AgentRecords:
             first, *lines = path.read_text(encoding="utf-8").splitlines()
             messages = tuple(_message(json.loads(line)) for line in lines)
         except (OSError, ValueError, TypeError, KeyError):
-            _set_aside(path)
+            set_aside(path, self.warn)
             return None
         facts = _facts(first)
         return None if facts is None else AgentRecord(facts, messages)
@@ -186,9 +189,3 @@ def _without_image(block: Block) -> Block:
     if block.get("type") == "tool_result":
         return {**block, "content": [_without_image(inner) for inner in block.get("content", [])]}
     return block
-
-
-def _set_aside(path: Path) -> None:
-    # Not deleted: somebody may want to know (R-CRASH-1). The agent is then unknown.
-    with contextlib.suppress(OSError):
-        path.replace(path.with_suffix(".corrupt"))

@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import set_aside, write_private
+from goat_mcp.state.private_file import no_warning, set_aside, write_private
 
 MAX_PLANS = 200
 _SLUG_CHARS = 40
@@ -48,6 +49,7 @@ class PlanStore:
 
     state: StateDirectory
     scope: str
+    warn: Warn = no_warning
 
     @property
     def folder(self) -> Path:
@@ -91,7 +93,7 @@ class PlanStore:
         except OSError:
             return None
         except (ValueError, TypeError, KeyError):
-            set_aside(path)
+            set_aside(path, self.warn)
             return None
 
     def text(self, plan: Plan) -> str:

@@ -9,7 +9,11 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
+from goat_mcp.state.database import Warn
+
+_ASIDE = ".corrupt"
 TEMP_PREFIX = "."
 
 
@@ -34,13 +38,23 @@ def write_private(path: Path, data: bytes, *, outlasts_power: bool = False) -> N
         _sync_folder(path.parent)
 
 
-def set_aside(path: Path) -> Path | None:
-    """Give a damaged file another name, so that somebody can look at it; None where that cannot be done."""
-    aside = path.with_name(f"{path.name}.corrupt")
+def no_warning(event: str, **fields: Any) -> None:
+    """The log of whoever has none."""
+
+
+def set_aside(path: Path, warn: Warn = no_warning) -> Path | None:
+    """Give a damaged file another name, so that somebody can look at it, and tell the log.
+
+    None where that cannot be done, or where nothing is there.
+    """
+    if path.suffix == _ASIDE:
+        return path
+    aside = path.with_name(path.name + _ASIDE)
     try:
         path.replace(aside)
     except OSError:
         return None
+    warn("damaged state file set aside", path=str(aside))
     return aside
 
 

@@ -13,7 +13,9 @@ import anyio
 
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
 from goat_mcp.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
 from goat_mcp.tasks.task import Task, TaskStatus, TaskWork
 
@@ -43,8 +45,9 @@ class TaskManager:
         *,
         max_running: int = MAX_RUNNING,
         announcements: Announcements | None = None,
+        warn: Warn = no_warning,
     ) -> None:
-        self._records = TaskRecords(state, workspace if callable(workspace) else lambda: workspace)
+        self._records = TaskRecords(state, workspace if callable(workspace) else lambda: workspace, warn)
         self._max_running = max_running
         self._tasks: dict[str, Task] = {}
         self._watchers: dict[str, asyncio.Task[None]] = {}

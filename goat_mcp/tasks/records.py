@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import write_private
+from goat_mcp.state.private_file import no_warning, set_aside, write_private
 from goat_mcp.subprocesses.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart
 from goat_mcp.subprocesses.output_text import cut, join_cut, readable
 from goat_mcp.subprocesses.process_table import living_process
@@ -54,6 +55,7 @@ class TaskRecords:
 
     state: StateDirectory
     workspace: Callable[[], str]
+    warn: Warn = no_warning
 
     @property
     def _folder(self) -> Path:
@@ -121,8 +123,7 @@ class TaskRecords:
             return None
         except (OSError, ValueError, TypeError, KeyError, IndexError):
             # Set aside rather than deleted: somebody may want to know (R-CRASH-1). The task is then unknown.
-            with contextlib.suppress(OSError):
-                path.replace(path.with_suffix(".corrupt"))
+            set_aside(path, self.warn)
             return None
 
 

@@ -38,7 +38,7 @@ class Upstreams:
         why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does."""
-        warm = WarmCatalog(state)
+        warm = WarmCatalog(state, telemetry.warning)
         self.problems = tuple(problems)
         self._why_denied = why_denied
         self._supervisors = [

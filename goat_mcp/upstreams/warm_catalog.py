@@ -11,12 +11,13 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning, set_aside
 
 _FORMAT = 2
 _FINGERPRINT_CHARS = 16
@@ -33,8 +34,9 @@ class StoredCatalog:
 class WarmCatalog:
     """Reads and writes stored catalogs below the state directory."""
 
-    def __init__(self, state: StateDirectory) -> None:
+    def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
         self._state = state
+        self._warn = warn
 
     def path(self, server: str, fingerprint: str) -> Path:
         return self._state.folder("catalog") / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
@@ -48,13 +50,16 @@ class WarmCatalog:
             return None
         head, _, body = raw.partition(b"\n")
         if head.decode("ascii", "replace") != _head(fingerprint, body):
-            return _set_aside(path)
+            return self._set_aside(path)
         try:
             stored: dict[str, Any] = json.loads(body)
             entries = cast("list[dict[str, Any]]", stored["tools"])
             return StoredCatalog(str(stored["version"]), tuple(entries))
         except (ValueError, KeyError, TypeError):
-            return _set_aside(path)
+            return self._set_aside(path)
+
+    def _set_aside(self, path: Path) -> None:
+        set_aside(path, self._warn)
 
     def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
         """Replace the stored catalog in one step. Raises `OSError`."""
@@ -72,8 +77,3 @@ class WarmCatalog:
 
 def _head(fingerprint: str, body: bytes) -> str:
     return f"goat-mcp-catalog {_FORMAT} {fingerprint} {hashlib.sha256(body).hexdigest()}"
-
-
-def _set_aside(path: Path) -> None:
-    with suppress(OSError):
-        path.replace(path.with_suffix(".corrupt"))

@@ -263,7 +263,7 @@ async def test_a_transcript_with_a_damaged_message_is_set_aside(tmp_path: Path) 
         result = await on.agent(resume=id_of(first))
 
     assert result.error_code == "E_TASK_UNKNOWN"
-    assert path.with_suffix(".corrupt").exists()
+    assert path.with_name(f"{path.name}.corrupt").exists()
 
 
 def record(number: int, *messages: ModelMessage) -> AgentRecord:

@@ -47,7 +47,8 @@ def state(tmp_path: Path) -> StateDirectory:
 
 
 def test_a_plans_record_cut_at_any_byte_is_set_aside_and_no_approval(state: StateDirectory) -> None:
-    store = PlanStore(state, "scope")
+    log = Log()
+    store = PlanStore(state, "scope", log)
     plan = store.decide(store.save("# A plan\n"), PlanStatus.APPROVED)
     path = store.folder / f"{plan.name}.json"
     whole = path.read_bytes()
@@ -59,6 +60,7 @@ def test_a_plans_record_cut_at_any_byte_is_set_aside_and_no_approval(state: Stat
         assert store.newest_first() == []
         assert (path.exists(), path.with_name(f"{path.name}.corrupt").read_bytes()) == (False, whole[:length])
 
+    assert log.lines == ["damaged state file set aside"] * len(whole)
     path.write_bytes(whole)
     assert store.find(plan.name) == plan
 
@@ -82,7 +84,8 @@ class Done:
 
 
 def test_a_tasks_record_cut_at_any_byte_is_set_aside_and_the_task_unknown(state: StateDirectory) -> None:
-    records = TaskRecords(state, lambda: "/ws")
+    log = Log()
+    records = TaskRecords(state, lambda: "/ws", log)
     task = Task("a" * 32, "one", Done())  # pyright: ignore[reportArgumentType]  # what a record is made of
     records.write(task)
     path = state.folder("tasks") / f"{task.id}.json"
@@ -93,7 +96,8 @@ def test_a_tasks_record_cut_at_any_byte_is_set_aside_and_the_task_unknown(state:
         path.write_bytes(whole[:length])
 
         assert records.find(task.id, "one") is None, length
-        assert (path.exists(), path.with_suffix(".corrupt").read_bytes()) == (False, whole[:length])
+        assert (path.exists(), path.with_name(f"{path.name}.corrupt").read_bytes()) == (False, whole[:length])
+    assert log.lines == ["damaged state file set aside"] * len(whole)
 
 
 async def test_the_database_cut_anywhere_is_answered_from_or_set_aside_with_a_line_in_the_log(

@@ -166,7 +166,7 @@ async def test_a_corrupt_record_is_set_aside_and_the_task_unknown(state: StateDi
     with pytest.raises(ToolError):
         await TaskManager(state, "/ws").find(task.id, "a")
 
-    assert await anyio.Path(path.with_suffix(".corrupt")).exists()
+    assert await anyio.Path(path.with_name(f"{path.name}.corrupt")).exists()
     await manager.stop_all()
 
 

@@ -40,7 +40,7 @@ def test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced(warm: W
 
         assert warm.load("server", "f" * 64) is None, damaged
         assert not path.exists()
-        assert path.with_suffix(".corrupt").read_bytes() == damaged
+        assert path.with_name(f"{path.name}.corrupt").read_bytes() == damaged
 
     warm.store("server", "f" * 64, CATALOG)
     assert warm.load("server", "f" * 64) == CATALOG
