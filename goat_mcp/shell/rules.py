@@ -17,8 +17,11 @@ def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
     if script.not_plain:
         return f"holds {script.not_plain}, and no rule lets that pass unasked"
     names = [words[0] for words in script.commands]
-    if "git" in names and {"cd", "pushd", "popd"} & set(names):
-        return "changes the directory before git, and no rule vouches for the repository there"
+    if {"cd", "pushd", "popd"} & set(names):
+        # The rule's `./run.sh` and the repository that was hardened are those of the directory it begins in.
+        relative = next((name for name in names if name == "git" or ("/" in name and not name.startswith("/"))), "")
+        if relative:
+            return f"changes the directory and runs {relative}, which could be another one there"
     for words in script.commands:
         if reason := _not_covered(words, patterns):
             return reason

@@ -6,6 +6,7 @@ commands are not called hidden for it. A sourced file counts as a script file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from goat_mcp.shell.words import Word, word_of
 _MAX_COMMANDS = 200
 _MAX_WORDS = 20_000
 _MAX_INNER_CHARS = 4 * 16_384
+_BACKQUOTE = re.compile(r"(?<!\\)`")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 Words = tuple[str, ...]
@@ -89,6 +91,7 @@ def _look(search: _Search, tree: ScriptTree) -> None:
             stdin_texts.extend(word_of(child) for child in node.named_children[-1:])
         elif node.type == "heredoc_redirect":
             stdin_texts.append(_heredoc(node))
+            search.texts.extend(_run_in_heredoc(node))
         elif node.type in ("pipeline", "process_substitution"):
             streams = True
         elif node.type == "expansion" and "@P}" in text_of(node):
@@ -116,6 +119,16 @@ def _look_at_assignment(search: _Search, node: Node) -> None:
         search.texts.extend(inner.texts)
         if inner.hidden:
             search.hide(inner.hidden)
+
+
+def _run_in_heredoc(node: Node) -> list[str]:
+    """What stands between backquotes in a here-document; our grammar takes that for text."""
+    start = next((text_of(child) for child in node.children if child.type == "heredoc_start"), "")
+    if any(character in start for character in "'\"\\"):
+        return []
+    # Up to the next one, so that a lone backquote in the text shifts nothing out of sight.
+    parts = _BACKQUOTE.split(_heredoc(node).text)[1:]
+    return [part.replace("\\`", "`") for part in parts]
 
 
 def _heredoc(node: Node) -> Word:

@@ -10,6 +10,10 @@ from goat_mcp.shell.options.table import Arguments, OptionTable
 _ASK = "a rule must spell out more of it"
 
 
+def _no_argument_files(arguments: Arguments) -> str:
+    return next((f"{word} is a file with further options" for word in arguments.operands if word.startswith("@")), "")
+
+
 def _no_assignment(arguments: Arguments) -> str:
     return next((f"{word} changes what the makefile runs" for word in arguments.operands if "=" in word), "")
 
@@ -86,8 +90,8 @@ _OWN_AFTER_DASHES: Mapping[str, frozenset[str]] = {
 SINGLE_TABLES: Mapping[str, OptionTable] = {
     "make": OptionTable(
         "bBdeikmnpqrRsStvw",
-        "j",
-        "l",
+        "",
+        "jl",
         "always-make dry-run just-print recon ignore-errors jobs keep-going no-builtin-rules no-builtin-variables "
         "silent quiet question no-keep-going touch trace print-directory no-print-directory output-sync "
         "print-data-base warn-undefined-variables version help",
@@ -102,17 +106,23 @@ SINGLE_TABLES: Mapping[str, OptionTable] = {
         "help no-cov cache-show disable-warnings",
         "maxfail tb durations durations-min color timeout capture show-capture deselect ignore ignore-glob "
         "verbosity import-mode numprocesses cov",
+        check=_no_argument_files,
     ),
     "ruff": OptionTable(
         "qvsn",
         "",
         "",
-        "check format fix no-fix diff statistics show-files show-settings quiet verbose silent no-cache preview "
-        "exit-zero force-exclude unsafe-fixes",
+        "no-fix diff statistics show-files show-settings quiet verbose silent no-cache preview "
+        "exit-zero force-exclude check",
         "select ignore extend-select line-length output-format target-version exclude",
     ),
     "mypy": OptionTable(
-        "v", "m", "", "strict verbose pretty show-error-codes ignore-missing-imports", "module package"
+        "v",
+        "m",
+        "",
+        "strict verbose pretty show-error-codes ignore-missing-imports",
+        "module package",
+        check=_no_argument_files,
     ),
 }
 

@@ -227,8 +227,6 @@ def git_problem(words: Sequence[str], named_words: int) -> str:
 def _problem_of_writing(verb: str, after: Sequence[str]) -> str:
     """The problem of a verb that changes things and that the rule has spelled out."""
     for word in after:
-        if word == "--":
-            break
         name = word.partition("=")[0]
         letters = word[1:] if word.startswith("-") and not word.startswith("--") else ""
         if (len(name) > 2 and any(never.startswith(name) for never in _NEVER_OPTIONS)) or set(letters) & set(

@@ -27,6 +27,12 @@ _PROGRAMS = frozenset(
 )
 _INTERPRETERS = frozenset({"python", "node", "nodejs", "deno", "pypy", "ts-node", "tsx"})
 _VERSION = re.compile(r"-?\d[\d.]*\Z")
+_RUNS_FIRST_WORD = frozenset({"npx", "bunx", "pnpx", "uvx"})
+_CONTAINERS: Mapping[str, tuple[str, ...]] = {
+    "docker": ("run", "exec", "compose", "buildx", "container"),
+    "podman": ("run", "exec", "compose", "container"),
+    "kubectl": ("exec", "run", "debug", "cp"),
+}
 _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
     "uv": ("run",),
     "poetry": ("run",),
@@ -34,9 +40,6 @@ _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
     "pdm": ("run",),
     "hatch": ("run",),
     "bundle": ("exec",),
-    "docker": ("run", "exec", "compose", "buildx"),
-    "podman": ("run", "exec", "compose"),
-    "kubectl": ("exec", "run", "debug", "cp"),
     "npm": ("exec", "x", "init", "create"),
     "pnpm": ("exec", "dlx", "create"),
     "yarn": ("exec", "dlx", "create"),
@@ -45,31 +48,32 @@ _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
 
 
 def runner_problem(name: str, words: Sequence[str], named_words: int) -> str:
-    """Empty, or why a wildcard rule does not cover this command of a program that runs others. `words`: all words."""
-    only_exact = f"{name} runs what its arguments say; only a rule that spells the whole command covers it"
-    if name in ("npx", "bunx", "pnpx", "uvx"):
-        spelled = named_words > 1 and len(words) > 1 and not words[1].startswith("-")
-        return "" if spelled else f"a rule must spell out what {name} runs ({name} PROGRAM *)"
-    if _unversioned(name) in SHELLS or name in WRAPPERS or name in _BUILTINS or _unversioned(name) in _PROGRAMS:
-        return only_exact
+    """Empty, or why a wildcard rule does not cover this command of a program that runs others."""
+    if name in SHELLS or name in _BUILTINS or _unversioned(name) in _PROGRAMS | SHELLS:
+        return _only_exact(name)
     if _unversioned(name) in _INTERPRETERS:
         return _interpreter(name, words, named_words)
-    verbs = _VERB_RUNNERS.get(name, ())
-    if len(words) > 1 and words[1] in verbs:
-        spelled = named_words > 2 and len(words) > 2 and not words[2].startswith("-")
-        if not spelled or name in ("docker", "podman", "kubectl"):
-            return only_exact
-        return runner_problem(words[2].rpartition("/")[2], words[2:], named_words - 2)
-    return ""
+    if len(words) > 1 and words[1] in _CONTAINERS.get(name, ()):
+        return _only_exact(f"{name} {words[1]}")
+    at = inner_command(name, words)
+    if not at:
+        return _only_exact(name) if name in WRAPPERS else ""
+    if named_words > at and len(words) > at and not words[at].startswith("-"):
+        return ""
+    return f"a rule must spell out what {name} runs ({' '.join(words[:at])} PROGRAM *)"
 
 
-def is_runner(name: str, words: Sequence[str]) -> bool:
-    """Whether `runner_problem` has the last word on this command."""
-    return (
-        name in ("npx", "bunx", "pnpx", "uvx")
-        or _unversioned(name) in _INTERPRETERS
-        or (len(words) > 1 and words[1] in _VERB_RUNNERS.get(name, ()))
-    )
+def inner_command(name: str, words: Sequence[str]) -> int:
+    """Where the words of another program begin that a rule may spell out; 0 if there is none."""
+    if name in _RUNS_FIRST_WORD:
+        return 1
+    if _unversioned(name) in _INTERPRETERS:
+        return 2 if words[1:2] == ["-m"] or words[1:2] == ("-m",) else 0
+    return 2 if len(words) > 1 and words[1] in _VERB_RUNNERS.get(name, ()) else 0
+
+
+def _only_exact(name: str) -> str:
+    return f"{name} runs what its arguments say; only a rule that spells the whole command covers it"
 
 
 def _unversioned(name: str) -> str:

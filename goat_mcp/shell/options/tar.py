@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from goat_mcp.shell.options.table import Arguments, OptionTable
@@ -25,8 +26,13 @@ _TABLE = OptionTable(
 
 def tar_problem(words: Sequence[str]) -> str:
     """Empty, or why a tar command does more than list."""
-    old_style = words[:1] and not words[0].startswith("-")
-    problem = _TABLE.problem([f"-{words[0]}", *words[1:]] if old_style else words)
+    if words[:1] and not words[0].startswith("-"):
+        # Old style: each letter with a value takes one of the next words, in turn.
+        if not re.fullmatch(r"[tvzjJa]*f?[tvzjJa]*", words[0]):
+            return f"{words[0]} is not known to be harmless"
+        letters, names = words[0].replace("f", ""), words[1:2] if "f" in words[0] else ()
+        words = [f"-{letters}", *(f"--file={name}" for name in names), *words[1 + len(names) :]]
+    problem = _TABLE.problem(words)
     if not problem and any(":" in word for word in words):
         return "an archive with a colon in its name is fetched from another machine"
     return problem

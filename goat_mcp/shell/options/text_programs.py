@@ -24,7 +24,7 @@ def _only_page_names(arguments: Arguments) -> str:
 
 def _prints_only(arguments: Arguments) -> str:
     # `%n` stores into a variable, whose subscript bash would run.
-    stores = arguments.operands and re.search(r"%[^a-zA-Z%]*n", arguments.operands[0])
+    stores = arguments.operands and re.search(r"%[^a-zA-Z%]*[hjlLtz]*n", arguments.operands[0])
     return "its format stores into a variable" if stores else ""
 
 

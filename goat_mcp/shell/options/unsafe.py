@@ -8,7 +8,7 @@ from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.options.build_tools import SINGLE_TABLES, TOOLS, tool_problem
 from goat_mcp.shell.options.find import find_problem
 from goat_mcp.shell.options.git import git_problem
-from goat_mcp.shell.options.runners import is_runner, runner_problem
+from goat_mcp.shell.options.runners import inner_command, runner_problem
 from goat_mcp.shell.options.sed import sed_problem
 from goat_mcp.shell.options.tar import tar_problem
 from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS
@@ -22,8 +22,9 @@ def unsafe_option(words: Sequence[str], *, named_words: int = 1) -> str:
     name = bare_name(words[0])
     if problem := runner_problem(name, words, named_words):
         return problem
-    if is_runner(name, words):
-        return ""
+    if at := inner_command(name, words):
+        # Spelled out by the rule, so its own table speaks for the rest.
+        return unsafe_option(words[at:], named_words=named_words - at)
     problem = _problem(name, words, named_words)
     return f"{name} {problem}" if problem else ""
 

@@ -1,0 +1,177 @@
+"""Which commands a wildcard rule covers (R-SHELL-4): the rule's own program, and no more than its name suggests."""
+
+from __future__ import annotations
+
+import pytest
+
+from goat_mcp.shell.options import unsafe_option
+from goat_mcp.shell.pattern import CommandPattern
+from goat_mcp.shell.rules import allowed_by
+from goat_mcp.shell.script import read_script
+
+_HARMLESS = {
+    "git *": [
+        *("git status -sb", "git --no-pager log --oneline -n 5 --graph", "git log -5 --format='%h %s' -- src"),
+        *("git diff --stat HEAD~1..HEAD", "git show HEAD:f", "git branch -a", "git tag -l 'v*'", "git remote -v"),
+        *(
+            "git stash list",
+            "git grep -n foo",
+            "git cat-file -p HEAD",
+            "git blame -L 1,5 f",
+            "git rev-parse --short HEAD",
+        ),
+    ],
+    "git commit *": ["git commit -m 'x y'", "git commit"],
+    "git push *": ["git push origin main"],
+    "git stash *": ["git stash pop"],
+    "find *": ["find . -name '*.py' -type f", "find . -name -delete", "find src '(' -name a -o -name b ')' -print0"],
+    "sed *": [
+        *("sed -n '1,20p' f", "sed 's/a/b/g' f", "sed '1!G;h;$!d' f", "sed '/x/,/y/p;s#a#b#2p' f", "sed -e 's/a/b/' f"),
+        *("sed -E -n '/^[a-z]+:/p' f", "sed -n '$=' f", "sed '/a/d' f"),
+    ],
+    "sort *": ["sort -k2,2n -t, f", "sort -ru f"],
+    "uniq *": ["uniq -c f", "uniq"],
+    "rg *": ["rg -n foo src", "rg -uuu x", "rg -e a -e b --type py -g '!x'"],
+    "grep *": ["grep -rn --include '*.py' foo .", "grep -A2 x f"],
+    "head *": ["head -20 f", "head -n 20 f"],
+    "tail *": ["tail -n +5 f", "tail -c 5 f"],
+    "date *": ["date", "date +%F", "date -u -d yesterday"],
+    "man *": ["man ls", "man 3 printf"],
+    "tar *": ["tar tf x.tgz", "tar -tzvf x.tgz", "tar tzf x.tgz dir"],
+    "printf *": [r"printf '%s\n' x"],
+    "npm run *": ["npm run build", "npm run", "npm run test -- --watch"],
+    "npm *": ["npm test", "npm ls --depth 1"],
+    "npm install *": ["npm install -D x"],
+    "yarn build *": ["yarn build --x"],
+    "make *": ["make -j4 test", "make -j 4 -k"],
+    "cargo *": ["cargo test --release -- --nocapture", "cargo clippy -- -D warnings", "cargo build -p x"],
+    "go *": ["go test ./... -run X -v", "go build ./..."],
+    "pytest *": ["pytest -q -k x tests", "pytest tests/a.py::b -x"],
+    "python -m pytest *": ["python -m pytest -q"],
+    "python3 x.py *": ["python3 x.py --foo"],
+    "npx tsc *": ["npx tsc -p x"],
+    "uv run pytest *": ["uv run pytest -x"],
+    "jq *": ["jq -r .x f"],
+    "curl *": ["curl -sS https://example.invalid"],
+    "./run.sh *": ["./run.sh a"],
+    "rm *": ["rm -rf x"],
+    "frobnicate *": ["frobnicate --any -o x"],
+}
+_BEYOND = {
+    "git *": [
+        *("git -C /x status", "git -c core.pager=x status", "git --git-dir=x log", "git --exec-path=/x status"),
+        *("git --help status", "git status --help", "git diff --output=x", "git diff --outp=x", "git diff --ext-diff"),
+        *("git log --textconv", "git log --show-signature", "git branch new", "git branch -D x", "git tag v1"),
+        *("git remote add x y", "git remote update", "git stash pop", "git grep -O./evil x", "git config user.name x"),
+        *("git commit -m x", "git push", "git st", "git ls-remote .", "git reflog expire --all", "git bisect run ./e"),
+        *("git status --ignore-submodules=none", "git diff --submodule=diff", "git cat-file --filters HEAD:f"),
+        *("git submodule foreach ls", "git -p log", "git -calias.z=x z"),
+    ],
+    "git config *": ["git config core.pager x"],
+    "git commit *": ["git commit --template=./x -m a", "git -c x=y commit"],
+    "git push *": [
+        "git push --receive-pack=./e",
+        "git push --receive-p=./e o",
+        "git push ext::sh",
+        "git push -- ext::sh",
+    ],
+    "git fetch *": ["git fetch --upload-pack=./e", "git fetch --up=./e"],
+    "git ls-remote *": ["git ls-remote --upload-pa='rm x' ."],
+    "git rebase *": ["git rebase -x ./e main", "git rebase --exec=./e", "git rebase -ix ./e"],
+    "git clone *": ["git clone -u ./e x y", "git clone -c core.x=y a b", "git clone --conf x=y a"],
+    "git archive *": ["git archive -o f HEAD", "git archive --exec=./e HEAD"],
+    "find *": [
+        *("find . -newermt 2020 -delete", "find . -fls o", "find . -fprintf o x", "find . -okdir rm ';'"),
+        *("find . -execdir rm '{}' +", "find -files0-from x", "find . -name x -o -exec rm x ';'"),
+    ],
+    "sed *": [
+        *("sed 's/a/b/w out' f", "sed 's/a/date/e' f", "sed 's/[/]x/y/e' f", "sed -e '1e id' f", "sed -i s/a/b/ f"),
+        *("sed --in-place s/a/b/ f", "sed -ni p f", "sed -n -f x.sed f", "sed 'r /etc/passwd' f", "sed '$w out' f"),
+        *("sed 'y/a/b/;w o' f", "sed '{p};e' f", "sed 's,x,y,;}e' f", "sed 's/a/b/\nw x' f", "sed -s -e p -e 'w x' f"),
+        *("sed --expression='w x' f", "sed -ne 'w x' f", "sed --expr=p f", "sed 's/x/\\/e/w o/' f", "sed '0~4W o' f"),
+    ],
+    "sort *": ["sort -o x f", "sort -ro x f", "sort --outp x f", "sort -T /tmp f", "sort f -o f", "sort --comp=./e f"],
+    "uniq *": ["uniq a b", "uniq -- a b"],
+    "rg *": ["rg --pre x y", "rg --pre=x y", "rg -z x", "rg --hostname-bin=./e x", "rg --search-zip x", "rg -nz x"],
+    "date *": ["date -s x", "date --se=x", "date 010203", "date -us x"],
+    "man *": ["man ./x", "man -P x ls", "man --pager=x ls", "man -Hx ls", "man -l x"],
+    "tar *": [
+        *("tar xf x", "tar tf x -I ./e", "tar tf x --to-command=e", "tar -tf host:x", "tar tfF x ./e", "tar cf x y"),
+        *("tar -tf x --use-compress-prog=./e", "tar tf x --checkpoint-action=exec=./e", "tar -tf x -F ./e"),
+    ],
+    "printf *": ["printf -v x y", "printf '%n' 'a[$(id)]'", "printf -- '%5ln' x"],
+    "npm *": ["npm install x", "npm exec x", "npm run build --script-shell=./e", "npm --prefix x test", "npm x y"],
+    "npm run *": ["npm run build --script-sh=./e", "npm run build -C x"],
+    "yarn *": ["yarn build", "yarn exec x", "yarn --cwd x run y", "yarn add x"],
+    "make *": [
+        *("make -C x", "make -f x", "make SHELL=./e", "make --eval=x", "make -j SHELL=./e", "make -kf x", "make -I x"),
+    ],
+    "cargo *": [
+        *("cargo test --config x", "cargo clippy -- -C linker=x", "cargo +nightly test", "cargo install x"),
+        *("cargo build --manifest-path x", "cargo fmt -- --config-path x"),
+    ],
+    "go *": [
+        *("go test -exec ./e ./...", "go build -o x", "go vet -vettool=x", "go test --toolexec=x", "go env -w x"),
+        "go run .",
+    ],
+    "pytest *": [
+        *("pytest -p evil", "pytest --rootdir=x", "pytest -c x", "pytest @x", "pytest -o x=y", "pytest --basetemp=x"),
+    ],
+    "python -m pytest *": ["python -m pytest -p evil"],
+    "python *": ["python x.py", "python -c x", "python -m http.server", "python"],
+    "python3.11 *": ["python3.11 -c x"],
+    "node *": ["node -e x", "node x.js"],
+    "npx *": ["npx tsc"],
+    "uv run *": ["uv run pytest"],
+    "uv run sh *": ["uv run sh -c x"],
+    "awk *": ["awk '{print}' f"],
+    "env *": ["env", "env ls"],
+    "xargs *": ["xargs ls"],
+    "sudo *": ["sudo ls"],
+    "bash *": ["bash x.sh", "bash -c x"],
+    "ssh *": ["ssh h"],
+    "watch *": ["watch ls"],
+    "docker *": ["docker run x", "docker exec x y"],
+    "perl5.36 *": ["perl5.36 -e x"],
+    "test *": ["test -v 'a[$(id)]'"],
+    "curl *": ["curl -o x y", "curl -K x", "curl --config x", "curl -O y", "curl -so x y"],
+    "split *": ["split --filter=x f"],
+    "* --version": ["ls --version"],
+}
+
+
+def _pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(rule, command) for rule, commands in table.items() for command in commands]
+
+
+@pytest.mark.parametrize(("rule", "command"), _pairs(_HARMLESS))
+def test_a_rule_covers_the_ordinary_use_of_its_program(rule: str, command: str) -> None:
+    reason = allowed_by(read_script(command), [CommandPattern.parse(rule)])
+
+    assert reason == ""
+
+
+@pytest.mark.parametrize(("rule", "command"), _pairs(_BEYOND))
+def test_a_rule_with_a_wildcard_does_not_cover_more_than_its_programs_name_says(rule: str, command: str) -> None:
+    script = read_script(command)
+    pattern = CommandPattern.parse(rule)
+
+    reason = allowed_by(script, [pattern])
+
+    assert script.not_plain == ""
+    assert reason
+
+
+def test_the_reason_names_the_option_and_the_program() -> None:
+    assert unsafe_option(("sort", "-o", "x", "f")) == "sort -o is not an option known to be harmless"
+
+
+def test_a_value_that_could_be_an_option_is_asked_about() -> None:
+    assert unsafe_option(("sort", "-k", "-o", "f")) == "sort -o could be an option or the value of -k"
+
+
+@pytest.mark.parametrize("command", ["cd sub && git status", "cd x; ./run.sh a", "git status; cd x"])
+def test_a_changed_directory_is_no_place_for_what_a_rule_meant_here(command: str) -> None:
+    rules = [CommandPattern.parse(rule) for rule in ("cd *", "git *", "./run.sh *")]
+
+    assert "changes the directory" in allowed_by(read_script(command), rules)
