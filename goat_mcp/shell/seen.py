@@ -20,7 +20,9 @@ from goat_mcp.shell.words import Word, word_of
 _MAX_COMMANDS = 200
 _MAX_WORDS = 20_000
 _MAX_INNER_CHARS = 4 * 16_384
-_BACKQUOTE = re.compile(r"(?<!\\)`")
+_BACKQUOTE = re.compile(r"(?<!\\)(?:\\\\)*`")
+_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*\$\(")
+_TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 Words = tuple[str, ...]
@@ -91,11 +93,12 @@ def _look(search: _Search, tree: ScriptTree) -> None:
             stdin_texts.extend(word_of(child) for child in node.named_children[-1:])
         elif node.type == "heredoc_redirect":
             stdin_texts.append(_heredoc(node))
-            search.texts.extend(_run_in_heredoc(node))
         elif node.type in ("pipeline", "process_substitution"):
             streams = True
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
+        if node.type in _TEXTS and node.child_count == 0:
+            search.texts.extend(_run_in_text(node))
         if search.commands > _MAX_COMMANDS:
             search.hide(f"more than {_MAX_COMMANDS} commands")
             return
@@ -121,14 +124,17 @@ def _look_at_assignment(search: _Search, node: Node) -> None:
             search.hide(inner.hidden)
 
 
-def _run_in_heredoc(node: Node) -> list[str]:
-    """What stands between backquotes in a here-document; our grammar takes that for text."""
-    start = next((text_of(child) for child in node.children if child.type == "heredoc_start"), "")
-    if any(character in start for character in "'\"\\"):
+def _run_in_text(node: Node) -> list[str]:
+    """Substitutions in what our grammar takes for mere text, for example in a here-document or a `${x:-default}`."""
+    text = text_of(node)
+    if "`" not in text and "$(" not in text:
         return []
-    # Up to the next one, so that a lone backquote in the text shifts nothing out of sight.
-    parts = _BACKQUOTE.split(_heredoc(node).text)[1:]
-    return [part.replace("\\`", "`") for part in parts]
+    if node.type == "heredoc_body" and node.parent is not None:
+        start = next((text_of(child) for child in node.parent.children if child.type == "heredoc_start"), "")
+        if any(character in start for character in "'\"\\"):
+            return []
+    quoted = [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
+    return [*quoted, *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
 
 
 def _heredoc(node: Node) -> Word:

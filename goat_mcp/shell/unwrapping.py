@@ -61,6 +61,7 @@ WRAPPERS = {
     "unbuffer": "",
     "caffeinate": "-t -w",
     "catchsegv": "",
+    "ssh": "-b -B -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w|1",
     "parallel": "-j --jobs -I -n -N",
     "entr": "",
     "busybox": "",
@@ -158,6 +159,8 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
     inner = Inner()
     name = bare_name(words[0].text)
     rest = list(words[1:])
+    if name in ("eval", "trap", ".", "source") and rest and rest[0].text == "--":
+        del rest[0]
     if name in SHELLS:
         _shell(inner, rest, fed)
     elif name == "eval":
@@ -319,7 +322,8 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
     with_value = frozenset(options.split())
     for option in _TEXT_OPTIONS.get(name, ()):
         for index, word in enumerate(rest):
-            if word.text == option and index + 1 < len(rest):
+            clustered = len(option) == 2 and re.fullmatch(f"-[A-Za-z]*{option[1]}", word.text) is not None
+            if (word.text == option or clustered) and index + 1 < len(rest):
                 _text(inner, rest[index + 1 : index + 2], name)
             elif word.text.startswith(f"{option}=") or (
                 len(option) == 2 and word.text.startswith(option) and word.text != option
@@ -344,7 +348,7 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
         return
     if fed and not any(candidates):
         inner.hidden = f"{name} with a command that is not in the script"
-    if name == "watch":
+    if name in ("watch", "ssh"):
         for command in candidates:
             _text(inner, command, name) if command else None
     _append_command(inner, candidates)

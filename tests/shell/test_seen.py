@@ -58,6 +58,8 @@ _RM = CommandPattern.parse("rm:*")
             "diff <(rm x) b",
         ),
         *("\\rm x", '"rm" x', "r\\m x", "$'rm' x", "r\\\nm x", "A=b rm x", "> out rm x", "rm<x", "cat <<E\n`rm x`\nE"),
+        *("echo ${x:-`rm x`}", "echo ${x/`rm x`/}", "cat <<-E\n\t$(rm x)\n\tE", "script -qc 'rm x' /dev/null"),
+        *("ssh h rm x", "eval -- 'rm x'", "trap -- 'rm x' EXIT"),
         *(
             "trap 'rm x' EXIT",
             "alias ls='rm x'",
@@ -160,6 +162,7 @@ def test_what_cannot_be_seen_is_said(script: str) -> None:
             "echo 'rm x'",
             "ls # rm x",
             "cat <<E\nrm x\nE",
+            "cat <<'E'\n`rm x` $(rm x)\nE",
             "x='rm x'",
         ),
         *(

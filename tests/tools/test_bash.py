@@ -267,6 +267,26 @@ async def test_r_shell_7_start_files_are_not_read_and_stdin_is_empty(
     assert (await bench.run("cat; readlink /proc/$$/fd/0")).text == "/dev/null"
 
 
+@pytest.mark.parametrize("name", [".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout", ".inputrc"])
+async def test_r_shell_7_no_start_file_of_the_workspace_or_the_home_is_read(
+    bench: ShellBench, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (bench.root / name).write_text("echo read-a-start-file\n")
+    monkeypatch.setenv("HOME", str(bench.root))
+
+    assert (await bench.run("echo ran")).text == "ran"
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "BASH_FUNC_ls%%", "LD_PRELOAD"])
+async def test_r_shell_7_a_call_cannot_name_a_start_file(bench: ShellBench, name: str) -> None:
+    (bench.root / "start").write_text("touch ran\n")
+
+    result = await bench.run("true", env={name: str(bench.root / "start")})
+
+    assert result.error_code == "E_INPUT"
+    assert not (bench.root / "ran").exists()
+
+
 async def test_a_script_of_200_kilobytes_runs(bench: ShellBench) -> None:
     script = "\n".join(f"x{index}='{'y' * 95}'" for index in range(2_000)) + "\necho $x1999 | wc -c"
 
