@@ -39,7 +39,10 @@ ENV_PREFIX = "GOAT_MCP_"
 _NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL", "GOAT_MCP_AGENT_DEPTH"})
 """Where state lies, and the marks that commands and agents of a goat-mcp carry: another one may be among them."""
 SECRET_NAMES = frozenset({"key", "token", "password"})
-_ADD_UP = ("permissions.allow", "permissions.ask", "permissions.deny", "catalog.deny", "bash.blocked", "hooks")
+_ADD_UP = (
+    *("permissions.allow", "permissions.ask", "permissions.deny", "catalog.deny", "bash.blocked"),
+    *("hooks", "claude_settings", "extensions"),
+)
 """Lists in which both the user's and a trusted project's entries count. All else a project's value replaces."""
 _URL_WITH_SECRET = re.compile(r"://(?:[^/]*@|[^?#]*\?)")
 

@@ -192,6 +192,21 @@ def test_trusting_a_project_lifts_no_rule_of_the_users(folder: Path, state: Stat
     assert settings.catalog.deny == ("WebSearch", "WebFetch")
 
 
+def test_trusting_a_project_takes_no_hook_from_the_user(folder: Path, state: StateDirectory) -> None:
+    hook = {"matcher": "Bash", "hooks": [{"command": ["/usr/bin/false"]}]}
+    own = users_file(folder, {"hooks": {"PreToolUse": [hook]}, "claude_settings": "mine.json", "extensions": ["mine"]})
+    own.with_name("mine.json").write_text("{}")
+    (folder / "theirs.json").write_text("{}")
+    project_file(folder, {"hooks": {"PreToolUse": []}, "claude_settings": ["theirs.json"], "extensions": []})
+    trust(folder, state)
+
+    settings = load(folder, state)
+
+    assert settings.claude_settings == (own.with_name("mine.json"), folder / "theirs.json")
+    assert len(settings.hooks.PreToolUse) == 1
+    assert settings.extensions == ("mine",)
+
+
 def test_a_projects_denials_outlast_the_environment_and_flags(
     folder: Path, state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +356,7 @@ def test_the_users_own_file_that_leads_nowhere_stops_the_start(folder: Path, sta
 
 def test_every_setting_that_names_a_file_is_hashed_with_the_project() -> None:
     """A new setting with a path: put it into NOT_READ if it is a place, and open files through Settings.contents."""
-    assert path_keys() - NOT_READ == {"upstreams", "web.ca_file"}
+    assert path_keys() - NOT_READ == {"upstreams", "claude_settings", "web.ca_file"}
 
 
 def test_nothing_is_written_and_no_lock_is_left_by_looking(folder: Path, state: StateDirectory) -> None:
