@@ -24,7 +24,7 @@ LINKED_ABOVE_BYTES = 1024 * 1024
 _COPY_CHUNK_BYTES = 8 * 1024 * 1024
 _UNDER_WAY_S = 3600.0
 """Younger blobs may belong to a change that is not recorded yet."""
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
 
 
 class NotTheContent(Exception):

@@ -24,6 +24,7 @@ from goat_mcp.core.questions import Ask, Form, Option, Question, Reply
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.documents.one_line import shown_path
 from goat_mcp.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
+from goat_mcp.workspace.opened import hash_of
 from goat_mcp.workspace.refusals import stale
 
 ASKED_CHARS = 8_000
@@ -137,6 +138,9 @@ class StagedFiles(DirectFiles):
             return None
         if found is None:
             raise stale(path, "was deleted since it was read")
+        with self.workspace.open_file(path) as file:
+            if hash_of(file.fd) != expect.sha256:  # what was read may have been a staged change, rejected just now
+                raise stale(path, "changed since it was read")
         return Content(expect.sha256, expect.size, stat.S_IMODE(found.st_mode))
 
 

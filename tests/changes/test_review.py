@@ -189,6 +189,23 @@ async def test_a_rejected_change_is_gone_and_the_session_sees_the_disk_again(des
     assert list(desk.queue.folder.iterdir()) == []
 
 
+async def test_an_edit_of_a_change_that_is_rejected_meanwhile_is_refused(desk: Desk) -> None:
+    path = desk.file("f", "one")
+    await desk.write(path, "two")
+    (staged,) = desk.review.oldest_first()
+    files = desk.changes.of(desk.workspace, desk.ctx(), "Edit")
+    place = desk.workspace.resolve(str(path))
+    with files.open_file(place) as file:
+        seen = file.version(file.read())
+    await desk.review.reject(staged.id)
+
+    with pytest.raises(ToolError) as refused:
+        files.write_file(place, b"three", expect=seen)
+
+    assert refused.value.code is ErrorCode.STALE
+    assert desk.review.oldest_first() == []
+
+
 async def test_a_change_back_to_what_is_on_disk_leaves_nothing_to_review(desk: Desk) -> None:
     path = desk.file("f", "one")
     await desk.write(path, "two")
