@@ -178,11 +178,12 @@ class DomainProxy:
         try:
             return await addresses_to_dial(target, self._resolve, may_be_private=may_be_private)
         except ToolError as problem:
-            if problem.code is ErrorCode.ADDRESS:
-                status = f"403 {target.host} has no public address"
-            else:
-                status = f"502 {target.host} cannot be resolved"
-            raise _Refused(status, problem.message) from None
+            if problem.code is not ErrorCode.ADDRESS:
+                raise _Refused(f"502 {target.host} cannot be resolved", problem.message) from None
+            raise _Refused(
+                f"403 {target.host} has no public address",
+                f"{problem.message}. With sandbox_network=domains commands reach public addresses only.",
+            ) from None
 
 
 class _OpenDoor:
@@ -231,7 +232,7 @@ class _OpenDoor:
         self._close_channel()
         for descriptor in descriptors:
             listener = socket.socket(fileno=descriptor)
-            if _listens_on_loopback(listener):
+            if _listens(listener):
                 listener.setblocking(False)
                 self._starting = asyncio.get_running_loop().create_task(self._start(listener))
             else:
@@ -253,7 +254,7 @@ class _OpenDoor:
             self._clients.discard(client)
 
 
-def _listens_on_loopback(listener: socket.socket) -> bool:
+def _listens(listener: socket.socket) -> bool:
     if listener.family is not socket.AF_INET or listener.type is not socket.SOCK_STREAM:
         return False
     return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))

@@ -54,8 +54,8 @@ def _confine(options: dict[str, list[str]]) -> None:
     for path in options.get("--read", []):
         try:
             allowed.append(_rule(path, READING, ON_FILES))
-        except FileNotFoundError:
-            continue  # most systems lack some of them
+        except OSError:
+            continue  # most systems lack some of them, and what we may not open the program could not either
     _drop_capabilities()
     ports = options.get("--connect")
     kernel.restrict_this_thread(
