@@ -63,7 +63,11 @@ class TrustStore:
         return sorted(found, key=lambda one: one.path)
 
     def of(self, path: Path) -> Trusted | None:
-        """What was trusted of the file at that path."""
+        """What was trusted of the file at that path. A project that holds this very record could have brought it."""
+        if self.path.resolve().is_relative_to(path.parent):
+            if self.path.exists():
+                self.problems.append(f"{self.path} lies in the project itself, so nothing of the project is trusted")
+            return None
         return next((one for one in self.all() if one.path == str(path)), None)
 
     def trust(self, path: Path, sha256: str) -> None:

@@ -92,6 +92,17 @@ def test_one_that_others_could_have_written_stands_for_none(state: StateDirector
     ]
 
 
+def test_a_record_that_lies_in_the_project_trusts_nothing_of_it(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "project" / "state")
+    inside, outside = tmp_path / "project" / "goat-mcp.yaml", tmp_path / "other" / "goat-mcp.yaml"
+    store = TrustStore(state)
+    store.trust(inside, HASH)
+    store.trust(outside, HASH)
+
+    assert (store.of(inside), store.of(outside) is not None) == (None, True)
+    assert store.problems == [f"{store.path} lies in the project itself, so nothing of the project is trusted"]
+
+
 def test_of_decisions_at_the_same_time_none_is_lost(state: StateDirectory) -> None:
     paths = [Path(f"/{number:02}/goat-mcp.yaml") for number in range(16)]
 
