@@ -366,3 +366,15 @@ def test_nothing_is_written_and_no_lock_is_left_by_looking(folder: Path, state: 
 
     assert [found.name for found in folder.iterdir()] == ["goat-mcp.yaml"]
     assert not state.path.exists()
+
+
+def test_a_project_that_only_a_client_names_later_is_overlooked_and_that_is_known(
+    folder: Path, state: StateDirectory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project_file(folder, {"permissions": {"deny": ["Bash"]}})
+    monkeypatch.chdir(tmp_path)
+
+    later, known = load_settings({}, state=state), load(folder, state)
+
+    assert (later.overlooks_project(folder), known.overlooks_project(folder)) == (True, False)
+    assert not later.overlooks_project(tmp_path)
