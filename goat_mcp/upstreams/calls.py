@@ -94,6 +94,7 @@ class UpstreamCalls:
                 raise outcome
             if outcome is not None:
                 return outcome
+        self._lifeline.doubt(connection)
         silent = config.idle_timeout_s is not None and anyio.current_time() < hard_deadline_s
         limit = f"was silent for {idle_s:g} s" if silent else f"did not answer within {config.timeout_s:g} s"
         raise ToolError(

@@ -128,6 +128,10 @@ class Connection:
         """Hold a change stream open until it ends (CHG-2). Raises like `call_tool`."""
         await self.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
 
+    async def ping(self) -> None:
+        """Hear anything at all; where the era knows no ping, its error. Raises like `call_tool`."""
+        await self.request("ping", {})
+
     def _mirrored(self, name: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, str]:
         """`Mcp-Param-*` headers, from the schema clients saw (REL-7)."""
         if (header_map := self._param_headers.get(name)) is None:

@@ -124,10 +124,10 @@ class FrameReader:
         if not _is_id(request_id):
             return None
         result = frame.get("result")
-        if isinstance(result, dict):
+        if isinstance(result, dict) and "error" not in frame:
             return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=result)
         error = frame.get("error")
-        if isinstance(error, dict):
+        if isinstance(error, dict) and "result" not in frame:
             described = cast("dict[str, Any]", error)
             code, text = described.get("code"), described.get("message")
             if isinstance(code, int) and not isinstance(code, bool):

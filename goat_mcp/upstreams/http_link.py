@@ -93,10 +93,14 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             return self._fault(request, 503, FaultKind.UNREACHABLE, f"{type(problem).__name__}: {problem}")
         except httpx2.TransportError as problem:
             return self._fault(request, 503, FaultKind.LOST, f"{type(problem).__name__}: {problem}")
+        if request.method == "POST" and response.status_code >= 400:
+            return await self._refusal(request, response)
+        if packed := _packed(response):
+            await response.aclose()
+            wrong = f"it answered packed as {packed}, although told not to"
+            return self._fault(request, 502, FaultKind.MALFORMED, wrong)
         if request.method != "POST":
             return response
-        if response.status_code >= 400:
-            return await self._refusal(request, response)
         if (wrong := _no_answer(response)) is not None:
             await response.aclose()
             return self._fault(request, 502, *wrong)
@@ -110,7 +114,8 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
         response.stream = _BoundedBody(_async_body(response), MAX_BODY_BYTES)
         body = b""
         try:
-            body = await response.aread()
+            if not _packed(response):
+                body = await response.aread()
         except httpx2.StreamError:
             pass
         finally:
@@ -140,13 +145,21 @@ def _async_body(response: httpx2.Response) -> httpx2.AsyncByteStream:
     return body
 
 
+def _packed(response: httpx2.Response) -> str:
+    """How the body is compressed, which is not unpacked: a little of it may be any amount. Empty if it is not."""
+    packed = response.headers.get("content-encoding", "").strip().lower()
+    return "" if packed == "identity" else packed[:40]
+
+
 def _no_answer(response: httpx2.Response) -> tuple[FaultKind, str] | None:
     """Why a response below 400 cannot hold an MCP message; None where it can."""
     status = response.status_code
     if 300 <= status < 400:
         return FaultKind.HTTP_STATUS, f"HTTP {status}: it redirects, which is not followed"
+    if status == 202:
+        return None  # a notification was taken
     if status != 200:
-        return None  # 202: a notification was taken
+        return FaultKind.MALFORMED, f"it answered with HTTP {status}, which holds no message"
     kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in ("application/json", "text/event-stream"):
         return FaultKind.MALFORMED, f"it answered with {kind or 'no content type'} instead of JSON"
@@ -180,7 +193,8 @@ async def http_link(
     link = HttpLink(FaultMarks())
     client = httpx2.AsyncClient(
         transport=_RequestScoped(link.marks),
-        headers=dict(endpoint.headers),
+        # What is packed has no size we could hold it to.
+        headers={**endpoint.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),
         trust_env=False,
     )

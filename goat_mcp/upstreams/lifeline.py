@@ -41,6 +41,10 @@ class Lifeline(Protocol):
         """A request was answered."""
         ...
 
+    def doubt(self, connection: LiveConnection) -> None:
+        """A request ran out of time: is anybody there?"""
+        ...
+
     def stumbled(self, why: str) -> None:
         """A transport failure that leaves the connection usable."""
         ...

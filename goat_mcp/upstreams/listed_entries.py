@@ -21,6 +21,8 @@ from goat_mcp.upstreams.withheld import Withheld
 
 MAX_DESCRIPTION_CHARS = 4096
 MAX_SCHEMA_BYTES = 256 * 1024
+MAX_SCHEMA_LEVELS = 128
+"""Objects in objects: two for each property of a property, so that schemas are 64 deep at least (R-SCHEMA-3)."""
 _TEXTS = ("title", "description")
 _DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 _NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -116,6 +118,8 @@ def _problem(entry: Mapping[str, Any]) -> str:
     for member in ("inputSchema", "outputSchema"):
         if member in entry and len(_size(entry[member])) > MAX_SCHEMA_BYTES:
             return f"its {member} is larger than {MAX_SCHEMA_BYTES} bytes"
+        if _is_deeper(entry.get(member), MAX_SCHEMA_LEVELS):
+            return f"its {member} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
     for revision in _REVISIONS:
         answer = {"tools": [entry], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         try:
@@ -127,6 +131,21 @@ def _problem(entry: Mapping[str, Any]) -> str:
         except RecursionError:
             return "its schema is nested too deeply"
     return ""
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether objects are nested in each other more than `levels` times. A stack of our own: no recursion to exceed."""
+    waiting: list[tuple[Any, int]] = [(value, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        if isinstance(node, dict):
+            level += 1
+            if level > levels:
+                return True
+            waiting += [(child, level) for child in cast("dict[str, Any]", node).values()]
+        elif isinstance(node, list):
+            waiting += [(child, level) for child in cast("list[Any]", node)]
+    return False
 
 
 def _size(value: Any) -> str:

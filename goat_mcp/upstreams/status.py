@@ -25,7 +25,8 @@ class UpstreamStatus:
     """One upstream at one moment. `since_s` and `next_try_s` are seconds of the monotonic clock's past and future.
 
     `reason_code` is empty while nothing is wrong; `detail` says it for people. `escaped_tools` had invisible
-    characters in a name or description, `unchecked_outputs` are tools with an `outputSchema` we do not check against.
+    characters in a name or description, `mentions` are texts that speak of another server's tools, `unchecked_outputs`
+    are tools with an `outputSchema` we do not check against.
     """
 
     name: str
@@ -40,6 +41,7 @@ class UpstreamStatus:
     withheld: tuple[Withheld, ...] = ()
     collisions: tuple[str, ...] = ()
     shortened_descriptions: int = 0
+    mentions: tuple[str, ...] = ()
     junk_lines: int = 0
     oversized_frames: int = 0
     unknown_blocks: int = 0

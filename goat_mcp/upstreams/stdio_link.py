@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
-import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 from goat_mcp.upstreams.child_environment import child_environment
 from goat_mcp.upstreams.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
@@ -26,7 +27,6 @@ from goat_mcp.upstreams.frames import FrameReader
 
 CLOSE_WAIT_S = 2.0
 """How long a process may take to end by itself, and again after TERM (LIF-8)."""
-_POLL_S = 0.02
 
 
 @asynccontextmanager
@@ -38,9 +38,11 @@ async def stdio_link(
     link = StdioLink(marks, FrameReader(marks))
     environment = child_environment(launch.env)
     program = _program(launch, environment)
+    call = f"upstream-{secrets.token_hex(8)}"
+    marker = environment[MARKER_VARIABLE] = call if guard is None else guard.marker(call)
     if guard is not None:
         guard.start()
-        environment[MARKER_VARIABLE] = guard.marker("upstream")
+    not_before = boot_ticks()
     try:
         with unblocked_for_children():
             transport, process = await asyncio.get_running_loop().subprocess_exec(
@@ -63,22 +65,25 @@ async def stdio_link(
         yield link, process.inbox, Outbox(process, link)
     finally:
         with anyio.CancelScope(shield=True):
-            await _stop(transport, process, link.pid, close_wait_s)
+            tree = ProcessTree(link.pid, f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+            await _stop(transport, process, tree, close_wait_s)
         if guard is not None:
             guard.forget(link.pid)
         transport.close()
 
 
 def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
-    """The executable. A name is looked up on the child's PATH; a path is taken as it is, from `cwd` if relative."""
+    """The executable, absolute. A name is looked up in the absolute folders of the child's PATH: a relative one, as
+    `.`, would find what a repository has put there (R-UP-8).
+    """
     if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
-        path = Path(launch.cwd or Path.cwd(), Path(launch.command).expanduser())
+        path = Path(launch.command).expanduser()
         if not path.is_file():
             raise StartFailure("command_not_found", f"command {launch.command!r}: there is no file {path}")
         return str(path)
-    found = shutil.which(launch.command, path=environment.get("PATH"))
-    # A PATH with `.` in it would find what a repository has put there.
-    if found is None or not Path(found).is_absolute():
+    folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    found = shutil.which(launch.command, path=os.pathsep.join(folders))
+    if found is None:
         raise StartFailure(
             "command_not_found",
             f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",
@@ -86,8 +91,8 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     return found
 
 
-async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, pid: int, wait_s: float) -> None:
-    """Close stdin, wait, TERM the group, wait, KILL the group. Children the process left behind go with it."""
+async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, tree: ProcessTree, wait_s: float) -> None:
+    """Close stdin, wait, TERM, wait, KILL: the process and all it started, also what left its group."""
     process.close_stdin()
     with anyio.move_on_after(wait_s):
         await process.exited.wait()
@@ -95,25 +100,6 @@ async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, pid
         with suppress(ProcessLookupError):
             transport.kill()
     else:
-        await _end_group(pid, wait_s)
+        await tree.end(wait_s)
     with anyio.move_on_after(wait_s):
         await process.exited.wait()
-
-
-async def _end_group(pgid: int, wait_s: float) -> None:
-    if not _signal_group(pgid, signal.SIGTERM):
-        return
-    with anyio.move_on_after(wait_s):
-        while _signal_group(pgid, 0):  # noqa: ASYNC110  # nobody tells when a group's last member is gone
-            await anyio.sleep(_POLL_S)
-        return
-    _signal_group(pgid, signal.SIGKILL)
-
-
-def _signal_group(pgid: int, signal_number: int) -> bool:
-    """Whether the group had a member to signal."""
-    try:
-        os.killpg(pgid, signal_number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -33,6 +33,9 @@ class SupervisorLimits:
     """Times and counts of one upstream's life."""
 
     start_timeout_s: float = 30.0
+    connect_wait_s: float = 10.0
+    """How long a call waits for a connection; the start itself may take longer."""
+    ping_timeout_s: float = 10.0
     list_timeout_s: float = 15.0
     idle_reap_s: float = 600.0
     relist_interval_s: float = 1.0
@@ -59,6 +62,7 @@ class _Life:
 
     connection: LiveConnection
     over: anyio.Event = field(default_factory=anyio.Event)
+    doubted: anyio.Event = field(default_factory=anyio.Event)
     is_failure: bool = False
     why: str = ""
 
@@ -137,7 +141,7 @@ class Supervisor:
             # It led to the connection that has just ended.
             self._attempt = _Attempt()
         attempt = self._attempt
-        with anyio.move_on_after(max_wait_s):
+        with anyio.move_on_after(min(max_wait_s, self._limits.connect_wait_s)):
             await attempt.settled.wait()
         if attempt.connection is not None:
             return attempt.connection
@@ -163,6 +167,11 @@ class Supervisor:
             self._retry.failed(time.monotonic())
             self._detail = why
 
+    def doubt(self, connection: LiveConnection) -> None:
+        life = self._life
+        if life is not None and life.connection is connection:
+            life.doubted.set()
+
     def status(self) -> UpstreamStatus:
         connection = self._last_connection
         junk, oversized = connection.junk() if connection is not None else (0, 0)
@@ -181,6 +190,7 @@ class Supervisor:
             withheld=self._tools.withheld,
             collisions=self._tools.collisions(),
             shortened_descriptions=self._tools.shortened,
+            mentions=self._tools.mentions,
             junk_lines=junk,
             oversized_frames=oversized,
             unknown_blocks=self.calls.unknown_blocks,
@@ -266,6 +276,7 @@ class Supervisor:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._notice_closed, life)
                 group.start_soon(self._notice_idle, life)
+                group.start_soon(self._notice_hung, life)
                 group.start_soon(self._keep_listed, connection)
                 if connection.announces_changes:
                     group.start_soon(self._keep_listening, connection)
@@ -276,6 +287,19 @@ class Supervisor:
     async def _notice_closed(self, life: _Life) -> None:
         await life.connection.closed.wait()
         life.end(is_failure=True, why=life.connection.last_words())
+
+    async def _notice_hung(self, life: _Life) -> None:
+        """After a call that ran out of time, ask whether anybody is there; a process that is not is started anew.
+
+        Only then: one that works on a call and answers nothing else meanwhile is busy, not hung.
+        """
+        while True:
+            await life.doubted.wait()
+            life.doubted = anyio.Event()
+            with anyio.move_on_after(self._limits.ping_timeout_s) as patience, suppress(UpstreamError, LinkFault):
+                await life.connection.ping()
+            if patience.cancelled_caught:
+                life.end(is_failure=True, why=f"it did not answer a ping within {self._limits.ping_timeout_s:g} s")
 
     async def _notice_idle(self, life: _Life) -> None:
         if self.config.start == "eager":

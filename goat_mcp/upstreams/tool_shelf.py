@@ -16,6 +16,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.mentions import mentions_of_others
 from goat_mcp.upstreams.proxy_tool import CallRelay, upstream_tool
 from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.withheld import Withheld
@@ -43,6 +44,7 @@ class ToolShelf:
         self.withheld: tuple[Withheld, ...] = ()
         self.shortened = 0
         self.escaped = 0
+        self.mentions: tuple[str, ...] = ()
         self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
 
@@ -92,6 +94,7 @@ class ToolShelf:
 
     def _publish(self, entries: Sequence[Mapping[str, Any]]) -> None:
         self._entries = tuple(entries)
+        self.mentions = mentions_of_others(self._config.server, self._entries)
         tools = [upstream_tool(self._config, entry, self._relay) for entry in self._entries]
         self._registry.replace_source(self._config.source, tools)
 

@@ -26,14 +26,14 @@ import pytest
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.workspace.kernel import Kernel
-from tests.full_size import size
+from tests.repetitions import times
 from tests.workspace.exchange import swapping
 
 pytestmark = pytest.mark.anyio
 
 CANARY = "CANARY-of-the-file-cases"
 BOUND_S = 60.0
-READS_IN_A_RACE = size(1000, 30_000)
+READS_IN_A_RACE = times(1000, at_night=30_000)
 GIB = 1024**3
 
 

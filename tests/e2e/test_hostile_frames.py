@@ -12,11 +12,11 @@ from tests.e2e.goat import HttpGoat, Launch
 from tests.e2e.test_http_guard import GOOD, PING, send
 from tests.e2e.test_stdout import resident_kb
 from tests.e2e.wire import Wire, text_of
-from tests.full_size import size
+from tests.repetitions import times
 
 pytestmark = pytest.mark.e2e
 
-MANY_CANCELS = size(20_000, 100_000)
+MANY_CANCELS = times(20_000, at_night=100_000)
 EXTRA = "x" * 100_000
 
 

@@ -33,7 +33,7 @@ from tests.e2e.http_wire import (
     tool_call,
 )
 from tests.e2e.processes import descendants
-from tests.full_size import size
+from tests.repetitions import times
 
 pytestmark = pytest.mark.e2e
 
@@ -261,7 +261,7 @@ def test_ht_19_a_session_is_never_of_the_clients_choice(goat: HttpGoat) -> None:
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 def test_ht_21_equal_request_ids_of_two_clients_never_cross(goat: HttpGoat, era: str) -> None:
     """R-HTTP-3"""
-    calls = size(200, 1000)
+    calls = times(200, at_night=1000)
 
     def run(client: str) -> list[str]:
         headers = session_headers(handshake(goat)) if era == "handshake" else call_headers("mcp__good__echo")

@@ -10,12 +10,12 @@ import pytest
 from goat_mcp.workspace.temp_files import is_temp_name
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire
-from tests.full_size import size
+from tests.repetitions import times
 
 pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
 
 SIZE_BYTES = 50 * 1000 * 1000
-KILLS = size(2, 100)
+KILLS = times(2, at_night=100)
 WAIT_S = 60.0
 
 

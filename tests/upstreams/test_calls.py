@@ -79,6 +79,9 @@ class Double:
     async def listen(self) -> None:
         raise AssertionError("calls do not listen")
 
+    async def ping(self) -> None:
+        raise AssertionError("calls do not ping")
+
     def check(self) -> None:
         pass
 
@@ -93,6 +96,9 @@ class Double:
 
     def worked(self) -> None:
         self.events.append("worked")
+
+    def doubt(self, connection: object) -> None:
+        self.events.append("doubt")
 
     def stumbled(self, why: str) -> None:
         self.events.append("stumbled")

@@ -17,8 +17,8 @@ from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.upstreams.paging import MAX_ENTRIES, MAX_PAGES
 from goat_mcp.upstreams.status import UpstreamState
 from tests.upstreams.fleet import QUICK, Fleet, fleet, server, warm
+from tests.upstreams.test_hostile_upstreams import peak_memory_bytes
 from tests.upstreams.test_http_upstreams import entry, free_port, web_server
-from tests.upstreams.test_stdio_upstreams import peak_memory_bytes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
