@@ -285,6 +285,7 @@ class Gateway:
         await self.listed.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         await anyio.to_thread.run_sync(import_module, "goat_mcp.builtin_tools", abandon_on_cancel=True)
+        self.redactor.text("")  # compiles its patterns
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     @cached_property

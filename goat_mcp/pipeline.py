@@ -45,6 +45,7 @@ MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
 _HEAD_SHARE = 0.4
 _MAX_READMISSIONS = 3
+_SHOWN_NAME_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -344,6 +345,8 @@ class Pipeline:
     def _record_outcome(
         self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None
     ) -> None:
+        if error_code == ErrorCode.TOOL_NOT_FOUND:
+            tool = self.redactor.text(tool[:_SHOWN_NAME_CHARS])  # it is whatever a client sent
         self.telemetry.debug("call", tool=tool, call_id=ctx.call_id, outcome=error_code or "ok")
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)

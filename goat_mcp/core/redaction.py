@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -25,7 +26,7 @@ _SECRET_NAME = re.compile(rf"(?:^|[^a-z])(?:{_NAME}|auth|key|(?<=[a-z0-9][_-])pw
 _PATH = re.compile(r"~?(?:/[^/\0]+){2,}/?")
 
 # Bounded repetitions only: these run over texts that others write.
-_SHAPES = re.compile(
+_SHAPES = (
     r"(?P<block>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?!\[redacted\])"
     r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
     r"|(?P<scheme>\b(?:Bearer|Basic)\s{1,4})[A-Za-z0-9._~+/=:-]{6,}"
@@ -40,17 +41,15 @@ _SHAPES = re.compile(
     r"|\bAIza[A-Za-z0-9_-]{30,}"
     r"|\b(?:npm|hf)_[A-Za-z0-9]{20,}"
     r"|\bpypi-[A-Za-z0-9_-]{30,}"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
-    re.S | re.I,
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
 )
-_ASSIGNED = re.compile(
+_ASSIGNED = (
     # `API_KEY=x`, `--token=x`, `?key=x`, `"token": "x"`: the name stays.
     rf"(?P<name>(?:{_NAME}|(?<=[?&])key)[\"']?\s{{0,4}})"
     # After a colon without quotes there are often plain words: "password: wants text".
     r"(?:(?P<equals>=\s{0,2}[\"']?)(?P<assigned>[^\s\"'&,;)}\]]{4,})"
     r"|(?P<quoted>:\s{0,4}[\"'])(?P<within>[^\"'\r\n]{4,})"
-    r"|(?P<colon>:\s{0,4})(?=[^\s\"']{0,200}\d)(?P<word>[^\s\"'&,;)}\]]{8,}))",
-    re.I,
+    r"|(?P<colon>:\s{0,4})(?=[^\s\"']{0,200}\d)(?P<word>[^\s\"'&,;)}\]]{8,}))"
 )
 _SHAPE_GROUPS = ("block", "scheme", "user")
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9._~+=:-]{12,}")
@@ -82,7 +81,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without configured values, without what has a token's shape, and without what a name announces."""
-        return _ASSIGNED.sub(_keep_name, _SHAPES.sub(_keep_kind, self.values(text)))
+        shapes, assigned = _patterns()
+        return assigned.sub(_keep_name, shapes.sub(_keep_kind, self.values(text)))
 
     def tree(self, value: Any, *, by_name: bool = True, only_values: bool = False, _depth: int = 0) -> Any:
         """JSON-like data without secrets; `by_name`: a text whose member's name says that it is one is taken out whole.
@@ -106,6 +106,12 @@ class Redactor:
             items = cast("Iterable[Any]", value)
             return [self.tree(item, by_name=by_name, only_values=only_values, _depth=_depth + 1) for item in items]
         return value
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compiled with the first text: that takes some milliseconds, which a start has not."""
+    return re.compile(_SHAPES, re.S | re.I), re.compile(_ASSIGNED, re.I)
 
 
 def is_secret_name(name: str) -> bool:

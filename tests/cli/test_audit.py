@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from goat_mcp.audit.options import AuditSettings
 from tests.audit.records import lines_of, write_calls
 from tests.cli.test_call import run
 
@@ -119,3 +122,27 @@ def test_the_record_is_where_the_settings_say(tmp_path: Path) -> None:
     (tmp_path / "goat-mcp.yaml").write_text(f"audit:\n  path: {tmp_path / 'kept' / 'calls.jsonl'}\n")
 
     assert audit(tmp_path, "verify", "--config", "goat-mcp.yaml")["events"] == 2
+
+
+def test_the_commands_of_the_document_work_one_after_the_other(tmp_path: Path) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    commands = [shlex.split(line[2:]) for line in document.splitlines() if line.startswith("$ goat-mcp ")]
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "notes.md").write_text("x\n")
+
+    own = {"GOAT_MCP_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    done = [run(*words[1:], cwd=tmp_path / "work", variables=own) for words in commands]
+
+    assert [(found.returncode, found.stderr) for found in done] == [(0, "")] * 5
+    assert [words[2] for words in commands[1:]] == ["show", "show", "export", "verify"]
+    assert "\tGlob\tallow\tok\t" in done[1].stdout
+    assert done[4].stdout.startswith("intact: 2 events in 1 file, numbers 1 to 2\nhead: 2:")
+
+
+def test_the_settings_of_the_document_are_those_there_are() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+
+    told = re.findall(r"^\| `(audit\.\w+)` \| (?:`?([\w]+)`?)", document, re.MULTILINE)
+    fields = AuditSettings.model_fields
+    assert [name for name, _ in told] == [f"audit.{name}" for name in fields]
+    assert [default for _, default in told[1:]] == [str(field.default) for field in list(fields.values())[1:]]
