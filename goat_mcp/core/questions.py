@@ -32,10 +32,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is asked in one go."""
+    """What is asked in one go.
+
+    `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made anew, by another
+    process too, with the answer at hand.
+    """
 
     message: str
     questions: tuple[Question, ...]
+    opens_call: bool = False
 
 
 class Reply(StrEnum):

@@ -28,7 +28,7 @@ def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
     choices.append(Option(DENY, "Deny"))
     arguments = [f"{name}: {_shown(value)}" for name, value in call.arguments.items()]
     message = "\n".join([f"Allow {call.spec.rule_name}? ({make_visible(reason)})", *arguments])
-    return Form(message, (Question(DECISION, "Decision", options=tuple(choices), required=True),))
+    return Form(message, (Question(DECISION, "Decision", options=tuple(choices), required=True),), opens_call=True)
 
 
 def _shown(value: Any) -> str:

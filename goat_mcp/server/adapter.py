@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -32,8 +34,10 @@ from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
 from goat_mcp.server.host_model import HostModel
-from goat_mcp.server.parked_calls import ParkedCall, ParkedCalls
+from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls
 from goat_mcp.server.resources import Resources
+from goat_mcp.server.token import read_or_create_token
+from goat_mcp.state.used_tokens import UsedTokens
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -76,9 +80,12 @@ class Adapter:
     gateway: Gateway
     transport: Transport
     changes: ChangeHub = field(init=False)
-    parked: ParkedCalls = field(default_factory=ParkedCalls)
+    parked_for_s: float = KEPT_S
+    parked: ParkedCalls = field(init=False)
 
     def __post_init__(self) -> None:
+        used = UsedTokens(self.gateway.database, self.parked_for_s)
+        self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
         self.changes = ChangeHub(self._principal, lambda: self.gateway.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
@@ -105,8 +112,15 @@ class Adapter:
             },
             get_tool_input_schema=self._input_schema,
         )
-        seal = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="goat-mcp")
+        seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
         self.server.middleware += [self.changes.track, self._cached_list, seal]
+
+    def _security(self) -> RequestStateSecurity:
+        """Over HTTP the next request may come to another process that serves the same state directory."""
+        if self.transport == "stdio":
+            return RequestStateSecurity.ephemeral()
+        key = read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
+        return RequestStateSecurity(keys=[key])
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """What lives beside the requests, until cancelled: notices of changes, and calls that wait for an answer."""
@@ -163,12 +177,19 @@ class Adapter:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await body(DirectDialogue(ctx))
         owner = self._session_key(ctx, self._principal())
+        pin = partial(self._pin, params.name)
         if params.request_state is not None:
-            return await self.parked.resume(ctx, owner, params.request_state, params.input_responses or {})
+            answers = params.input_responses or {}
+            return await self.parked.resume(ctx, owner, params.request_state, answers, body, pin=pin)
         capabilities = ctx.session.client_capabilities
         if capabilities is None or not (capabilities.sampling or capabilities.elicitation):
             return await body(DirectDialogue(ctx))
-        return await self.parked.start(ctx, owner, body)
+        return await self.parked.start(ctx, owner, body, pin=pin)
+
+    def _pin(self, name: str) -> str:
+        """Stands for the tool as it is defined now."""
+        tool = self.gateway.registry.get(name)
+        return "" if tool is None else hashlib.sha256(repr(tool.spec).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _tool_context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

@@ -30,8 +30,8 @@ class Dialogue(Protocol):
         """Whether the client's call waits, and may time out, while it is asked."""
         ...
 
-    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
-        """Raises `MCPError` where the client refuses, or answers something else."""
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        """Raises `MCPError` where the client refuses, or answers something else. `opens_call`: see `Form`."""
         ...
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
@@ -53,7 +53,7 @@ class DirectDialogue:
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
 
-    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         outcome: AnswerT | Exception = MCPError(types.CONNECTION_CLOSED, "the client is gone")
         async with anyio.create_task_group() as group:

@@ -50,7 +50,8 @@ def asker(dialogue: Dialogue, progress: Progress | None, wait_limit_s: float = W
                 group.start_soon(_heartbeat, progress)
             with anyio.move_on_after(limit_s):
                 try:
-                    answer = form_answer(form, await dialogue.ask(request, types.ElicitResult))
+                    given = await dialogue.ask(request, types.ElicitResult, opens_call=form.opens_call)
+                    answer = form_answer(form, given)
                 except MCPError:
                     answer = Answer(Reply.UNAVAILABLE)
             group.cancel_scope.cancel()

@@ -1,14 +1,18 @@
 """Calls that wait for a 2026-07-28 client: it gets a question as the result, and calls again with the answer.
 
-The call's own coroutine goes on where it asked. Sealing of the state that travels is the SDK's business.
+The call's own coroutine goes on where it asked. Where it has only asked for permission, nothing has happened yet:
+then a process that does not know the call can make it anew with the answer, which holds once and for the very same
+question (R-PERM-4). Sealing of the state that travels, with tool, arguments, principal and expiry in it, is the SDK's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -26,6 +30,24 @@ MAX_ROUNDS = 9
 """Clients stop after ten rounds of questions in one call; one of them may have asked for their roots."""
 
 Body = Callable[["ParkedCall"], Awaitable[ToolResult]]
+FirstUse = Callable[[str], Awaitable[bool]]
+"""Whether a token is shown for the first time, to whatever process."""
+
+
+Pin = Callable[[], str]
+"""What stands for a call's tool as it is defined now."""
+
+
+def _no_pin() -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """An answer that came before its question, to a process that has not asked it. `mark` is of that question."""
+
+    mark: str
+    answer: Any
 
 
 class ParkedCall:
@@ -33,8 +55,12 @@ class ParkedCall:
 
     holds_the_request_open = False
 
-    def __init__(self, ctx: Context, owner: str) -> None:
+    def __init__(self, ctx: Context, owner: str, pin: Pin = _no_pin, given: GivenAnswer | None = None) -> None:
         self.owner = owner
+        self.mark = ""
+        """Of the question it waits for, where the call may be made anew with the answer."""
+        self._pin = pin
+        self._given = given
         self.round_started_s = 0.0
         self.timer: asyncio.TimerHandle | None = None
         self._ctx = ctx
@@ -56,7 +82,11 @@ class ParkedCall:
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
 
-    async def ask(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        self.mark = self._mark_of(request) if opens_call and not self._asked else ""
+        if self._given is not None and self.mark and self._given.mark == self.mark:
+            given, self._given = self._given.answer, None
+            return parsed(request, given, answer)
         if self._rounds >= MAX_ROUNDS:
             raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
         self._asked += 1
@@ -69,6 +99,11 @@ class ParkedCall:
         finally:
             self._questions.pop(key, None)
         return parsed(request, given, answer)
+
+    def _mark_of(self, request: Question) -> str:
+        """The same for the same question about the same tool, as it is defined now, to the same owner; no other."""
+        said = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
@@ -118,8 +153,10 @@ class ParkedCall:
 class ParkedCalls:
     """All calls of one server that have asked and not been answered. The oldest go past `MAX_PARKED`."""
 
-    def __init__(self, kept_s: float = KEPT_S) -> None:
+    def __init__(self, kept_s: float = KEPT_S, first_use: FirstUse | None = None) -> None:
+        """`first_use` is wanted where other processes can open what this one has sealed."""
         self._kept_s = kept_s
+        self._first_use = first_use
         self._parked: dict[str, ParkedCall] = {}
         self._group: anyio.abc.TaskGroup | None = None
 
@@ -129,29 +166,41 @@ class ParkedCalls:
             task_status.started()
             await anyio.sleep_forever()
 
-    async def start(self, ctx: Context, owner: str, body: Body) -> ToolResult | types.InputRequiredResult:
+    async def start(
+        self, ctx: Context, owner: str, body: Body, *, pin: Pin = _no_pin, given: GivenAnswer | None = None
+    ) -> ToolResult | types.InputRequiredResult:
         """Run a call until it ends or asks."""
         if self._group is None:
             raise RuntimeError("calls can be parked only while the server runs")
-        call = ParkedCall(ctx, owner)
+        call = ParkedCall(ctx, owner, pin, given)
         self._group.start_soon(call.run, body)
         return await self._until_stop(call)
 
     async def resume(
-        self, ctx: Context, owner: str, token: str, answers: Mapping[str, Any]
+        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body, *, pin: Pin = _no_pin
     ) -> ToolResult | types.InputRequiredResult:
-        """Go on with a call that asked. Raises `MCPError` for one that is unknown, ended or another session's."""
-        call = self._parked.pop(token, None)
-        if call is None or call.owner != owner:
-            if call is not None:
-                self._parked[token] = call
+        """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
+        happened. Raises `MCPError` for one that is answered, expired or another session's."""
+        token, _, mark = state.partition(".")
+        call = self._parked.get(token)
+        is_foreign = call is not None and call.owner != owner
+        if is_foreign or not await self._is_open(token, mark):
             raise MCPError(
                 types.INVALID_PARAMS, "this question was answered before, or has expired; call the tool again"
             )
+        self._parked.pop(token, None)
+        if call is None:
+            given = [GivenAnswer(mark, answer) for answer in answers.values()]
+            return await self.start(ctx, owner, body, pin=pin, given=given[0] if len(given) == 1 else None)
         if call.timer is not None:
             call.timer.cancel()
         call.resume(ctx, answers)
         return await self._until_stop(call)
+
+    async def _is_open(self, token: str, mark: str) -> bool:
+        if mark and self._first_use is not None:
+            return await self._first_use(token)
+        return token in self._parked
 
     async def _until_stop(self, call: ParkedCall) -> ToolResult | types.InputRequiredResult:
         try:
@@ -166,7 +215,7 @@ class ParkedCalls:
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
         if len(self._parked) > MAX_PARKED:
             self._drop(next(iter(self._parked)))
-        return types.InputRequiredResult(input_requests=dict(stop), request_state=token)
+        return types.InputRequiredResult(input_requests=dict(stop), request_state=f"{token}.{call.mark}")
 
     def _drop(self, token: str) -> None:
         call = self._parked.pop(token, None)

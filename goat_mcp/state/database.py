@@ -33,6 +33,7 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS session_settings (
         session TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, changed_at_s REAL NOT NULL,
         PRIMARY KEY (session, key))""",
+    "CREATE TABLE IF NOT EXISTS used_tokens (token TEXT PRIMARY KEY, used_at_s REAL NOT NULL)",
 )
 _DAMAGED = frozenset({11, 26})
 """SQLITE_CORRUPT and SQLITE_NOTADB."""

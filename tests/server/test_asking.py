@@ -230,9 +230,8 @@ async def test_a_parked_call_ends_with_its_time(tmp_path: Path) -> None:
     served = gateway(tmp_path)
     served.registry.register(AskingTool(asks))
     from goat_mcp.server.adapter import Adapter
-    from goat_mcp.server.parked_calls import ParkedCalls
 
-    adapter = Adapter(served, "stdio", parked=ParkedCalls(kept_s=0.1))
+    adapter = Adapter(served, "stdio", parked_for_s=0.1)
     with anyio.fail_after(20):
         async with served.running(), anyio.create_task_group() as group:
             await group.start(adapter.run)
