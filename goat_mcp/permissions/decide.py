@@ -82,7 +82,8 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
         for rule, specifier in rules.allow.about_paths(family):
             if specifier.covers(call):
                 return rule
-    if about_commands:
+    # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
+    if about_commands and not call.arguments.get("env"):
         from goat_mcp.shell.rules import allowed_by
 
         if allowed_by(call.script, [specifier.pattern for _, specifier in about_commands]) == "":

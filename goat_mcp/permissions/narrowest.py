@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import exact_path_pattern
+from goat_mcp.permissions.rules import BrokenRule, parse_rule
 from goat_mcp.permissions.specifiers import FILE_WRITERS
 
 MAX_RULES = 5
@@ -11,15 +12,32 @@ MAX_RULES = 5
 
 def narrowest_rules(call: Call) -> tuple[str, ...]:
     """Texts of rules; empty where none would let this call pass again: it is asked about each time."""
-    name = call.spec.rule_name
-    if name == "Bash":
+    if call.spec.rule_name == "Bash":
         return _of_script(call)
+    texts = _of_tool(call)
+    # A name may hold what means something else in a rule.
+    return texts if texts and all(_covers(text, call) for text in texts) else ()
+
+
+def _covers(text: str, call: Call) -> bool:
+    try:
+        rule = parse_rule(text)
+    except BrokenRule:
+        return False
+    return rule.tool == call.spec.rule_name and (rule.specifier is None or rule.specifier.hits(call))
+
+
+def _of_tool(call: Call) -> tuple[str, ...]:
+    name = call.spec.rule_name
     if name in FILE_WRITERS:
         return tuple(f"{name}({exact_path_pattern(path)})" for path in call.paths)
     if name == "WebFetch":
         from urllib.parse import urlsplit
 
-        host = urlsplit(str(call.arguments.get("url", ""))).hostname
+        try:
+            host = urlsplit(str(call.arguments.get("url", ""))).hostname
+        except ValueError:
+            host = None
         return (f"WebFetch(domain:{host})",) if host else ()
     if name == "Agent":
         return (f"Agent({call.arguments.get('subagent_type') or 'general-purpose'})",)
@@ -33,6 +51,8 @@ def _of_script(call: Call) -> tuple[str, ...]:
     from goat_mcp.shell.rules import allowed_by
 
     script = call.script
+    if call.arguments.get("env"):
+        return ()  # what a command means depends on it: PATH, GIT_DIR
     if script.not_plain or not 0 < len(script.commands) <= MAX_RULES:
         return ()
     texts = dict.fromkeys(shlex.join(words) for words in script.commands)

@@ -13,7 +13,10 @@ from goat_mcp.settings import BrokenSettings, Settings
 from tests.cli.test_call import run
 
 NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("workspace", "upstreams", "claude_settings", "toolset", "preset", "only", "disallowed_tool", "allowed_tool"), ()),
+    **dict.fromkeys(
+        ("workspace", "upstreams", "claude_settings", "toolset", "preset", "only", "disallowed_tool", "allowed_tool"),
+        (),
+    ),
     "config": None,
     "mode": None,
     "overrides": (),

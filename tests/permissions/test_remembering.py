@@ -125,6 +125,25 @@ async def test_a_command_that_no_rule_could_let_pass_again_is_allowed_once_or_no
     assert person.shown == [["Allow once", "Deny"]]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call(spec("mcp__x__do(it)", SideEffect.NETWORK)),
+        Call(spec("mcp__x__get*", SideEffect.NETWORK)),
+        Call(spec("unheard_of", SideEffect.NETWORK)),
+        Call(spec("WebFetch", SideEffect.NETWORK), {"url": "https://[::1"}),
+        Call(spec("Bash", SideEffect.NETWORK), {"command": "make", "env": {"PATH": "/tmp"}}),
+    ],
+    ids=lambda call: call.spec.name,
+)
+async def test_a_call_that_no_rule_can_name_is_allowed_once_or_not_at_all(permission: Permission, call: Call) -> None:
+    person = Person(ALLOW_ONCE)
+
+    await settled(permission, call, person.ctx())
+
+    assert person.shown == [["Allow once", "Deny"]]
+
+
 async def test_an_answer_nobody_was_offered_is_no_answer(permission: Permission) -> None:
     assert await settled(permission, bash("make > out"), Person(ALLOW_ALWAYS).ctx()) == ErrorCode.PERMISSION
 

@@ -273,6 +273,14 @@ def test_several_rules_let_a_script_pass_together_and_each_command_needs_one() -
     assert decide(bash("git status > out"), rules, Mode.DEFAULT).effect is ASK
 
 
+def test_a_command_with_an_environment_of_its_own_is_none_that_a_rule_means() -> None:
+    rules = RuleSet.parse(allow=["Bash(make *)"], deny=["Bash(rm *)"])
+    call = Call(spec("Bash", SideEffect.NETWORK), {"command": "make", "env": {"PATH": "/tmp/evil"}})
+
+    assert decide(call, rules, Mode.DONT_ASK).effect is DENY
+    assert decide(bash("make"), rules, Mode.DONT_ASK).effect is ALLOW
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("command", ["rm x", "env rm x", "true; /bin/rm x", "$(rm x)", "$cmd x", "'unclosed"])
 def test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode(  # R-SHELL-5
