@@ -47,6 +47,9 @@ class ChainFile:
         self._max_bytes = max_bytes
         self._kept = kept
         self._descriptor: int | None = None
+        self._inode = 0
+        self._facts: os.stat_result | None = None
+        """Of the file, as it was when it was locked."""
         self._end: tuple[int, int] | None = None
         """Inode and size of the file when we last wrote."""
         self._seq = 0
@@ -103,7 +106,8 @@ class ChainFile:
                     time.sleep(_LOCK_PAUSE_S)
                     continue
             try:
-                if os.lstat(self.path).st_ino == os.fstat(descriptor).st_ino:
+                self._facts = os.lstat(self.path)
+                if self._facts.st_ino == self._inode:
                     return descriptor
             except FileNotFoundError:
                 pass
@@ -124,12 +128,13 @@ class ChainFile:
             except OSError:
                 os.close(descriptor)
                 raise
-            self._descriptor = descriptor
+            self._descriptor, self._inode = descriptor, os.fstat(descriptor).st_ino
         return self._descriptor
 
     def _catch_up(self, descriptor: int) -> None:
         """Know what the next line follows, and mark what is not as we or others left it."""
-        facts = os.fstat(descriptor)
+        facts = self._facts
+        assert facts is not None
         if self._end == (facts.st_ino, facts.st_size):
             return
         known_seq, known_prev = self._seq, self._prev

@@ -21,6 +21,7 @@ from goat_mcp.core.redaction import Redactor
 
 Decided = Literal["allow", "deny", "none"]
 _MAX_CHARS = 300
+_MAX_KNOWN = 256
 _MAX_HOOKS = 20
 _MAX_HOOK_MEMBERS = 4
 _MAX_HOOK_CHARS = 80
@@ -52,6 +53,7 @@ class AuditLog:
         self._redactor = redactor or Redactor()
         self._warn = warn
         self._decided: set[str] = set()
+        self._known: dict[tuple[int, int, str], str] = {}
         self.problem = ""
         """Why nothing can be recorded at present; empty where it can."""
 
@@ -158,8 +160,17 @@ class AuditLog:
         }
 
     def _shown(self, text: str, max_chars: int = _MAX_CHARS) -> str:
+        # The same few names and rules stand in nearly all lines.
+        key = (self._redactor.generation, max_chars, text)
+        if (known := self._known.get(key)) is not None:
+            return known
         # Cut twice: a client may send a name of megabytes, and what is taken out can make a text longer.
-        return cut_middle(self._redactor.text(text[: 4 * max_chars]), max_chars)
+        shown = cut_middle(self._redactor.text(text[: 4 * max_chars]), max_chars)
+        if len(text) <= max_chars:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = shown
+        return shown
 
 
 def _length_and_hash(arguments: Mapping[str, Any]) -> dict[str, Any]:

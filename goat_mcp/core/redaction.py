@@ -61,6 +61,8 @@ class Redactor:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
+        self.generation = 0
+        """Rises with each value that is added."""
         self.add(*values)
 
     def add(self, *values: str) -> None:
@@ -69,6 +71,7 @@ class Redactor:
         if not added <= self._values:
             self._values |= added
             self._pattern = None
+            self.generation += 1
 
     def values(self, text: str) -> str:
         """The text without configured values; the rest stays as it is."""
