@@ -78,7 +78,7 @@ def _spoken(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | Non
     members: Any = None
     if text.startswith("{"):
         try:
-            members = json.loads(text)
+            members = json.loads(text, parse_constant=_no_number)
         except (ValueError, RecursionError):
             if strict:
                 return None, f"its output is not valid JSON: {text[:_SHOWN_CHARS]!r}"
@@ -167,3 +167,7 @@ def _member(members: dict[str, Any], name: str, kind: type) -> Any:
 
 
 _KINDS: Mapping[type, str] = {dict: "JSON object", str: "text", bool: "true or false"}
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")

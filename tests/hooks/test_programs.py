@@ -490,3 +490,23 @@ async def test_functions_come_before_programs(tmp_path: Path) -> None:
     await pipeline_over(tmp_path, fake("Read"), hooks=hooks).call("Read", {"path": "/a"}, CTX)
 
     assert hook.inputs[0]["tool_input"] == {"path": "/rewritten"}
+
+
+@BOTH
+async def test_a_program_need_not_read_a_long_call(tmp_path: Path, make: Make) -> None:
+    hook = make(("/bin/sh", "-c", "exit 0"))
+    content = "x" * 20_000_000
+
+    result = await hooked(tmp_path, fake("Write", SideEffect.NONE), hook).call("Write", {"content": content}, CTX)
+
+    assert result.text == "done"
+
+
+async def test_what_is_no_json_number_is_no_answer(tmp_path: Path) -> None:
+    said = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"n": NaN}}}'
+    hook = script(tmp_path, "guard", f"echo '{said}'")
+    tool = fake("mcp__x__y")
+
+    result = await hooked(tmp_path, tool, own(hook.argv)).call("mcp__x__y", {}, CTX)
+
+    assert (result.error_code, tool.calls) == ("E_HOOK_DENIED", [])
