@@ -12,21 +12,43 @@ from goat_mcp.permissions.rules import BrokenRule, Rule, RuleSet, parse_rule
 from goat_mcp.permissions.specifiers import CommandSpecifier
 from goat_mcp.settings import BrokenSettings, Settings
 
-if TYPE_CHECKING:  # loaded with the first rule about commands
+if TYPE_CHECKING:  # loaded where somebody has written such rules
+    from goat_mcp.claude_settings import ClaudeSettings
     from goat_mcp.shell.pattern import CommandPattern
 
 
-def rules_of(settings: Settings) -> RuleSet:
-    """All rules in force. Raises `BrokenSettings` naming the rule and its place (R-PERM-7)."""
+def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
+    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and its place
+    (R-PERM-7)."""
     listed = settings.permissions
     rules = RuleSet.of(
-        allow=_parsed(settings, Effect.ALLOW, listed.allow),
-        ask=_parsed(settings, Effect.ASK, listed.ask),
-        deny=[*_parsed(settings, Effect.DENY, listed.deny), *_blocked(settings.bash.blocked)],
+        allow=[*_parsed(settings, Effect.ALLOW, listed.allow), *_imported(imported, Effect.ALLOW)],
+        ask=[*_parsed(settings, Effect.ASK, listed.ask), *_imported(imported, Effect.ASK)],
+        deny=[
+            *_parsed(settings, Effect.DENY, listed.deny),
+            *_blocked(settings.bash.blocked),
+            *_imported(imported, Effect.DENY),
+        ],
     )
     if not settings.bash.allowed:
         return rules
     return replace(rules, only_commands=tuple(_command("allowed", text) for text in settings.bash.allowed))
+
+
+def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
+    rules: list[Rule] = []
+    for file in files:
+        # `/path` is relative to the project that the file belongs to, as in Claude Code.
+        project = file.path.parent.parent if file.path.parent.name == ".claude" else file.path.parent
+        for listed in {Effect.ALLOW: file.allow, Effect.ASK: file.ask, Effect.DENY: file.deny}[effect]:
+            try:
+                rule = parse_rule(
+                    listed.text, origin=listed.origin, base=str(project), may_name_all=effect is not Effect.ALLOW
+                )
+            except BrokenRule as broken:
+                raise BrokenSettings(str(broken), "Mend it, or do not name the file in claude_settings.") from None
+            rules.append(rule)
+    return rules
 
 
 def _blocked(commands: Sequence[str]) -> list[Rule]:

@@ -124,7 +124,7 @@ class Gateway:
         )
         self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
-        self.rules = rules_of(settings)
+        self.rules = rules_of(settings, self.claude_settings)
         self.workspace = Workspace(
             *named_roots(settings.workspace),
             readable=(self.spill.folder,),

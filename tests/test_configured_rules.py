@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from goat_mcp.claude_settings import read_claude_settings
 from goat_mcp.configured_rules import origin_of_rule, rules_of
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import decide
 from goat_mcp.permissions.mode import Effect, Mode
+from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.settings import BrokenSettings, load_settings, settings_of
 from tests.tool_doubles import spec
 
@@ -73,3 +76,34 @@ def test_where_a_rule_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("GOAT_MCP_PERMISSIONS__DENY", '["Read(x)"]')
     from_environment = load_settings({})
     assert origin_of_rule(from_environment, Effect.DENY, "Read(x)").endswith("GOAT_MCP_PERMISSIONS__DENY")
+
+
+def imported(folder: Path, permissions: dict[str, list[str]]) -> RuleSet:
+    file = folder / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"permissions": permissions}, indent=1))
+    return rules_of(settings_of({}, "a test"), [read_claude_settings(file)])
+
+
+def test_rules_of_a_claude_code_file_hold_as_they_do_there(tmp_path: Path) -> None:
+    rules = imported(tmp_path, {"allow": ["Bash(npm run test:*)", "Edit(/src/**)"], "deny": ["Read(./.env)"]})
+
+    def effect(tool: str, *paths: str, **arguments: str) -> Effect:
+        call = Call(spec(tool, SideEffect.MUTATING), arguments, paths, (), paths, ("/ws",))
+        return decide(call, rules, Mode.DONT_ASK).effect
+
+    assert effect("Bash", command="npm run test -- -x") is Effect.ALLOW
+    assert effect("Write", f"{tmp_path}/src/a.py") is Effect.ALLOW
+    assert effect("Write", "/ws/src/a.py") is Effect.DENY
+    assert effect("Read", "/ws/.env") is Effect.DENY
+
+
+def test_such_a_rule_knows_its_line(tmp_path: Path) -> None:
+    rules = imported(tmp_path, {"deny": ["Read(./.env)"]})
+
+    assert rules.deny.rules[0].origin == f"{tmp_path}/.claude/settings.json:4"
+
+
+def test_a_broken_rule_of_such_a_file_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(BrokenSettings, match=r"settings\.json:4"):
+        imported(tmp_path, {"deny": ["Bash(git"]})
