@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _GIT = ".git"
-_READ_ONLY_IN_GIT = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
+_READ_ONLY_IN_GIT = ("hooks", "config", "config.worktree", "commondir", "gitdir")
 _WATCHED_IN_GIT = ("commondir", "config.worktree")
 """Git obeys these where they are, and fails if a placeholder is there instead. `commondir` names another folder for
 the configuration."""
@@ -104,6 +104,8 @@ def _add_git(git: Path, found: ProtectedPaths, depth: int = 0) -> None:
     names = {entry.name: entry for entry in _entries(git)}
     found.pinned.append(git)
     found.read_only.extend(git / n for n in _READ_ONLY_IN_GIT if n in names and not names[n].is_symlink())
+    if (git / "info/attributes").is_file():
+        found.read_only.append(git / "info/attributes")
     if "hooks" not in names and os.access(git, os.W_OK):
         found.absent.append(git / "hooks")
     found.watched.extend(git / name for name in _WATCHED_IN_GIT if name not in names)

@@ -46,14 +46,17 @@ def find_bash(path: str) -> str | None:
     return shutil.which("bash", path=os.pathsep.join(folders))
 
 
-def arguments(bash: str, script_descriptor: int, report_descriptor: int) -> list[str]:
-    """The argument list that runs the script behind one descriptor and writes its last directory to the other."""
+def arguments(bash: str, script_descriptor: int, report_descriptor: int, *, first: str = "") -> list[str]:
+    """The argument list that runs the script behind one descriptor and writes its last directory to the other.
+
+    `first` is what bash does to itself before.
+    """
     return [
         bash,
         "--noprofile",
         "--norc",
         "-c",
-        _WRAPPER.format(script=script_descriptor, report=report_descriptor),
+        first + _WRAPPER.format(script=script_descriptor, report=report_descriptor),
         "bash",
     ]
 

@@ -10,6 +10,11 @@ from goat_mcp.core.settings_part import Names, SettingsPart
 class BashOptions(SettingsPart):
     """`auto_background_after_s` 0 means: never, and 120 s end a command.
 
+    The `max_*` hold for each process of a command, and 0 means no limit of ours. `max_processes` holds for all of a
+    sandbox together, and only in one with users of its own: elsewhere the system would count everything that the same
+    user runs. It does nothing where the gateway runs as root. Memory and processor time are not limited from the
+    start: runtimes reserve far more memory than they use, and time is what `timeout` is for.
+
     `blocked` are commands that never run, e.g. `rm` or `git push`; where `allowed` names any, no other runs. Neither
     lets anything pass unasked. Source: goa, `BlockedCommands`, `AllowedCommands`.
     """
@@ -17,3 +22,8 @@ class BashOptions(SettingsPart):
     blocked: Names = ()
     allowed: Names = ()
     auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)
+    max_file_bytes: int = Field(default=10 * 1000**3, ge=0)
+    max_open_files: int = Field(default=65_536, ge=0)
+    max_processes: int = Field(default=4_096, ge=0)
+    max_memory_bytes: int = Field(default=0, ge=0)
+    max_cpu_s: int = Field(default=0, ge=0)

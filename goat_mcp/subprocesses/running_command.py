@@ -27,8 +27,10 @@ from goat_mcp.subprocesses.bash_script import (
     script_descriptor,
 )
 from goat_mcp.subprocesses.launch import Confined, Launch
+from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.subprocesses.process_limits import limit_line
 from goat_mcp.subprocesses.process_table import Process, command_line
 from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree, boot_ticks
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
@@ -316,6 +318,7 @@ def start_command(
     guard: ProcessGuard,
     create_file: CreateFile,
     confined: Confined | None = None,
+    options: BashOptions | None = None,
 ) -> RunningCommand:
     """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
 
@@ -334,7 +337,9 @@ def start_command(
     launch: Launch | None = None
     try:
         theirs.append(report_write := raised(report_write))
-        command = arguments(bash, script_read, report_write)
+        own_users = confined is not None and confined.has_process_namespace
+        first = limit_line(options or BashOptions(), counts_processes=own_users)
+        command = arguments(bash, script_read, report_write, first=first)
         if confined is None:
             plan = Launch(
                 arguments=tuple(command),

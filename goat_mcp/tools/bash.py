@@ -209,6 +209,7 @@ class Bash(
                 guard=self.guard,
                 create_file=self.spill.create,
                 confined=confined,
+                options=self.options,
             )
         except OSError as problem:
             raise ToolError(

@@ -1,0 +1,113 @@
+"""Programs run in a real bubblewrap, as little around it as possible."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.sandbox.bubblewrap import Bubblewrap
+from goat_mcp.sandbox.confinement import Bounds, Job
+from goat_mcp.sandbox.options import SandboxOptions
+from goat_mcp.sandbox.placeholders import Placeholders
+from goat_mcp.sandbox.reach import Places, Reach
+from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
+
+LIMIT_S = 60
+
+
+@cache
+def _missing() -> str:
+    if sys.platform != "linux":
+        return "bubblewrap is a part of Linux systems"
+    return Bubblewrap(Placeholders(Path("/nonexistent"))).missing()
+
+
+needs_bubblewrap = pytest.mark.skipif(bool(_missing()), reason=f"no bubblewrap: {_missing()}")
+
+
+def is_protected(path: str) -> bool:
+    return protected_reason(path) is not None
+
+
+@dataclass
+class Box:
+    """A workspace `root` and a private state directory beside it, below `folder`."""
+
+    folder: Path
+    options: SandboxOptions = field(default_factory=SandboxOptions)
+    home: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.folder = self.folder.resolve()
+        self.root = self.folder / "ws"
+        self.state = self.folder / "state"
+        self.notes = self.state / "sandbox"
+        for made in (self.root, self.notes):
+            made.mkdir(parents=True, exist_ok=True)
+        self.placeholders = Placeholders(self.notes)
+        self.confinement = Bubblewrap(self.placeholders, system_call_filter=lambda: system_call_filter(Sockets.NETWORK))
+
+    def bounds(self, writes_below: str = "") -> Bounds:
+        places = Places(roots=lambda: (self.root,), private=(self.state,), home=self.home)
+        return Reach(places, is_protected).of(self.options, None, writes_below=writes_below)
+
+    def job(self, script: str, bounds: Bounds | None = None, **environment: str) -> Job:
+        return Job(
+            arguments=("/bin/bash", "-c", script),
+            directory=self.root,
+            environment={"PATH": "/usr/bin:/bin", **environment},
+            bounds=bounds or self.bounds(),
+            marker={"MARK": "1"},
+        )
+
+    def start(self, job: Job, **popen: object) -> tuple[subprocess.Popen[str], Callable[[], tuple[str, ...]]]:
+        launch = self.confinement.launch(job)
+        try:
+            process = subprocess.Popen[str](
+                launch.arguments,
+                env=launch.environment,
+                cwd=launch.directory,
+                pass_fds=launch.pass_fds,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+                **popen,  # type: ignore[arg-type]  # options of Popen
+            )
+        finally:
+            for descriptor in launch.own_fds:
+                os.close(descriptor)
+        return process, launch.finish
+
+    def run(self, script: str, bounds: Bounds | None = None, **environment: str) -> str:
+        """What the script prints on both streams."""
+        process, finish = self.start(self.job(script, bounds, **environment))
+        try:
+            output, _ = process.communicate(timeout=LIMIT_S)
+        finally:
+            process.kill()
+        self.said = finish()
+        return output
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
