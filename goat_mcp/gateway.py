@@ -72,7 +72,9 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.resources import ResourceProvider
     from goat_mcp.hooks.session_events import SessionEvents
+    from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
+    from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.coordinator import TeamCoordinator
 
 SHUTDOWN_S = 4.0
@@ -210,6 +212,7 @@ class Gateway:
             guard=self.guard,
             problems=files.problems,
             why_denied=self._why_denied,
+            confine=self._confine_upstream,
         )
         self.upstreams.load_warm_catalogs()
 
@@ -259,6 +262,9 @@ class Gateway:
                 is_protected=lambda path: protected_reason(path) is not None,
             ),
         )
+
+    async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
+        return await self.sandbox.confine_upstream(options, directory)
 
     def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""

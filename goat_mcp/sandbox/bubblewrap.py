@@ -5,11 +5,12 @@ Which confinement is used, and what it is to reach, is decided elsewhere.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -195,22 +196,36 @@ def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]
         match mount.kind:
             case MountKind.EMPTY:
                 options += ["--tmpfs", path]
-            case MountKind.WRITABLE | MountKind.PINNED:
+            case MountKind.WRITABLE:
                 options += ["--bind-fd", _keep(opener.open(mount.path), own_fds), path]
             case MountKind.READABLE:
                 options += ["--ro-bind-fd", _keep(opener.open(mount.path), own_fds), path]
+            # What has gone, or become a link, since it was found cannot be protected and need not keep others away.
+            case MountKind.PINNED:
+                with _unless_gone():
+                    options += ["--bind-fd", _keep(opener.open(mount.path), own_fds), path]
             case MountKind.READ_ONLY:
-                # One that has gone since it was found needs no protection any more.
-                with suppress(FileNotFoundError, NotADirectoryError):
+                with _unless_gone():
                     options += ["--ro-bind-fd", _keep(opener.open(mount.path), own_fds), path]
             case MountKind.ABSENT:
-                options += ["--perms", "0555", "--tmpfs", path]
+                with _unless_gone():
+                    opener.folder(mount.path.parent)
+                    options += ["--perms", "0555", "--tmpfs", path]
             case MountKind.HIDDEN:
                 if mount.path.is_dir():
                     options += ["--tmpfs", path]
                 elif mount.path.exists():
                     options += ["--ro-bind", os.devnull, path]
     return options
+
+
+@contextmanager
+def _unless_gone() -> Generator[None]:
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
 
 
 def _link_options(bounds: Bounds, mounts: Sequence[Mount]) -> list[str]:

@@ -104,7 +104,7 @@ def _add_git(git: Path, found: ProtectedPaths, depth: int = 0) -> None:
     names = {entry.name: entry for entry in _entries(git)}
     found.pinned.append(git)
     found.read_only.extend(git / n for n in _READ_ONLY_IN_GIT if n in names and not names[n].is_symlink())
-    if (git / "info/attributes").is_file():
+    if (git / "info/attributes").is_file() and not (git / "info/attributes").is_symlink():
         found.read_only.append(git / "info/attributes")
     if "hooks" not in names and os.access(git, os.W_OK):
         found.absent.append(git / "hooks")

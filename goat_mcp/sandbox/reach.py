@@ -23,7 +23,7 @@ _IN_MAIN_CHECKOUT = ("HEAD", "index")
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are. `private` is the server's own, never shown; `shown` lies in it and may be read."""
+    """Where things are. `private` is the server's own, never shown; `shown` lies in it and commands may read it."""
 
     roots: Callable[[], Sequence[Path]]
     private: tuple[Path, ...] = ()
@@ -56,7 +56,8 @@ class Reach:
                 writable.append(repository)
                 _join(found, git_folder(repository))
                 found.read_only += [path for name in _IN_MAIN_CHECKOUT if (path := repository / name).is_file()]
-        return self._bounds(options, door, writable, readable, found, writes_more=not writes_below)
+        shown = self._places.shown
+        return self._bounds(options, door, writable, readable, found, shown=shown, writes_more=not writes_below)
 
     def of_upstream(self, options: SandboxOptions, door: ProxyDoor | None, directory: Path) -> Bounds:
         """Bounds for a server that is no part of the workspace: what its entry names and the directory it starts in.
@@ -77,6 +78,7 @@ class Reach:
         readable: Sequence[Path],
         found: ProtectedPaths,
         *,
+        shown: Sequence[Path] = (),
         writes_more: bool = True,
     ) -> Bounds:
         asked = [*options.sandbox_read, *options.sandbox_write]
@@ -86,7 +88,7 @@ class Reach:
         writable = self._allowed([*writable, *map(_real, more_writable)], private)
         readable = [
             *self._allowed([*readable, *map(_real, more_readable)], private),
-            *(path for shown in self._places.shown if (path := _real(shown)).exists()),
+            *(path for one in shown if (path := _real(one)).exists()),
         ]
         for directory in writable:
             if directory.is_dir() and directory not in found.pinned:

@@ -41,6 +41,9 @@ class Confined(Protocol):
     """One command's confinement, everything about it decided but its arguments."""
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def has_process_namespace(self) -> bool: ...
 
     def launch(
@@ -49,7 +52,7 @@ class Confined(Protocol):
         *,
         environment: Mapping[str, str],
         marker: Mapping[str, str],
-        pass_fds: Sequence[int],
+        pass_fds: Sequence[int] = (),
     ) -> Launch:
         """How to start the program. Raises `OSError` where a path that it may reach cannot be opened."""
         ...

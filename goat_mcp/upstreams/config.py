@@ -16,6 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.entry import (
     DEFAULT_CONCURRENCY,
@@ -24,6 +25,7 @@ from goat_mcp.upstreams.entry import (
     StdioLaunch,
     UpstreamConfig,
 )
+from goat_mcp.upstreams.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
 from goat_mcp.upstreams.self_launch import launches_us
 
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
@@ -43,7 +45,7 @@ _OUR_KEYS = frozenset(
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
-_KNOWN_KEYS = _STDIO_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+_KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
@@ -219,6 +221,8 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
     if "url" in given:
         if kind == "stdio":
             raise _BrokenEntry("type: stdio does not go with url; leave type out")
+        if misplaced := sorted(SANDBOX_KEYS & set(given)):
+            raise _BrokenEntry(f"{misplaced[0]}: does not go with url, only with command; leave it out")
         return HttpEndpoint(_url(given["url"]), _texts(given, "headers"))
     if kind in _HTTP_TYPES:
         raise _BrokenEntry(f"type: {kind} does not go with command; leave type out")
@@ -239,7 +243,15 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
         tuple(cast("list[str]", args)),
         _texts(given, "env"),
         None if cwd is None else str(Path(cwd).expanduser()),
+        _sandbox(given),
     )
+
+
+def _sandbox(given: Mapping[str, Any]) -> SandboxOptions | None:
+    try:
+        return sandbox_options(given)
+    except BrokenSandboxKeys as broken:
+        raise _BrokenEntry(str(broken)) from None
 
 
 def _is_relative_path(command: str) -> bool:

@@ -19,6 +19,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.upstreams.child_pipes import Outbox
+from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.connection import Connection
 from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, STATELESS_VERSION
@@ -35,6 +36,7 @@ async def connect(
     known_version: str | None,
     guard: ProcessGuard | None,
     start_timeout_s: float,
+    confine: Confine | None = None,
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.
 
@@ -43,7 +45,7 @@ async def connect(
     closed = anyio.Event()
     async with AsyncExitStack() as stack:
         if isinstance(target, StdioLaunch):
-            link, read, write = await stack.enter_async_context(stdio_link(target, guard=guard))
+            link, read, write = await stack.enter_async_context(stdio_link(target, guard=guard, confine=confine))
         else:
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.http_link import http_link

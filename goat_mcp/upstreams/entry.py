@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.sandbox.options import SandboxOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
@@ -22,6 +23,8 @@ class StdioLaunch:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     cwd: str | None = None
+    sandbox: SandboxOptions | None = None
+    """None: it runs as the user, as everything else that the user starts."""
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,21 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
+from goat_mcp.core.errors import ToolError
+from goat_mcp.subprocesses.launch import Confined, Launch
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 from goat_mcp.upstreams.child_environment import child_environment
 from goat_mcp.upstreams.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
+from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.frames import FrameReader
@@ -31,7 +35,11 @@ CLOSE_WAIT_S = 2.0
 
 @asynccontextmanager
 async def stdio_link(
-    launch: StdioLaunch, *, guard: ProcessGuard | None, close_wait_s: float = CLOSE_WAIT_S
+    launch: StdioLaunch,
+    *,
+    guard: ProcessGuard | None,
+    close_wait_s: float = CLOSE_WAIT_S,
+    confine: Confine | None = None,
 ) -> AsyncGenerator[tuple[StdioLink, Inbox, Outbox]]:
     """Run the process meanwhile. Raises `StartFailure` where it cannot be started at all."""
     marks = FaultMarks()
@@ -39,25 +47,30 @@ async def stdio_link(
     environment = child_environment(launch.env)
     program = _program(launch, environment)
     call = f"upstream-{secrets.token_hex(8)}"
-    marker = environment[MARKER_VARIABLE] = call if guard is None else guard.marker(call)
+    marker = call if guard is None else guard.marker(call)
     if guard is not None:
         guard.start()
+    plan = await _plan([program, *launch.args], launch, environment, {MARKER_VARIABLE: marker}, confine)
     not_before = boot_ticks()
     try:
         with unblocked_for_children():
             transport, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: ChildPipes(link),
-                program,
-                *launch.args,
+                *plan.arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment,
-                cwd=launch.cwd,
+                env=plan.environment,
+                cwd=plan.directory or None,
                 start_new_session=sys.platform != "win32",
+                pass_fds=plan.pass_fds,
             )
     except (OSError, ValueError) as problem:
+        plan.finish()
         raise StartFailure("start_failed", f"cannot start {launch.command!r}: {problem}") from None
+    finally:
+        for descriptor in plan.own_fds:
+            os.close(descriptor)
     link.pid = transport.get_pid()
     if guard is not None:
         guard.watch(link.pid)
@@ -65,11 +78,42 @@ async def stdio_link(
         yield link, process.inbox, Outbox(process, link)
     finally:
         with anyio.CancelScope(shield=True):
-            tree = ProcessTree(link.pid, f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+            tree = ProcessTree(
+                link.pid,
+                f"{MARKER_VARIABLE}={marker}".encode(),
+                not_before=not_before,
+                leader_is_outside=plan.has_process_namespace,
+            )
             await _stop(transport, process, tree, close_wait_s)
+            if not plan.leaves_nothing:
+                await anyio.to_thread.run_sync(plan.finish)
         if guard is not None:
             guard.forget(link.pid)
         transport.close()
+
+
+async def _plan(
+    arguments: Sequence[str],
+    launch: StdioLaunch,
+    environment: Mapping[str, str],
+    marker: Mapping[str, str],
+    confine: Confine | None,
+) -> Launch:
+    """How the process starts: in the sandbox that its entry wants. Raises `StartFailure`."""
+    confined: Confined | None = None
+    if launch.sandbox is not None:
+        if confine is None:
+            raise StartFailure("sandbox_unavailable", "its entry wants a sandbox, and nobody here can make one")
+        try:
+            confined = await confine(launch.sandbox, Path(launch.cwd or Path.cwd()))
+        except ToolError as none:
+            raise StartFailure("sandbox_unavailable", none.message) from None
+    if confined is None:
+        return Launch(arguments=tuple(arguments), environment={**environment, **marker}, directory=launch.cwd or "")
+    try:
+        return confined.launch(arguments, environment=environment, marker=marker)
+    except OSError as problem:
+        raise StartFailure("start_failed", f"cannot start {launch.command!r} in a sandbox: {problem}") from None
 
 
 def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:

@@ -18,6 +18,7 @@ from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.calls import UpstreamCalls
+from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
@@ -83,6 +84,7 @@ class Supervisor:
         warm: WarmCatalog,
         telemetry: Telemetry,
         guard: ProcessGuard | None = None,
+        confine: Confine | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
     ) -> None:
@@ -92,6 +94,7 @@ class Supervisor:
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
         self._telemetry = telemetry
         self._guard = guard
+        self._confine = confine
         self._limits = limits or SupervisorLimits()
         self._connect = connect
         self._retry = RetryPolicy(self._limits.retry)
@@ -265,6 +268,7 @@ class Supervisor:
             self.config.target,
             known_version=self._known_version,
             guard=self._guard,
+            confine=self._confine,
             start_timeout_s=self._limits.start_timeout_s,
         ) as connection:
             life = self._life = _Life(connection)

@@ -14,6 +14,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Supervisor, SupervisorLimits
@@ -33,6 +34,7 @@ class Upstreams:
         state: StateDirectory,
         telemetry: Telemetry,
         guard: ProcessGuard | None = None,
+        confine: Confine | None = None,
         problems: Sequence[UpstreamProblem] = (),
         limits: SupervisorLimits | None = None,
         why_denied: Callable[[str], str] = lambda server: "",
@@ -42,7 +44,15 @@ class Upstreams:
         self.problems = tuple(problems)
         self._why_denied = why_denied
         self._supervisors = [
-            Supervisor(config, registry=registry, warm=warm, telemetry=telemetry, guard=guard, limits=limits)
+            Supervisor(
+                config,
+                registry=registry,
+                warm=warm,
+                telemetry=telemetry,
+                guard=guard,
+                confine=confine,
+                limits=limits,
+            )
             for config in configs
         ]
         self._first_list_until_s: float | None = None

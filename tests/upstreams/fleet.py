@@ -20,6 +20,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamFiles, load_upstream_files
+from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
@@ -91,6 +92,7 @@ async def fleet(
     limits: SupervisorLimits = QUICK,
     first_list: bool = True,
     why_denied: Callable[[str], str] = lambda server: "",
+    confine: Confine | None = None,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries)
@@ -103,6 +105,7 @@ async def fleet(
         problems=files.problems,
         limits=limits,
         why_denied=why_denied,
+        confine=confine,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)
