@@ -5,10 +5,9 @@ Nothing that runs programs is loaded where there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.sessions import Sessions
@@ -34,17 +33,16 @@ def claude_settings(settings: Settings) -> tuple[ClaudeSettings, ...]:
         raise BrokenSettings(str(broken), "Mend the file, or do not name it in claude_settings.") from None
 
 
-@dataclass(frozen=True)
 class _Facts:
-    sessions: Sessions
-    project: Callable[[], Path | None]
-    mode_of: Callable[[str], str]
+    """Implements `hooks.programs.SessionFacts`."""
+
+    def __init__(self, sessions: Sessions, project: Callable[[], Path | None], mode_of: Callable[[str], str]) -> None:
+        self._sessions = sessions
+        self._project = project
+        self.mode = mode_of
 
     def directory(self, session_key: str) -> str:
-        return str(self.sessions.of(session_key).cwd or self.project() or "")
-
-    def mode(self, session_key: str) -> str:
-        return self.mode_of(session_key)
+        return str(self._sessions.of(session_key).cwd or self._project() or "")
 
 
 def hook_programs(
@@ -77,18 +75,10 @@ def hook_programs(
     return Programs(hooks, runner, facts, matches_rule, telemetry.warning)
 
 
-def as_status(hooks: Programs | None) -> list[Mapping[str, Any]]:
-    """Each hook, for people: its place, its event, and what its failure means."""
-    return [
-        {
-            "place": hook.place,
-            "event": hook.event,
-            "on_failure": "logged"
-            if hook.observes
-            else "refused"
-            if hook.refuses_on_failure
-            else "logged, call goes on",
-            "imported": hook.is_imported,
-        }
-        for hook in (hooks.hooks if hooks is not None else ())
-    ]
+def notices(imported: Sequence[ClaudeSettings]) -> Iterator[str]:
+    """What the user should know of the files: what of them has no effect, and what a failing hook of theirs means."""
+    for file in imported:
+        yield from file.notes
+        passing = sum(not hook.refuses_on_failure for hook in file.hooks)
+        if passing:
+            yield f"{file.path}: {passing} hooks keep Claude Code's meaning: one that fails lets the call go on"

@@ -19,7 +19,7 @@ from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
 from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
-from goat_mcp.chosen_hooks import claude_settings, hook_programs
+from goat_mcp.chosen_hooks import claude_settings, hook_programs, notices
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.configured_rules import rules_of
@@ -464,9 +464,8 @@ class Gateway:
         entry that is wrong."""
         for notice in self.settings.notices:
             self.telemetry.warning("settings", notice=notice)
-        for file in self.claude_settings:
-            for note in file.notes:
-                self.telemetry.warning("claude settings", notice=note)
+        for notice in notices(self.claude_settings):
+            self.telemetry.warning("claude settings", notice=notice)
         for problem in self.upstreams.problems:
             self.telemetry.warning(
                 "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message

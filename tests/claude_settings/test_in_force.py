@@ -102,6 +102,18 @@ async def test_rules_and_notes_of_the_file_are_at_hand(tmp_path: Path, capsys: p
     assert "there is no tool Skill here" in capsys.readouterr().err
 
 
+async def test_the_log_says_what_a_failing_hook_of_the_file_means(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-HOOK-2: status says so."""
+    file = settings_file(tmp_path, {"command": "false"}, {"command": "false", "onFailure": "block"})
+
+    async with opened(tmp_path, file) as tools:
+        tools.gateway.log_problems()
+
+    assert f"{file}: 1 hooks keep Claude Code's meaning: one that fails lets the call go on" in capsys.readouterr().err
+
+
 def test_the_flag_names_files(tmp_path: Path) -> None:
     flags: dict[str, Any] = {**NOTHING, "claude_settings": ("a.json", "b.json")}
 
