@@ -39,10 +39,13 @@ class _Facts:
     def __init__(self, sessions: Sessions, project: Callable[[], Path | None], mode_of: Callable[[str], str]) -> None:
         self._sessions = sessions
         self._project = project
-        self.mode = mode_of
+        self._mode_of = mode_of
 
     def directory(self, session_key: str) -> str:
         return str(self._sessions.of(session_key).cwd or self._project() or "")
+
+    def mode(self, session_key: str) -> str:
+        return self._mode_of(session_key)
 
 
 def hook_programs(
