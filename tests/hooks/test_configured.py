@@ -195,3 +195,38 @@ async def test_neither_an_agent_nor_a_connection_without_sessions_begins_one(wor
             await gateway.call("Read", {"file_path": str(workspace / "a.txt")}, ctx)
 
     assert start.inputs == []
+
+
+@pytest.mark.parametrize("asked", ["@a.txt", "{ws}//a.txt", "{ws}/sub/../a.txt"])
+async def test_a_hook_sees_one_spelling_of_a_path_however_it_is_written(workspace: Path, asked: str) -> None:
+    (workspace / "sub").mkdir()
+    guard = script(workspace.parent, "guard")
+
+    async with opened(workspace, {"PreToolUse": group(guard)}) as tools:
+        result = await tools.call("Read", {"file_path": asked.format(ws=workspace)})
+
+    assert result.text == "1\thay"
+    assert guard.inputs[0]["tool_input"] == {"file_path": str(workspace / "a.txt")}
+
+
+@pytest.mark.parametrize(
+    ("condition", "command", "runs"),
+    [
+        ("Bash(git *)", "git status", True),
+        ("Bash(git *)", "npm test && git push", True),
+        ("Bash(git *)", "echo git", False),
+        ("Bash(rm *)", "echo $(rm -rf x)", True),
+        ("Bash(git *)", "echo 'unclosed", True),
+        ("Edit(src/**)", "ls", False),
+    ],
+)
+async def test_an_if_is_about_the_parts_of_a_command_and_doubt_runs_the_hook(
+    workspace: Path, condition: str, command: str, runs: bool
+) -> None:
+    guard = script(workspace.parent, "guard", "exit 2")
+    hooks = {"PreToolUse": group(guard, **{"if": condition})}
+
+    async with opened(workspace, hooks, mode="bypassPermissions") as tools:
+        await tools.call("Bash", {"command": command})
+
+    assert len(guard.inputs) == runs
