@@ -25,6 +25,7 @@ SUBJECTS: Mapping[str, str] = {
     "glob": "Glob over 52,000 files against rg --files",
     "edit": "Edit of one needle in 100 MB against plain Python",
     "bash": "Bash true against bash -c true",
+    "sandbox": "Bash true in its sandbox against bash -c true",
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",

@@ -65,8 +65,10 @@ async def stdio_link(
                 start_new_session=sys.platform != "win32",
                 pass_fds=plan.pass_fds,
             )
-    except (OSError, ValueError) as problem:
+    except BaseException as problem:
         plan.finish()
+        if not isinstance(problem, OSError | ValueError):
+            raise
         raise StartFailure("start_failed", f"cannot start {launch.command!r}: {problem}") from None
     finally:
         for descriptor in plan.own_fds:
