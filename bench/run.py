@@ -26,6 +26,7 @@ SUBJECTS: Mapping[str, str] = {
     "edit": "Edit of one needle in 100 MB against plain Python",
     "bash": "Bash true against bash -c true",
     "sandbox": "Bash true in its sandbox against bash -c true",
+    "permissions": "a decision among 500 rules, and what the permission stage adds to a Read",
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",

@@ -78,8 +78,9 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
             about_commands.append((rule, rule.specifier))
         elif rule.covers(call):
             return rule
-    for family in families_of(name):
-        for rule, specifier in rules.allow.about_paths(family):
+    families = families_of(name)
+    if call.paths and any(True for _ in rules.allow.about_path(call.paths[0], call.roots, *families)):
+        for rule, specifier in rules.allow.about_paths(*families):
             if specifier.covers(call):
                 return rule
     # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.

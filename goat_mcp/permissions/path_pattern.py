@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
@@ -21,34 +22,59 @@ _FLAGS = re.DOTALL if sys.platform == "linux" else re.DOTALL | re.IGNORECASE
 
 @dataclass(frozen=True)
 class PathPattern:
-    """One parsed pattern. `anchor` is the absolute directory it is relative to; empty: each root of the workspace."""
+    """One parsed pattern. `anchor` is the absolute directory it is relative to; empty: each root of the workspace.
+
+    `expression` is a regular expression for what follows the anchor; `relative` the path itself, if it `is_exact`.
+    """
 
     anchor: str
     is_exact: bool
     relative: str
-    _is_match: Callable[[str], object]
+    expression: str
 
     def is_path(self, path: str, roots: Sequence[str]) -> bool:
         """Whether an exact pattern is this very path, and not a directory above it."""
         anchors: Iterable[str] = (self.anchor,) if self.anchor else roots
         return self.is_exact and any(path == f"{anchor.rstrip('/')}/{self.relative}" for anchor in anchors)
 
+    @cached_property
+    def _is_match(self) -> Callable[[str], object]:
+        return re.compile(self.expression, _FLAGS).fullmatch
+
     def matches(self, path: str, roots: Sequence[str]) -> bool:
         """Whether an absolute path is meant."""
-        anchors: Iterable[str] = (self.anchor,) if self.anchor else roots
-        for anchor in anchors:
-            below = anchor if anchor.endswith("/") else f"{anchor}/"
-            if not path.startswith(below):
-                continue
+        return any(self._is_match(rest) for rest in _rests(path, self.anchor, roots))
+
+
+class PathPatterns:
+    """Many patterns at once: tells in one look that a path is none of them, which is the usual case."""
+
+    def __init__(self, patterns: Iterable[PathPattern]) -> None:
+        by_anchor: dict[str, list[str]] = {}
+        for pattern in patterns:
+            by_anchor.setdefault(pattern.anchor, []).append(f"(?:{pattern.expression})")
+        self._is_match = {
+            anchor: re.compile("|".join(expressions), _FLAGS).fullmatch for anchor, expressions in by_anchor.items()
+        }
+
+    def match(self, path: str, roots: Sequence[str]) -> bool:
+        return any(
+            is_match(rest) for anchor, is_match in self._is_match.items() for rest in _rests(path, anchor, roots)
+        )
+
+
+def _rests(path: str, anchor: str, roots: Sequence[str]) -> Iterator[str]:
+    """What of a path follows an anchor, or each root where there is none."""
+    for start in (anchor,) if anchor else roots:
+        below = start if start.endswith("/") else f"{start}/"
+        if path.startswith(below):
             rest = path[len(below) :]
-            if self._is_match(rest):
-                return True
-            if not self.anchor and rest.startswith(_WORKTREES):
+            yield rest
+            if not anchor and rest.startswith(_WORKTREES):
                 # An agent's copy of the repository: what holds for a file holds for its copy.
-                copied = rest.split("/", 2)
-                if len(copied) == 3 and self._is_match(copied[2]):
-                    return True
-        return False
+                _, _, copied = rest[len(_WORKTREES) :].partition("/")
+                if copied:
+                    yield copied
 
 
 def parse_path_pattern(text: str, base: str = "") -> PathPattern:
@@ -80,12 +106,13 @@ def parse_path_pattern(text: str, base: str = "") -> PathPattern:
         for alternative in expand_braces("/".join(names)):
             found = [name for name in alternative.split("/") if name]
             expressions.append(names_expression(found if is_anchored or not found else ["**", *found]))
-        compiled = re.compile("|".join(f"(?:{one})(?:/.*)?" for one in expressions) if names else ".*", _FLAGS)
+        expression = "|".join(f"(?:{one})(?:/.*)?" for one in expressions) if names else ".*"
+        re.compile(expression, _FLAGS)
     except (BadGlob, re.error) as bad:
         raise ValueError(str(bad)) from None
     joined = "/".join(names)
     is_exact = is_anchored and not has_magic(re.sub(r"\\.", "", joined))
-    return PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), compiled.fullmatch)
+    return PathPattern(anchor, is_exact, re.sub(r"\\(.)", r"\1", joined), expression)
 
 
 def exact_path_pattern(path: str) -> str:

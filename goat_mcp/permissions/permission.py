@@ -140,11 +140,10 @@ class Permission:
 
     def _is_lifted(self, call: Call, path: str) -> bool:
         """Whether the settings allow a change of this very path (R-FILE-9)."""
-        for family in (call.spec.rule_name, *families_of(call.spec.rule_name)):
-            for _, specifier in self.rules.allow.about_paths(family):
-                if specifier.pattern.is_exact and specifier.pattern.is_path(path, call.roots):
-                    return True
-        return False
+        return any(
+            specifier.pattern.is_path(path, call.roots)
+            for _, specifier in self.rules.allow.about_paths(*families_of(call.spec.rule_name))
+        )
 
     def _below_root(self, path: str) -> str:
         below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]

@@ -21,6 +21,7 @@ from goat_mcp.core.names import (
     split_name,
 )
 from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -127,28 +128,66 @@ class RuleList:
 
     @cached_property
     def _by_tool(self) -> dict[str, list[Rule]]:
+        """Rules about one tool, but for those about paths."""
         found: dict[str, list[Rule]] = {}
         for rule in self.rules:
-            if rule.tool:
+            if rule.tool and not isinstance(rule.specifier, PathSpecifier):
                 found.setdefault(rule.tool, []).append(rule)
         return found
+
+    @cached_property
+    def _paths_by_tool(self) -> dict[str, _PathRules]:
+        found: dict[str, list[tuple[Rule, PathSpecifier]]] = {}
+        for rule in self.rules:
+            if rule.tool and isinstance(rule.specifier, PathSpecifier):
+                found.setdefault(rule.tool, []).append((rule, rule.specifier))
+        return {tool: _PathRules(tuple(rules)) for tool, rules in found.items()}
 
     @cached_property
     def _by_pattern(self) -> tuple[Rule, ...]:
         return tuple(rule for rule in self.rules if not rule.tool)
 
     def about(self, tool: str) -> Iterator[Rule]:
-        """The rules that name this tool."""
+        """The rules that name this tool, but for those about paths."""
         yield from self._by_tool.get(tool, ())
         for rule in self._by_pattern:
             if rule.names(tool):
                 yield rule
 
-    def about_paths(self, tool: str) -> Iterator[tuple[Rule, PathSpecifier]]:
-        """Those of them that are about paths."""
-        for rule in self._by_tool.get(tool, ()):
-            if isinstance(rule.specifier, PathSpecifier):
-                yield rule, rule.specifier
+    def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
+        """The rules about paths under these tools' names."""
+        for family in families:
+            if (rules := self._paths_by_tool.get(family)) is not None:
+                yield from rules.rules
+
+    def about_path(self, path: str, roots: Sequence[str], *families: str) -> Iterator[Rule]:
+        """Those of them that mean this path."""
+        for family in families:
+            rules = self._paths_by_tool.get(family)
+            if rules is not None and rules.all.match(path, roots):
+                for rule, specifier in rules.rules:
+                    if specifier.pattern.matches(path, roots):
+                        yield rule
+
+    def hitting(self, call: Call, *families: str) -> Rule | None:
+        """For deny and ask: the first rule that means the call, or some part of it. `families` are the names under
+        which rules about paths speak of its tool."""
+        for rule in self.about(call.spec.rule_name):
+            if rule.hits(call):
+                return rule
+        for path in call.paths:
+            for rule in self.about_path(path, call.roots, *families):
+                return rule
+        return None
+
+
+@dataclass(frozen=True)
+class _PathRules:
+    rules: tuple[tuple[Rule, PathSpecifier], ...]
+
+    @cached_property
+    def all(self) -> PathPatterns:
+        return PathPatterns(specifier.pattern for _, specifier in self.rules)
 
 
 @dataclass(frozen=True)
@@ -181,26 +220,10 @@ class RuleSet:
     def denying(self, call: Call) -> Rule | None:
         """The rule that denies a call. What may not be read may not be written either, by whatever tool; and
         `Edit(...)` is about every tool that changes files."""
-        name = call.spec.rule_name
-        for rule in self.deny.about(name):
-            if rule.hits(call):
-                return rule
-        for family in families_of(name, denies=True):
-            for rule, specifier in self.deny.about_paths(family):
-                if specifier.hits(call):
-                    return rule
-        return None
+        return self.deny.hitting(call, *families_of(call.spec.rule_name, denies=True))
 
     def asking(self, call: Call) -> Rule | None:
-        name = call.spec.rule_name
-        for rule in self.ask.about(name):
-            if rule.hits(call):
-                return rule
-        for family in families_of(name):
-            for rule, specifier in self.ask.about_paths(family):
-                if specifier.hits(call):
-                    return rule
-        return None
+        return self.ask.hitting(call, *families_of(call.spec.rule_name))
 
     @cached_property
     def has_read_denials(self) -> bool:
@@ -209,11 +232,8 @@ class RuleSet:
 
     def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
         """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
-        for family in ("Read", "Edit") if writes else ("Read",):
-            for rule, specifier in self.deny.about_paths(family):
-                if specifier.pattern.matches(path, roots):
-                    return rule.text
-        return ""
+        found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))
+        return next((rule.text for rule in found), "")
 
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
@@ -221,8 +241,8 @@ class RuleSet:
 
 
 def families_of(tool: str, *, denies: bool = False) -> tuple[str, ...]:
-    """Other tools whose rules about paths are about this one, too: `Edit(...)` about every tool that changes files."""
+    """Under which tools' names rules about paths speak of this one: `Edit(...)` is about all that change files."""
     if tool in FILE_WRITERS:
-        edit = () if tool == "Edit" else ("Edit",)
-        return (*edit, "Read") if denies else edit
-    return ("Read",) if denies and tool in ("Glob", "Grep") else ()
+        edits = (tool,) if tool == "Edit" else (tool, "Edit")
+        return (*edits, "Read") if denies else edits
+    return (tool, "Read") if denies and tool in ("Glob", "Grep") else (tool,)
