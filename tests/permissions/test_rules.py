@@ -200,7 +200,8 @@ def test_everything_may_be_denied_and_asked_about_but_not_allowed(rule: str) -> 
         *("mcp__github__get_*(repo:x)", "mcp__github__create(repo)", "Agent()", "Read(a)(b", "mcp__*__x"),
     ],
 )
-def test_a_broken_rule_is_named_with_its_place(text: str) -> None:  # PM-07
+def test_a_broken_rule_is_named_with_its_place(text: str) -> None:
+    """PM-07"""
     with pytest.raises(BrokenRule) as caught:
         parse_rule(text, origin="goat-mcp.yaml:7", may_name_all=True)
 
@@ -221,9 +222,10 @@ PATTERNS = st.lists(
 
 
 @given(PATHS, PATTERNS, PATTERNS, PATTERNS, st.sampled_from(list(Mode)))
-def test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow(  # PM-01, R-PERM-1
+def test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow(
     path: str, allow: list[str], ask: list[str], deny: list[str], mode: Mode
 ) -> None:
+    """PM-01, R-PERM-1"""
     call = on_file("Write", path)
     alone = {text: decide(call, RuleSet.parse(deny=[text]), Mode.BYPASS).effect is DENY for text in (*deny, *ask)}
 
