@@ -11,7 +11,10 @@ _KIB = 1024
 
 
 def limit_line(options: BashOptions, *, counts_processes: bool) -> str:
-    """The line, with its `;`. A limit that is lower already stays. No core files, ever."""
+    """The line, with its `;`. No core files, ever.
+
+    The hard limit goes down; the one in force only where it is above that, so that nothing is ever given more.
+    """
     wanted = {
         "c": 0,
         "f": -(-options.max_file_bytes // _KIB) or None,
@@ -20,5 +23,9 @@ def limit_line(options: BashOptions, *, counts_processes: bool) -> str:
         "t": options.max_cpu_s or None,
         "u": (options.max_processes or None) if counts_processes else None,
     }
-    set_all = " ".join(f"ulimit -{letter} {value};" for letter, value in wanted.items() if value is not None)
+    set_all = " ".join(
+        f"ulimit -H{letter} {value} || ulimit -{letter} {value};"
+        for letter, value in wanted.items()
+        if value is not None
+    )
     return f"{{ {set_all} }} 2>/dev/null; "

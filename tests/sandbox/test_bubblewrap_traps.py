@@ -302,6 +302,25 @@ def test_a_state_directory_inside_the_workspace_is_hidden_and_stays_where_it_is(
     assert names(box.state) == ["audit.jsonl"]
 
 
+def test_where_home_itself_is_the_workspace_its_keys_are_hidden(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.home = box.root
+    box.state = box.root / ".local/state/goat-mcp"
+    for name in (".ssh", ".local/state/goat-mcp"):
+        (box.root / name).mkdir(parents=True)
+        (box.root / name / "key").write_text("canary-key")
+    (box.root / ".netrc").write_text("canary-netrc")
+    (box.root / ".bashrc").write_text("mine")
+
+    output = box.run(
+        "cat .ssh/* .netrc .local/state/goat-mcp/*; mv .ssh s; mv .local l; echo evil > .bashrc; echo ok > file"
+    )
+
+    assert "canary" not in output
+    assert (box.root / ".bashrc").read_text() == "mine"
+    assert names(box.root) == [".bashrc", ".local", ".netrc", ".ssh", "file"]
+
+
 def test_a_protected_name_that_is_a_link_shows_nothing_of_where_it_leads(box: Box) -> None:
     secret = box.folder / "outside"
     secret.mkdir()
