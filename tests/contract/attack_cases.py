@@ -269,8 +269,8 @@ _AUDIT = {
 }
 _PERM = {
     "PM-01": ("two rules that contradict each other", "permissions/test_rules.py"),
-    "PM-04": ("a sealed state that was changed, used again, or is another's", COMES_WITH_ITS_PART),
-    "PM-05": ("every tool in plan mode", COMES_WITH_ITS_PART),
+    "PM-04": ("a sealed state that was changed, used again, or is another's", "server/test_travelling_approval.py"),
+    "PM-05": ("every tool in plan mode", "contract/test_rules_in_use.py"),
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", NEEDS_PINS),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +10,14 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.embed import EmbeddedTools, open_tools
+from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
+
+EFFECTS = (SideEffect.MUTATING, SideEffect.NETWORK, SideEffect.BLOCKING, SideEffect.SPAWNS)
+ONLY_FETCH = ("WebFetch", "WebSearch")
 
 
 @asynccontextmanager
@@ -59,3 +65,27 @@ async def test_pr_26_the_model_does_not_end_plan_mode_by_itself(tmp_path: Path) 
     assert set_by_config.is_error
     assert [result.error_code for result in (written, again)] == ["E_PLAN_MODE", "E_PLAN_MODE"]
     assert not (tmp_path / "ws" / "f").exists()
+
+
+async def test_pm_05_in_plan_mode_nothing_that_may_change_something_runs(tmp_path: Path) -> None:
+    """Every tool, an upstream's as well, with the input of its own first example; what only looks goes on working.
+
+    Fetching a page changes nothing, so that plan mode lets it pass (design D8).
+    """
+    upstreams = tmp_path / "upstreams.json"
+    upstreams.write_text(json.dumps({"mcpServers": {"evil": server("evil.py")}}))
+    codes: dict[str, str | None] = {}
+    async with tools_in(tmp_path, mode="plan", upstreams=[str(upstreams)]) as tools:
+        await tools.definitions()
+        for tool in tools.gateway.catalog.tools():
+            spec = tool.spec
+            if spec.name.startswith("mcp__") or (spec.side_effect in EFFECTS and spec.name not in ONLY_FETCH):
+                given = dict(spec.examples[0].input) if spec.examples else {}
+                codes[spec.name] = (await tools.call(spec.name, given)).error_code
+        looked = await tools.call("Glob", {"pattern": "*"})
+        made = list((tmp_path / "ws").iterdir())
+
+    assert {"Bash", "Write", "Edit", "NotebookEdit", "TaskStop", "Agent", "mcp__evil__delete_all"} <= set(codes)
+    assert set(codes.values()) == {"E_PLAN_MODE"}, codes
+    assert not looked.is_error
+    assert made == []
