@@ -8,31 +8,25 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
-from goat_mcp.audit import AuditLog, Decided
+from goat_mcp.admission import Admission
+from goat_mcp.audit import AuditLog
 from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
-from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.questions import Answer, Form
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.result import ToolResult, error_result, text_block
-from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.told_error import told_error, told_upstream_error
-from goat_mcp.core.tool import Access
 from goat_mcp.extensions import ExtensionFailed, Extensions
-from goat_mcp.hooks import HookOutcome, Hooks
-from goat_mcp.hooks.seen_arguments import seen_arguments
-from goat_mcp.permissions.call import Call
-from goat_mcp.permissions.decide import Decision
-from goat_mcp.permissions.mode import Effect
+from goat_mcp.hooks import Hooks
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.registry import AnyTool
 from goat_mcp.scheduler import Scheduler
@@ -44,7 +38,6 @@ from goat_mcp.telemetry import Telemetry
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
 _HEAD_SHARE = 0.4
-_MAX_READMISSIONS = 3
 _SHOWN_NAME_CHARS = 300
 
 
@@ -55,29 +48,6 @@ class CallRequest:
     name: str
     arguments: Mapping[str, Any]
     ctx: ToolContext
-
-
-@dataclass(frozen=True)
-class _Admitted:
-    """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
-
-    input: Any
-    arguments: Mapping[str, Any]
-    access: Access
-    reason: str
-    context: str
-
-
-class _Judged:
-    """A call while it is judged, for the record: its input as hooks left it, and what they said."""
-
-    __slots__ = ("arguments", "context", "outcomes", "wants_person")
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        self.arguments = arguments
-        self.context: list[str] = []
-        self.outcomes: list[HookOutcome] = []
-        self.wants_person: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +67,10 @@ class Pipeline:
     session_settings: SessionSettings | None = None
     calls: CallLog | None = None
     max_chars: int = MAX_CHARS
+
+    @cached_property
+    def admission(self) -> Admission:
+        return Admission(self.catalog, self.permission, self.hooks, self.audit, self.telemetry)
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Run one call to its result. Failures are results with `is_error`.
@@ -196,7 +170,7 @@ class Pipeline:
 
     async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
         try:
-            admitted = await self._admit(tool, arguments, ctx)
+            admitted = await self.admission.admit(tool, arguments, ctx)
         except ToolError as refusal:
             if refusal.interrupts:
                 turn.batch.interrupt(turn, refusal)
@@ -234,98 +208,6 @@ class Pipeline:
             turn.batch.interrupt(turn, ToolError(ErrorCode.HOOK_DENIED, left.stop))
         return left.result
 
-    async def _admit(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> _Admitted:
-        """Judge the call and put the decision on record."""
-        judged = _Judged(arguments)
-        try:
-            admitted = await self._judge(tool, judged, ctx)
-        except ToolError as refusal:
-            self._record_decision(tool.spec, judged, ctx, "deny", f"{refusal.code}: {refusal.message[:200]}")
-            raise
-        self._record_decision(tool.spec, judged, ctx, "allow", admitted.reason)
-        return admitted
-
-    def _record_decision(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
-        self.audit.decision(
-            spec.rule_name,
-            judged.arguments,
-            ctx,
-            decision=decision,
-            rule=rule,
-            hooks=[outcome.record() for outcome in judged.outcomes],
-            changes=spec.side_effect not in (SideEffect.NONE, SideEffect.READ_ONLY),
-        )
-
-    async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> _Admitted:
-        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
-        spec = tool.spec
-        seen_before: Mapping[str, Any] | None = None
-        for _ in range(_MAX_READMISSIONS):
-            input, access, call = self._checked(tool, judged)
-            decision = self.permission.decide(call, ctx)
-            asked: list[Form] = []
-            decision = await self.permission.settle(decision, call, _watched(ctx, asked) if self.hooks else ctx)
-            self._check_unchanged(tool, decision)
-            # What hooks wrote may mean, in canonical form, the very call they have seen.
-            if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
-                if judged.wants_person is not None and not asked:
-                    wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
-                    decision = await self.permission.settle(wish, call, ctx)
-                    self._check_unchanged(tool, decision)
-                seen = seen_arguments(call.arguments, call.asked)
-                return _Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
-            seen_before = call.arguments
-        raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
-
-    def _checked(self, tool: AnyTool, judged: _Judged) -> tuple[Any, Access, Call]:
-        """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
-        # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
-        arguments = copied_json(judged.arguments)
-        input = tool.validate(arguments)
-        judged.arguments = canonical_arguments(input, arguments)
-        access = tool.access(input)
-        spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
-        roots = self.permission.root_texts()
-        return input, access, Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots)
-
-    def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
-        """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        call = self._checked(self.catalog.resolve(name), _Judged(arguments))[2]
-        return call, self.permission.decide(call, ctx)
-
-    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
-        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
-        if not self.hooks:
-            return True
-        seen = seen_arguments(call.arguments, call.asked)
-        verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
-        judged.outcomes += verdict.outcomes
-        if verdict.problem is not None:
-            self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
-        if verdict.deny is not None:
-            raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
-        if judged.wants_person is None:
-            judged.wants_person = verdict.ask
-        if verdict.context and verdict.context not in judged.context:  # it says so again of what it rewrote
-            judged.context.append(verdict.context)
-        if verdict.arguments is None or verdict.arguments in (seen, call.arguments):
-            return True
-        judged.arguments = verdict.arguments
-        return False
-
-    def _check_unchanged(self, tool: AnyTool, decision: Decision) -> None:
-        """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
-        if decision.decided_by != "user":
-            return
-        now = self.catalog.resolve(tool.spec.name)
-        if now is not tool and now.spec != tool.spec:
-            raise ToolError(
-                ErrorCode.PERMISSION,
-                f"{tool.spec.rule_name} was changed by its server while the user was asked",
-                "Call it again: the user decides about the tool as it is now.",
-                facts={"tool": tool.spec.rule_name},
-            )
-
     def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
         total = sum(len(block["text"]) for block in result.content if block.get("type") == "text")
@@ -351,16 +233,6 @@ class Pipeline:
         if self.calls is not None:
             self.calls.record(tool, ctx, error_code=error_code)
         self.audit.outcome(tool, ctx, error_code=error_code, arguments=arguments)
-
-
-def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
-    """The context, with what the person is asked through it noted in `asked`."""
-
-    async def ask(form: Form) -> Answer:
-        asked.append(form)
-        return await ctx.ask(form)
-
-    return replace(ctx, ask=ask)
 
 
 def _failed(rule_name: str, bug: Exception) -> str:

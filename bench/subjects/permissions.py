@@ -80,7 +80,7 @@ def _decisions(bench: Workbench, path: Path) -> list[Row]:
     }
     rows: list[Row] = []
     for name, (tool, arguments) in calls.items():
-        call, _ = gateway.pipeline.decide(tool, arguments, ctx)
+        call, _ = gateway.pipeline.admission.decide(tool, arguments, ctx)
         took: list[float] = []
         for _ in range(bench.rounds(2000, 300)):
             fresh = replace(call)  # what is worked out about a call is kept in it

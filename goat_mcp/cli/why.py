@@ -65,7 +65,7 @@ async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts:
             tool = gateway.catalog.resolve(name)
         arguments = {**given, **typed(texts, tool.spec.input_schema)}
         try:
-            call, decision = gateway.pipeline.decide(name, arguments, ctx)
+            call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
             return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}
     permission = gateway.pipeline.permission

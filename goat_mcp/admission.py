@@ -1,0 +1,176 @@
+"""Whether a call may run: validated, decided by rules, mode and people, left alone by hooks, and put on record.
+
+What runs afterwards is the pipeline's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from goat_mcp.audit import AuditLog, Decided
+from goat_mcp.catalog import Catalog
+from goat_mcp.core.arguments import canonical_arguments, copied_json
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import Answer, Form
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import Access
+from goat_mcp.hooks import HookOutcome, Hooks
+from goat_mcp.hooks.seen_arguments import seen_arguments
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.decide import Decision
+from goat_mcp.permissions.mode import Effect
+from goat_mcp.permissions.permission import Permission
+from goat_mcp.registry import AnyTool
+from goat_mcp.telemetry import Telemetry
+
+_MAX_READMISSIONS = 3
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
+
+    input: Any
+    arguments: Mapping[str, Any]
+    access: Access
+    reason: str
+    context: str
+
+
+class _Judged:
+    """A call while it is judged, for the record: its input as hooks left it, and what they said."""
+
+    __slots__ = ("arguments", "context", "decided_by", "outcomes", "wants_person")
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self.arguments = arguments
+        self.context: list[str] = []
+        self.outcomes: list[HookOutcome] = []
+        self.wants_person: str | None = None
+        self.decided_by = ""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The stages before a call runs, over one catalog."""
+
+    catalog: Catalog
+    permission: Permission
+    hooks: Hooks
+    audit: AuditLog
+    telemetry: Telemetry
+
+    async def admit(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> Admitted:
+        """Judge the call and put the decision on record."""
+        judged = _Judged(arguments)
+        try:
+            admitted = await self._judge(tool, judged, ctx)
+        except ToolError as refusal:
+            self._record(tool.spec, judged, ctx, "deny", f"{refusal.code}: {refusal.message[:200]}")
+            raise
+        self._record(tool.spec, judged, ctx, "allow", admitted.reason)
+        return admitted
+
+    def _record(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
+        self.audit.decision(
+            spec.rule_name,
+            judged.arguments,
+            ctx,
+            decision=decision,
+            rule=rule,
+            by=judged.decided_by,
+            hooks=[outcome.record() for outcome in judged.outcomes],
+            changes=spec.side_effect not in (SideEffect.NONE, SideEffect.READ_ONLY),
+        )
+
+    async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> Admitted:
+        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
+        spec = tool.spec
+        seen_before: Mapping[str, Any] | None = None
+        for _ in range(_MAX_READMISSIONS):
+            input, access, call = self._checked(tool, judged)
+            asked: list[Form] = []
+            decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
+            # What hooks wrote may mean, in canonical form, the very call they have seen.
+            if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
+                if judged.wants_person is not None and not asked:
+                    wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
+                    decision = await self._settled(tool, call, judged, ctx, wish)
+                seen = seen_arguments(call.arguments, call.asked)
+                return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
+            seen_before = call.arguments
+        raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+
+    async def _settled(
+        self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
+    ) -> Decision:
+        """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
+        decision = wish or self.permission.decide(call, ctx)
+        judged.decided_by = decision.decided_by or ("rule" if decision.by_rule else "mode")
+        decision = await self.permission.settle(decision, call, ctx)
+        judged.decided_by = decision.decided_by or judged.decided_by
+        self._check_unchanged(tool, decision)
+        return decision
+
+    def _checked(self, tool: AnyTool, judged: _Judged) -> tuple[Any, Access, Call]:
+        """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
+        # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
+        arguments = copied_json(judged.arguments)
+        input = tool.validate(arguments)
+        judged.arguments = canonical_arguments(input, arguments)
+        access = tool.access(input)
+        spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
+        roots = self.permission.root_texts()
+        return input, access, Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots)
+
+    def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
+        """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
+        call = self._checked(self.catalog.resolve(name), _Judged(arguments))[2]
+        return call, self.permission.decide(call, ctx)
+
+    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
+        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
+        if not self.hooks:
+            return True
+        seen = seen_arguments(call.arguments, call.asked)
+        verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
+        judged.outcomes += verdict.outcomes
+        if verdict.problem is not None:
+            self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
+        if verdict.deny is not None:
+            raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
+        if judged.wants_person is None:
+            judged.wants_person = verdict.ask
+        if verdict.context and verdict.context not in judged.context:  # it says so again of what it rewrote
+            judged.context.append(verdict.context)
+        if verdict.arguments is None or verdict.arguments in (seen, call.arguments):
+            return True
+        judged.arguments = verdict.arguments
+        return False
+
+    def _check_unchanged(self, tool: AnyTool, decision: Decision) -> None:
+        """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
+        if decision.decided_by != "user":
+            return
+        now = self.catalog.resolve(tool.spec.name)
+        if now is not tool and now.spec != tool.spec:
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"{tool.spec.rule_name} was changed by its server while the user was asked",
+                "Call it again: the user decides about the tool as it is now.",
+                facts={"tool": tool.spec.rule_name},
+            )
+
+
+def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
+    """The context, with what the person is asked through it noted in `asked`."""
+
+    async def ask(form: Form) -> Answer:
+        asked.append(form)
+        return await ctx.ask(form)
+
+    return replace(ctx, ask=ask)
