@@ -110,8 +110,13 @@ class Admission:
     ) -> Decision:
         """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
         decision = wish or self.permission.decide(call, ctx)
-        judged.decided_by = decision.decided_by or ("rule" if decision.by_rule else "mode")
-        decision = await self.permission.settle(decision, call, ctx)
+        judged.decided_by = "rule" if decision.by_rule else "mode"
+        try:
+            decision = await self.permission.settle(decision, call, ctx)
+        except ToolError as refused:
+            if decision.effect is Effect.ASK:
+                judged.decided_by = "user" if refused.interrupts else "nobody"
+            raise
         judged.decided_by = decision.decided_by or judged.decided_by
         self._check_unchanged(tool, decision)
         return decision

@@ -27,6 +27,7 @@ from goat_mcp.hooks import Hooks, PreToolUse
 from goat_mcp.hooks.stages import PreHook
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.permission import Permission
+from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.registry import Registry
@@ -477,3 +478,70 @@ async def test_hooks_that_rewrite_without_end_are_refused_on_record(tmp_path: Pa
 
 def hooks_of(*before: PreHook) -> Hooks:
     return Hooks(before=before)
+
+
+@pytest.mark.parametrize(
+    ("options", "choice", "by"),
+    [
+        ({"rules": RuleSet.parse(allow=["Write"])}, "", "rule"),
+        ({"rules": RuleSet.parse(deny=["Write"])}, "", "rule"),
+        ({"modes": SessionModes(Mode.BYPASS)}, "", "mode"),
+        ({"modes": SessionModes(Mode.DONT_ASK)}, "", "mode"),
+        ({"approval": Approval.HOST}, "", "host"),
+        ({"approval": Approval.ELICIT}, "allow_once", "user"),
+        ({"approval": Approval.ELICIT}, "deny", "user"),
+        ({"approval": Approval.ELICIT}, "", "nobody"),
+    ],
+)
+async def test_R_PERM_5_the_record_says_who_decided(
+    tmp_path: Path, options: dict[str, Any], choice: str, by: str
+) -> None:
+    async def ask(form: Form) -> Answer:
+        answered = Answer(Reply.ACCEPTED, {form.questions[0].name: choice})
+        return answered if choice else Answer(Reply.UNAVAILABLE)
+
+    pipeline = pipeline_over(tmp_path, fake("Write", SideEffect.MUTATING), permission=Permission(**options))
+
+    await pipeline.call("Write", {}, replace(CTX, ask=ask))
+
+    assert audit_lines(tmp_path)[0]["by"] == by
+
+
+async def test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_check(tmp_path: Path) -> None:
+    held: dict[str, Any] = {"paths": ["a"], "options": {"force": False}}
+
+    async def ask(form: Form) -> Answer:
+        held["paths"].append("/etc/passwd")
+        held["options"]["force"] = True
+        return Answer(Reply.ACCEPTED, {form.questions[0].name: "allow_once"})
+
+    async def meddle(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
+        arguments["options"]["force"] = True
+        return PreToolUse()
+
+    tool = fake("Write", SideEffect.MUTATING)
+    pipeline = pipeline_over(
+        tmp_path, tool, permission=Permission(approval=Approval.ELICIT), hooks=Hooks(before=(meddle,))
+    )
+
+    await pipeline.call("Write", held, replace(CTX, ask=ask))
+
+    assert tool.calls == [{"paths": ["a"], "options": {"force": False}}]
+
+
+async def test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run(tmp_path: Path) -> None:
+    first, second = fake("mcp__x__y", SideEffect.MUTATING), fake("mcp__x__y", SideEffect.MUTATING)
+    second.spec = replace(second.spec, description="Does something else now.")
+    registry = Registry()
+    registry.replace_source("mcp__x", [first])
+    permission = Permission(approval=Approval.ELICIT)
+    pipeline = replace(pipeline_over(tmp_path, permission=permission), catalog=Catalog(registry))
+
+    async def ask(form: Form) -> Answer:
+        registry.replace_source("mcp__x", [second])
+        return Answer(Reply.ACCEPTED, {form.questions[0].name: "allow_once"})
+
+    result = await pipeline.call("mcp__x__y", {}, replace(CTX, ask=ask))
+
+    assert result.error_code == "E_PERMISSION" and "changed by its server" in result.text
+    assert (first.calls, second.calls) == ([], [])

@@ -118,9 +118,9 @@ class Adapter:
     def _security(self) -> RequestStateSecurity:
         """Over HTTP the next request may come to another process that serves the same state directory."""
         if self.transport == "stdio":
-            return RequestStateSecurity.ephemeral()
+            return RequestStateSecurity.ephemeral(ttl=self.parked_for_s)
         key = read_or_create_token(self.gateway.state.folder("http") / "request-state.key")
-        return RequestStateSecurity(keys=[key])
+        return RequestStateSecurity(keys=[key], ttl=self.parked_for_s)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """What lives beside the requests, until cancelled: notices of changes, and calls that wait for an answer."""

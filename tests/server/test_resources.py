@@ -65,12 +65,14 @@ async def test_what_there_is_is_listed_and_may_be_watched(tmp_path: Path, mode: 
         ("goat://todos", "application/json"),
         ("goat://tasks", "application/json"),
         ("goat://plans", "application/json"),
+        ("goat://review", "application/json"),
         ("goat://calls", "application/json"),
         ("goat://errors", "text/markdown"),
     ]
     assert [found.uri_template for found in templates] == [
         "goat://tasks/{id}",
         "goat://plans/{name}",
+        "goat://review/{id}",
         "goat://errors/{code}",
     ]
     assert capability is not None and (capability.subscribe, capability.list_changed) == (True, True)
