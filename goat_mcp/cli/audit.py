@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -170,7 +170,7 @@ def _print_calls(calls: list[dict[str, Any]]) -> None:
             str(call.get("decision", "")),
             str(call.get("error_code") or "ok") if "ended" in call else "none recorded",
             str(call.get("duration_ms", "")),
-            " ".join(str(call[key]) for key in ("by", "rule") if call.get(key)),
+            _reason(call),
         ]
         for call in calls
     ]
@@ -179,6 +179,12 @@ def _print_calls(calls: list[dict[str, Any]]) -> None:
         out.print(catalog_table(out, headers, rows))
     else:
         click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+
+
+def _reason(call: Mapping[str, Any]) -> str:
+    """Who decided and why: `rule Bash(ls)`, `mode default`, `user: mode default, allowed once by the user`."""
+    by, rule = str(call.get("by") or ""), str(call.get("rule") or "")
+    return rule if not by or rule.startswith(f"{by} ") else f"{by}: {rule}"
 
 
 def _document(path: Path, found: Verification) -> dict[str, Any]:

@@ -37,6 +37,23 @@ def test_a_call_is_shown_with_its_decision_and_its_end(tmp_path: Path) -> None:
     assert audit(tmp_path, "show", "--tool", "Grep")["calls"] == []
 
 
+@pytest.mark.parametrize(
+    ("by", "rule", "shown"),
+    [
+        ("rule", "rule Bash(ls)", "rule Bash(ls)"),
+        ("user", "mode default, allowed once by the user", "user: mode default, allowed once by the user"),
+        ("", "auto-allowed", "auto-allowed"),
+    ],
+)
+def test_who_decided_is_shown_once(tmp_path: Path, by: str, rule: str, shown: str) -> None:
+    event = {"event": "decision", "call_id": "call-1", "tool": "Bash", "decision": "allow", "by": by, "rule": rule}
+    (tmp_path / "audit.jsonl").write_text(json.dumps(event) + "\n")
+
+    (row,) = run("audit", "show", "--file", "audit.jsonl", cwd=tmp_path).stdout.splitlines()
+
+    assert row.split("\t")[-1] == shown
+
+
 def test_the_last_calls_are_shown_oldest_first(tmp_path: Path) -> None:
     write_calls(tmp_path / "audit.jsonl", 30)
 
