@@ -1,0 +1,609 @@
+"""The security and reliability rules: where each is kept, which tests show it, and what is not covered.
+
+A literal table that a reviewer can read; docs/security.md is made of it, and `test_security_rules` holds every module
+and test it names against the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SecurityRule:
+    """One rule. `kept_in` are modules below goat_mcp/, `shown_by` are `FILE::TEST`, below tests/."""
+
+    id: str
+    promise: str
+    kept_in: tuple[str, ...]
+    shown_by: tuple[str, ...]
+    not_covered: str = ""
+
+
+def _rule(id: str, promise: str, kept_in: str, shown_by: str, not_covered: str = "") -> SecurityRule:
+    return SecurityRule(id, promise, tuple(kept_in.split()), tuple(shown_by.split()), not_covered)
+
+
+NEXT = "comes with the complete gateway, the next issue"
+
+SECURITY_RULES: tuple[SecurityRule, ...] = (
+    _rule(
+        "R-FILE-1",
+        "Paths are checked by opening them below a pinned directory, and that descriptor is used from then on.",
+        "workspace/beneath workspace/kernel",
+        "workspace/test_confinement.py::test_reads_leak_nothing_while_something_is_swapped_with_a_link "
+        "contract/test_file_cases.py::test_fs_07_no_read_wins_the_race_against_a_link",
+        "`openat2` is Linux; elsewhere R-FILE-2 holds.",
+    ),
+    _rule(
+        "R-FILE-2",
+        "Without `openat2` each part of a path is opened without following links.",
+        "workspace/beneath",
+        "workspace/test_confinement.py::test_both_ways_of_opening_agree_and_mean_what_the_system_means "
+        "contract/test_file_cases.py::test_a_read_that_leads_out_is_refused",
+        "Windows: links are refused, a race remains.",
+    ),
+    _rule(
+        "R-FILE-3",
+        "Devices, pipes, sockets and the kernel's folders are refused at once.",
+        "workspace/workspace workspace/roots",
+        "workspace/test_confinement.py::test_what_is_no_regular_file_answers_at_once "
+        "contract/test_file_cases.py::test_what_is_no_regular_file_is_refused_at_once_and_holds_up_nobody",
+    ),
+    _rule(
+        "R-FILE-4",
+        "Paths are literal: no `~`, variables, percent signs or URLs.",
+        "workspace/workspace",
+        "contract/test_file_cases.py::test_a_read_that_leads_out_is_refused",
+    ),
+    _rule(
+        "R-FILE-5",
+        "A deny rule holds for the path asked for and for the file that was opened, by whatever name.",
+        "permissions/rules workspace/workspace search/engine",
+        "permissions/test_path_rules_in_use.py::"
+        "test_r_file_5_a_file_that_a_rule_denies_is_out_of_reach_by_any_name "
+        "permissions/test_path_rules_in_use.py::"
+        "test_the_rule_holds_for_the_file_that_was_opened_while_a_link_changes_places",
+        "Bash without a sandbox reads what your account reads. A hard link is another file.",
+    ),
+    _rule(
+        "R-FILE-6",
+        "New files and folders are confined like old ones; a dangling link creates nothing.",
+        "workspace/beneath workspace/writing",
+        "workspace/test_confinement.py::test_nothing_is_written_or_created_outside "
+        "contract/test_file_cases.py::test_a_write_that_leads_out_is_refused_and_creates_nothing",
+    ),
+    _rule(
+        "R-FILE-7",
+        "A write is whole or not at all, and the old bytes are kept for undo.",
+        "workspace/writing workspace/temp_files changes/journal",
+        "workspace/test_interrupted_writes.py::"
+        "test_a_killed_writer_leaves_a_whole_file_and_the_next_start_clears_up "
+        "changes/test_interrupted_changes.py::"
+        "test_a_killed_writer_leaves_a_whole_file_and_a_journal_that_brings_back_the_first_one",
+        "Hard links stay readable. A file that can only be written in place is not atomic. Power loss was not tested.",
+    ),
+    _rule(
+        "R-FILE-8",
+        "A change wants an earlier read; what others wrote since is not lost.",
+        "editing/read_state workspace/locks",
+        "contract/test_file_cases.py::test_fs_35_an_edit_leaves_what_another_wrote_since "
+        "contract/test_file_cases.py::test_fs_36_of_fifty_edits_at_a_time_none_is_lost",
+        "Other programs ignore our locks: between the last check and the rename a small gap remains.",
+    ),
+    _rule(
+        "R-FILE-9",
+        "What git, editors, agents and shells obey is asked about in every mode; an exact rule of yours lifts it.",
+        "permissions/protected permissions/permission",
+        "contract/test_file_cases.py::test_what_others_obey_is_never_changed_unasked "
+        "permissions/test_remembering.py::test_the_settings_rule_for_that_very_path_lifts_its_protection",
+        "Bash: read-only in bubblewrap; under Landlock you are told afterwards; without a sandbox only the command "
+        "itself is asked about.",
+    ),
+    _rule(
+        "R-FILE-10",
+        "A search follows no link out, survives loops, ends in time, and takes nothing for an option.",
+        "search/ripgrep search/engine subprocesses/landlock",
+        "contract/test_file_cases.py::test_fs_31_a_search_follows_no_link_out "
+        "contract/test_file_cases.py::test_fs_32_what_looks_like_an_option_is_none "
+        "contract/test_file_cases.py::test_a_search_survives_links_in_a_circle",
+    ),
+    _rule(
+        "R-FILE-11",
+        "Output is bounded, valid text, and shows what would hide or reorder it.",
+        "documents/visible_text documents/shown",
+        "contract/test_file_cases.py::test_fs_16_a_sparse_file_of_20_gib_costs_no_memory "
+        "contract/test_file_cases.py::test_fs_42_hostile_bytes_are_shown_and_not_performed",
+    ),
+    _rule(
+        "R-SHELL-1",
+        "Reading a command only chooses between running it and asking; the sandbox is what holds.",
+        "permissions/decide sandbox/sandbox",
+        "tools/test_bash_sandbox.py::test_auto_without_any* "
+        "sandbox/test_when_there_is_one.py::test_it_is_wanted_where_commands_may_run_unasked",
+    ),
+    _rule(
+        "R-SHELL-2",
+        "Only a script of plain, literal commands can pass by rules; all else is asked about.",
+        "shell/plain shell/tree",
+        "shell/test_against_real_bash.py::test_r_shell_2_* shell/test_plain.py::test_*",
+    ),
+    _rule(
+        "R-SHELL-3",
+        "Rules are held against whole words; a longer word or another path is not what was allowed.",
+        "shell/pattern shell/rules",
+        "shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
+    ),
+    _rule(
+        "R-SHELL-4",
+        "Options that run, write or lead elsewhere are asked about; reading git commands run nothing of a repository.",
+        "shell/options/unsafe shell/git_environment subprocesses/git_hardening",
+        "shell/test_options.py::test_* tools/test_bash_git.py::test_*",
+        "git before 2.31; git commands that write; programs we have no table for.",
+    ),
+    _rule(
+        "R-SHELL-5",
+        "Deny rules see through wrappers, and what cannot be read is refused in every mode where there are any.",
+        "shell/seen shell/rules permissions/decide",
+        "permissions/test_rules.py::"
+        "test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode "
+        "shell/test_seen.py::test_*",
+        "Best effort: not what an interpreter is told (`python -c`), nor a script file.",
+    ),
+    _rule(
+        "R-SHELL-6",
+        "Very long commands, and those with invisible characters, never pass by rules; the work is bounded.",
+        "shell/script",
+        "shell/test_attack_cases.py::test_r_shell_6_* shell/test_attack_cases.py::test_br_parse_1_*",
+    ),
+    _rule(
+        "R-SHELL-7",
+        "bash reads no start files of a repository and stands in a directory that was checked.",
+        "subprocesses/bash_script subprocesses/environment",
+        "tools/test_bash.py::test_r_shell_7_*",
+    ),
+    _rule(
+        "R-PROC-1",
+        "The sandbox is chosen by a real trial; `required` without one runs nothing, `auto` without one says so.",
+        "sandbox/sandbox tools/bash",
+        "tools/test_bash_sandbox.py::test_bx_15* "
+        "tools/test_bash_sandbox.py::test_a_sandbox_that_breaks_after_the_start*",
+        "macOS and Windows have none: `required` fails, `auto` asks.",
+    ),
+    _rule(
+        "R-PROC-2",
+        "bubblewrap shows a command its workspace and the system's programs, and nothing else.",
+        "sandbox/bubblewrap sandbox/mounts sandbox/reach",
+        "sandbox/test_bubblewrap_traps.py::test_git_works_in_the_workspace "
+        "sandbox/test_bubblewrap_traps.py::test_homes_and_the_state_directory_are_not_there",
+        "Linux only.",
+    ),
+    _rule(
+        "R-PROC-3",
+        "Each of the ten known traps of sandboxes has its test.",
+        "sandbox/bubblewrap sandbox/protected_paths sandbox/placeholders sandbox/seccomp",
+        " ".join(f"sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
+        "The filter of system calls is for x86_64 and aarch64.",
+    ),
+    _rule(
+        "R-PROC-4",
+        "Landlock, where bubblewrap cannot run: files, TCP and signals as far as the kernel's version goes.",
+        "sandbox/landlock sandbox/landlock_launcher",
+        "sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
+        "sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
+        "sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",
+        "No process namespace: `setsid` is found by a marker only, other processes' names are seen. Metadata outside.",
+    ),
+    _rule(
+        "R-PROC-5",
+        "A timeout, a cancel or a stop ends a command with all it started: TERM, 2 s, KILL.",
+        "subprocesses/process_tree subprocesses/running_command",
+        "tools/test_bash_sandbox.py::test_bx_02* tools/test_bash_sandbox.py::test_a_cancelled_call*",
+        "Without a sandbox a process that leaves group and environment behind may survive.",
+    ),
+    _rule(
+        "R-PROC-6",
+        "A call ends with its command, not with whoever holds its pipe; output is kept and shown within bounds.",
+        "subprocesses/running_command subprocesses/output_capture",
+        "tools/test_bash.py::test_* tools/test_bash_sandbox.py::test_what_a_command_leaves_running*",
+    ),
+    _rule(
+        "R-PROC-7",
+        "A command's environment is built from a short list.",
+        "subprocesses/environment sandbox/bubblewrap",
+        "subprocesses/test_environment.py::test_an_environment_is_built_from_the_list "
+        "tools/test_bash_sandbox.py::test_bx_09*",
+    ),
+    _rule(
+        "R-PROC-8",
+        "File size, open files and processes have limits.",
+        "subprocesses/process_limits",
+        "subprocesses/test_process_limits.py::test_* sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
+        "No cgroups. As root the limit of processes does nothing. Memory and CPU limits are off unless you set them. "
+        "Upstream servers have none.",
+    ),
+    _rule(
+        "R-PROC-9",
+        "At most 32 background tasks, under ids that cannot be guessed and belong to their principal.",
+        "tasks/manager tasks/records",
+        "tools/test_task_output.py::test_* tools/test_bash.py::test_*",
+    ),
+    _rule(
+        "R-NET-1",
+        "One module builds the HTTP client of our own fetches.",
+        "http_client/client",
+        "http_client/test_client.py::test_no_other_module_builds_an_http_client",
+    ),
+    _rule(
+        "R-NET-2",
+        "A name is resolved once, every address is checked, and the checked one is dialled.",
+        "http_client/resolving http_client/guarded_connections",
+        "http_client/test_client.py::"
+        "test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_is_dialled "
+        "http_client/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
+        "Through a proxy that you name, the proxy resolves.",
+    ),
+    _rule(
+        "R-NET-3",
+        "Only public addresses, in whatever spelling.",
+        "http_client/addresses http_client/target",
+        "http_client/test_addresses.py::test_any_other_address_is_not "
+        "http_client/test_target.py::test_an_address_that_is_not_public_is_refused_in_every_spelling",
+    ),
+    _rule(
+        "R-NET-4",
+        "Only http and https, no user names, nothing that two parsers read differently; TLS is always checked.",
+        "http_client/target http_client/client",
+        "http_client/test_target.py::test_what_two_parsers_could_read_differently_is_refused "
+        "http_client/test_client.py::test_nothing_can_turn_the_certificate_check_off",
+    ),
+    _rule(
+        "R-NET-5",
+        "At most five redirects, each checked; another host needs a new call.",
+        "web/fetching",
+        "tools/test_web_fetch.py::test_wf_45_another_host_is_reported_and_not_asked "
+        "tools/test_web_fetch.py::test_wf_33_a_redirect_loop_ends",
+    ),
+    _rule(
+        "R-NET-6",
+        "Proxies and passwords of the environment are not used.",
+        "http_client/proxy",
+        "http_client/test_client.py::test_wf_36_proxies_and_passwords_of_the_environment_are_not_used",
+    ),
+    _rule(
+        "R-NET-7",
+        "5 MB unpacked and 20 s in all; HTML is read in a process that can be ended.",
+        "http_client/decoding web/html_worker",
+        "tools/test_web_fetch.py::test_wf_37_a_compression_bomb_is_too_large_and_takes_no_memory "
+        "tools/test_web_fetch.py::test_wf_41_html_bombs_end_in_bounded_text",
+    ),
+    _rule(
+        "R-NET-8",
+        "A domain rule ends at a label.",
+        "http_client/domains permissions/specifiers",
+        "permissions/test_rules.py::test_a_domain_rule_ends_at_a_label "
+        "http_client/test_domains.py::test_a_lookalike_is_not_in_it",
+    ),
+    _rule(
+        "R-NET-9",
+        "A page comes as marked data, without what a reader would not see.",
+        "web/marked_text web/visible_markdown",
+        "web/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
+        "A model may still follow what a page says.",
+    ),
+    _rule(
+        "R-SCHEMA-1",
+        "JSON is read strictly, and what was checked is what runs.",
+        "server/strict_frames server/http_body",
+        "e2e/test_hostile_frames.py::test_a_hostile_frame_is_refused_in_few_words_and_the_next_one_is_answered",
+    ),
+    _rule(
+        "R-SCHEMA-2",
+        "Unknown fields are refused, in at most a kilobyte.",
+        "core/arguments",
+        "e2e/test_hostile_frames.py::test_pr_20_fields_we_do_not_know_are_refused_in_at_most_a_kilobyte",
+    ),
+    _rule(
+        "R-SCHEMA-3",
+        "Foreign schemas have limits, and nothing they refer to is fetched.",
+        "upstreams/output_schema",
+        "upstreams/test_output_check.py::test_no_schema_breaks_the_check "
+        "upstreams/test_hostile_upstreams.py::test_up_25*",
+    ),
+    _rule(
+        "R-SCHEMA-4",
+        "A schema that takes forever holds up nobody.",
+        "upstreams/output_check",
+        "upstreams/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
+        "Arguments of upstream tools are checked by the upstream.",
+    ),
+    _rule(
+        "R-SCHEMA-5",
+        "Nothing but the protocol is on stdout, and no line fills the memory.",
+        "server/stdio",
+        "e2e/test_stdout.py::test_pr_23_what_a_command_prints_does_not_reach_the_wire "
+        "e2e/test_stdout.py::test_a_line_that_never_seems_to_end_is_dropped_and_does_not_fill_memory",
+    ),
+    _rule(
+        "R-PERM-1",
+        "deny beats ask beats allow beats the mode, by a pure function.",
+        "permissions/decide permissions/rules",
+        "permissions/test_rules.py::test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow "
+        "permissions/test_decide.py::test_the_table_of_modes",
+    ),
+    _rule(
+        "R-PERM-2",
+        "What was checked is what runs, whoever else holds the arguments.",
+        "admission core/arguments",
+        "test_pipeline.py::test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_check "
+        "permissions/test_path_rules_in_use.py::test_an_alias_of_an_argument_hides_nothing_from_a_rule",
+    ),
+    _rule(
+        "R-PERM-3",
+        "What a hook rewrites is validated and decided anew; hooks only tighten.",
+        "admission hooks/stages",
+        "hooks/test_programs.py::test_a_rewritten_call_is_validated_and_decided_again "
+        "hooks/test_programs.py::test_allow_means_no_objection_and_nothing_more",
+    ),
+    _rule(
+        "R-PERM-4",
+        "An approval is for this tool, these arguments, this person; once, and not for long.",
+        "server/parked_calls state/used_tokens admission",
+        "server/test_travelling_approval.py::test_the_answer_may_come_to_another_process_and_counts_once "
+        "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only "
+        "server/test_travelling_approval.py::test_it_expires "
+        "test_pipeline.py::test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run",
+        "Processes that take each other's answers share one state directory.",
+    ),
+    _rule(
+        "R-PERM-5",
+        "Nobody to ask means no; your host's dialog never stands in for an ask rule or a protected path.",
+        "permissions/permission",
+        "permissions/test_permission.py::test_who_answers_an_ask_of_the_mode "
+        "test_pipeline.py::test_R_PERM_5_the_record_says_who_decided",
+    ),
+    _rule(
+        "R-PERM-6",
+        "No call changes modes, rules, hooks, roots, sandbox, upstreams or the record; only you end plan mode.",
+        "config_view tools/config permissions/plan_approval",
+        "tools/test_config.py::test_cfg_001_security_keys_are_not_settable_and_nobody_is_asked "
+        "hooks/test_configured.py::test_config_shows_hooks_and_never_changes_them",
+        "A command without a sandbox can do what your account can.",
+    ),
+    _rule(
+        "R-PERM-7",
+        "A broken rule stops the start, with its file and line.",
+        "configured_rules permissions/rules",
+        "permissions/test_rules.py::test_a_broken_rule_is_named_with_its_place "
+        "test_configured_rules.py::test_a_broken_rule_is_told_with_its_file_and_line",
+    ),
+    _rule(
+        "R-HOOK-1",
+        "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
+        "hooks/running hooks/options claude_settings/imported_hooks",
+        "hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
+        "Windows.",
+    ),
+    _rule(
+        "R-HOOK-2",
+        "A hook of ours that fails before a call refuses it; an imported one means what it means in Claude Code.",
+        "hooks/answer hooks/programs",
+        "hooks/test_programs.py::test_every_failure_before_a_call_means_what_the_kind_of_hook_says "
+        "claude_settings/test_in_force.py::test_the_log_says_what_a_failing_hook_of_the_file_means",
+    ),
+    _rule(
+        "R-HOOK-3",
+        "Hooks run in a fixed order, the first no ends it, and each is on record.",
+        "hooks/programs admission",
+        "hooks/test_programs.py::test_two_hooks_run_in_order_and_the_first_denial_ends_it "
+        "test_pipeline.py::test_the_record_of_a_decision_says_what_each_hook_said",
+        "What a hook answers after a call is in the log, not in the record.",
+    ),
+    _rule(
+        "R-UP-1",
+        "No upstream delays the start, the lists or the calls of another.",
+        "upstreams/supervisor",
+        "upstreams/test_isolation.py::test_no_call_of_a_healthy_upstream_fails_beside_a_hang_a_drip_and_crash_loops",
+    ),
+    _rule(
+        "R-UP-2",
+        "Frames, garbage and stderr of an upstream are bounded.",
+        "upstreams/frames upstreams/child_pipes",
+        "upstreams/test_frames.py::test_a_frame_that_never_ends_is_not_held "
+        "upstreams/test_hostile_upstreams.py::test_up_09*",
+    ),
+    _rule(
+        "R-UP-3",
+        "Only answers to pending calls count, once; lists, descriptions and results have limits.",
+        "upstreams/frames upstreams/paging upstreams/listed_entries",
+        "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "
+        "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so",
+    ),
+    _rule(
+        "R-UP-4",
+        "A dead upstream fails its calls at once and is started again with pauses; nothing runs twice.",
+        "upstreams/supervisor upstreams/retry_policy",
+        "upstreams/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
+        "upstreams/test_hostile_upstreams.py::test_up_43*",
+    ),
+    _rule(
+        "R-UP-5",
+        "Names never collide or look alike; the second of two is withheld and reported.",
+        "core/names registry",
+        "upstreams/test_naming.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
+    ),
+    _rule("R-UP-6", "Definitions are pinned.", "", "", f"Not built: {NEXT}."),
+    _rule(
+        "R-UP-7",
+        "An upstream's texts and hints are not believed; what is invisible in them is shown.",
+        "upstreams/listed_entries upstreams/risk upstreams/mentions",
+        "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22*",
+        f"`sanitize: true` for results {NEXT}.",
+    ),
+    _rule(
+        "R-UP-8",
+        "An upstream gets a minimal environment, is started without a shell, and is sandboxed where its entry says so.",
+        "upstreams/child_environment upstreams/stdio_link",
+        "upstreams/test_hostile_upstreams.py::test_up_30* upstreams/test_sandboxed_upstreams.py::test_*",
+        f"Relaying of its questions {NEXT}; today it may ask nothing.",
+    ),
+    _rule(
+        "R-UP-9",
+        "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
+        "upstreams/http_link",
+        "upstreams/test_hostile_http_upstreams.py::test_*",
+        f"OAuth {NEXT}.",
+    ),
+    _rule(
+        "R-HTTP-1",
+        "Loopback or a private Unix socket, and a token of 32 random bytes.",
+        "server/http server/token",
+        "server/test_token.py::test_only_the_whole_token_is_accepted "
+        "e2e/test_http_cases.py::test_a_request_is_refused_and_told_nothing",
+    ),
+    _rule(
+        "R-HTTP-2",
+        "Host, Origin and content type are checked before anything else.",
+        "server/http_guard",
+        "server/test_http_guard.py::test_a_host_that_is_not_exactly_ours_is_refused "
+        "server/test_http_guard.py::test_a_foreign_origin_is_refused",
+    ),
+    _rule(
+        "R-HTTP-3",
+        "Sessions, tasks and approvals belong to whoever they were made for; to others they do not exist.",
+        "server/adapter tasks/manager",
+        "server/test_http_principals.py::test_* e2e/test_http_cases.py::test_ht_21*",
+    ),
+    _rule(
+        "R-HTTP-4",
+        "Bodies, headers, connections, sessions and rates are bounded.",
+        "server/http server/http_guard server/http_rate",
+        "e2e/test_http_cases.py::test_ht_13* e2e/test_http_cases.py::test_ht_15*",
+    ),
+    _rule(
+        "R-HTTP-5",
+        "Nothing over HTTP defines a process; without a token nothing is told.",
+        "server/http_guard",
+        "server/test_http_guard.py::test_every_other_path_is_not_found e2e/test_http_cases.py::test_ht_28*",
+    ),
+    _rule(
+        "R-HTTP-6",
+        "What header and body say has to agree; a closed request is a cancelled call.",
+        "server/adapter",
+        "e2e/test_http_cases.py::test_ht_26*",
+        f"The official conformance suite {NEXT}.",
+    ),
+    _rule(
+        "R-CONF-1",
+        "A project's settings only deny until you trust these very bytes.",
+        "trust/project trust/store",
+        "test_project_settings.py::test_pr_30_an_untrusted_file_only_denies_and_says_how_to_trust_it "
+        "cli/test_trust.py::test_pr_30_in_a_hostile_clone_nothing_runs_and_the_user_is_told",
+        "Scripts that trusted commands start are not hashed. A project that only a client's roots name is not read.",
+    ),
+    _rule(
+        "R-CONF-2",
+        "Invalid settings stop the start; files with secrets have to be ours alone.",
+        "trust/settings_file state/secret_file",
+        "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it trust/test_settings_file.py::test_*",
+        "Windows: owners and modes are not checked.",
+    ),
+    _rule(
+        "R-SECRET-1",
+        "Secrets come by reference, and are in no argument, status or error.",
+        "core/substitution state/secret_references",
+        "state/test_secret_references.py::test_* e2e/test_canaries.py::test_*",
+        "One that you write out in an entry is yours to guard.",
+    ),
+    _rule(
+        "R-SECRET-2",
+        "Configured values, known names and known shapes are masked before anything is written.",
+        "core/redaction telemetry audit/log",
+        "core/test_redaction.py::test_* e2e/test_canaries.py::test_R_SECRET_2_no_output_holds_a_secret",
+        "Incomplete by nature: other shapes, encoded or very short ones. Results of tools are yours and not masked.",
+    ),
+    _rule(
+        "R-SECRET-3",
+        "A failure of ours is told with a call id and nothing else.",
+        "pipeline core/told_error",
+        "test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
+    ),
+    _rule(
+        "R-AUDIT-1",
+        "The record is a private file outside the workspace; an event is one line.",
+        "audit/log audit/chain",
+        "audit/test_log.py::test_a_call_is_two_lines_with_these_fields "
+        "audit/test_log.py::test_what_is_not_our_own_plain_file_is_not_written_to",
+        "Windows access lists.",
+    ),
+    _rule(
+        "R-AUDIT-2",
+        "The decision is on record before any effect, the outcome after it, whatever it was.",
+        "admission audit/log",
+        "test_pipeline.py::test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome",
+    ),
+    _rule(
+        "R-AUDIT-3",
+        "Each line seals the one before, over rotation and over processes.",
+        "audit/chain audit/verify",
+        "audit/test_chain.py::test_R_AUDIT_3_processes_that_write_at_the_same_time_make_one_chain "
+        "cli/test_audit.py::test_R_AUDIT_3_a_changed_line_is_named_and_the_exit_code_says_it",
+        "A cut tail or a rewrite shows only against a head that you kept elsewhere.",
+    ),
+    _rule(
+        "R-AUDIT-4",
+        "Where nothing can be recorded, what changes something is refused.",
+        "audit/log",
+        "audit/test_log.py::test_AU_05_on_a_full_disk_changes_are_refused",
+    ),
+    _rule(
+        "R-AUDIT-5",
+        "A kill leaves at most one torn line, which the next start marks.",
+        "audit/chain",
+        "audit/test_chain.py::test_R_AUDIT_5_a_writer_that_is_killed_leaves_a_record_that_verifies",
+        "Power loss: the record is not flushed to the disk with each line.",
+    ),
+    _rule(
+        "R-LIMIT-1",
+        "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
+        "call_slots",
+        "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
+        "test_call_slots.py::test_*",
+    ),
+    _rule(
+        "R-STOP-1",
+        "The end of input and the usual signals end it within five seconds, with the record complete.",
+        "server/run server/lifetime",
+        "e2e/test_endings.py::test_it_ends_within_five_seconds_during_calls",
+    ),
+    _rule(
+        "R-STOP-2",
+        "A killed client leaves nothing running.",
+        "server/lifetime",
+        "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
+        "e2e/test_endings.py::test_a_killed_client_is_noticed_though_another_process_holds_the_pipe",
+        "50 clients with each test run; 1,000 with GOAT_TESTS_FULL=1.",
+    ),
+    _rule(
+        "R-STOP-3",
+        "A killed server leaves nothing running.",
+        "subprocesses/process_guard sandbox/bubblewrap",
+        "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process "
+        "sandbox/test_bubblewrap_traps.py::test_trap_7_*",
+    ),
+    _rule(
+        "R-CRASH-1",
+        "Our own files are whole or set aside; what cannot be read allows nothing.",
+        "state/private_file trust/store state/database",
+        "state/test_truncated_files.py::test_* trust/test_store.py::"
+        "test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside "
+        "permissions/test_remembering.py::test_a_line_that_a_killed_process_left_half_costs_that_rule_only",
+    ),
+    _rule(
+        "R-LOAD-1",
+        "Many clients beside a hanging and a crashing upstream: no answer wrong or lost.",
+        "pipeline",
+        "e2e/test_soak.py::test_ld_01_no_answer_is_wrong_or_lost_beside_a_hang_and_crashes",
+        "12 s with each test run, 60 s with GOAT_TESTS_FULL=1; not run for hours.",
+    ),
+)
