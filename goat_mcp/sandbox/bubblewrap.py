@@ -133,7 +133,7 @@ class Bubblewrap:
                 options = ["--share-net", *options]
             options = [*_NAMESPACES, *_system_options(own_fds), *options]
             arguments = _keep(_file_of(b"".join(os.fsencode(option) + b"\0" for option in options)), own_fds)
-            self._placeholders.take(covered, watched)
+            taken = self._placeholders.take(covered, watched)
         except BaseException:
             for descriptor in own_fds:
                 os.close(descriptor)
@@ -144,7 +144,7 @@ class Bubblewrap:
         def finish() -> tuple[str, ...]:
             if inner is not None:
                 inner.close()
-            return self._placeholders.give_back(covered, watched)
+            return self._placeholders.give_back(taken, watched)
 
         opening = () if inner is None else inner.opener
         launch = Launch(
@@ -157,7 +157,7 @@ class Bubblewrap:
             own_fds=tuple(own_fds),
             has_process_namespace=True,
         )
-        return replace(launch, finish=finish) if covered or watched or inner is not None else launch
+        return replace(launch, finish=finish) if taken or watched or inner is not None else launch
 
     @cached_property
     def _filter(self) -> bytes | None:

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from goat_mcp.sandbox.no_follow import NoFollow
@@ -24,7 +24,8 @@ SET_ASIDE = ".set-aside-by-goat-mcp"
 class Placeholders:
     """Notes what is about to be made in `folder`, a private one, and removes it when the last user is done.
 
-    For any thread. Each process has a file of notes that it keeps locked while it lives.
+    For any thread. Each process has a file of notes that it keeps locked while it lives; all of them change notes and
+    remove placeholders one after the other, or one would remove what another has just begun to need.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,25 +36,31 @@ class Placeholders:
         self._notes = -1
         self._file = folder / f"{os.getpid()}-{secrets.token_hex(8)}.json"
 
-    def take(self, covered: Sequence[Path], watched: Sequence[Path]) -> None:
-        """Before a start: `covered` will be made, `watched` must not be there afterwards. Raises `OSError`."""
-        if not covered and not watched:
-            return
-        with self._lock:
-            if self._notes < 0:
-                self._open()
-            self._users.update(covered)
-            self._watchers.update(watched)
-            self._write()
+    def take(self, covered: Sequence[Path], watched: Sequence[Path]) -> tuple[Path, ...]:
+        """Before a start: `covered` will be made where it is not there, `watched` must not be there afterwards.
 
-    def give_back(self, covered: Sequence[Path], watched: Sequence[Path]) -> tuple[str, ...]:
-        """After the end: remove what nobody else uses, and say what had to be set aside."""
+        Returns what of `covered` is to be given back: all but the empty directories that somebody else has made.
+        Raises `OSError`.
+        """
         if not covered and not watched:
             return ()
-        with self._lock:
-            self._users.subtract(covered)
+        with self._alone():
+            if self._notes < 0:
+                self._open()
+            ours = self._not_of_the_user(covered)
+            self._users.update(ours)
+            self._watchers.update(watched)
+            self._write()
+        return ours
+
+    def give_back(self, taken: Sequence[Path], watched: Sequence[Path]) -> tuple[str, ...]:
+        """After the end: remove what nobody else uses, and say what had to be set aside."""
+        if not taken and not watched:
+            return ()
+        with self._alone():
+            self._users.subtract(taken)
             self._watchers.subtract(watched)
-            unused = [path for path in covered if not self._users[path]]
+            unused = [path for path in taken if not self._users[path]]
             unwatched = [path for path in watched if not self._watchers[path]]
             said = _clear(set(unused) - self._used_by_others() if unused else (), unwatched)
             self._users, self._watchers = +self._users, +self._watchers
@@ -62,8 +69,31 @@ class Placeholders:
 
     def clear_up(self) -> tuple[str, ...]:
         """Remove what processes that are no more have left."""
-        with self._lock:
+        if not any(self._folder.glob("*.json")):
+            return ()
+        with self._alone():
             return self._clear_up()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None]:
+        """No other thread and no other process is at it meanwhile."""
+        import fcntl
+
+        with self._lock:
+            lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(lock)
+
+    def _not_of_the_user(self, covered: Sequence[Path]) -> tuple[Path, ...]:
+        there = {path for path in covered if os.path.lexists(path)} - self._users.keys()
+        if not there:
+            return tuple(covered)
+        self._clear_up()
+        theirs = {path for path in there if os.path.lexists(path)} - self._used_by_others()
+        return tuple(path for path in covered if path not in theirs)
 
     def _open(self) -> None:
         import fcntl

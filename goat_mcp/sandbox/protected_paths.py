@@ -83,6 +83,10 @@ class ProtectedSearch:
                         _add_git(top / relative, found)
                     else:
                         found.read_only.append(top / relative)
+                elif is_folder and entry.name in _ABSENT_AT_TOP and not _entries(top / relative):
+                    # Most likely the placeholder of another command, and gone a moment later: what is mounted by
+                    # then cannot be. To cover an empty directory keeps it as well, whoever made it.
+                    found.absent.append(top / relative)
                 elif self._is_protected(f"{relative}/x" if is_folder else relative):
                     found.read_only.append(top / relative)
                 elif is_folder and entry.name not in _NOT_ENTERED:
@@ -103,10 +107,16 @@ def git_folder(directory: Path) -> ProtectedPaths:
 def _add_git(git: Path, found: ProtectedPaths, depth: int = 0) -> None:
     names = {entry.name: entry for entry in _entries(git)}
     found.pinned.append(git)
-    found.read_only.extend(git / n for n in _READ_ONLY_IN_GIT if n in names and not names[n].is_symlink())
+    found.read_only.extend(
+        git / n for n in _READ_ONLY_IN_GIT if n in names and n != "hooks" and not names[n].is_symlink()
+    )
     if (git / "info/attributes").is_file() and not (git / "info/attributes").is_symlink():
         found.read_only.append(git / "info/attributes")
-    if "hooks" not in names and os.access(git, os.W_OK):
+    if "hooks" in names:
+        if not names["hooks"].is_symlink():
+            is_empty = names["hooks"].is_dir() and not _entries(git / "hooks")
+            (found.absent if is_empty else found.read_only).append(git / "hooks")
+    elif os.access(git, os.W_OK):
         found.absent.append(git / "hooks")
     found.watched.extend(git / name for name in _WATCHED_IN_GIT if name not in names)
     if "worktrees" in names:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -85,6 +85,18 @@ class BashInput(ToolInput):
         arguments["timeout"] = milliseconds
 
 
+class _SandboxFailed(ToolError):
+    """The sandbox did not come up, so nothing of the command was run."""
+
+    def __init__(self, command: RunningCommand) -> None:
+        super().__init__(
+            ErrorCode.SANDBOX,
+            "sandbox unavailable: it could not be set up, so the command was not run",
+            "Call again: the sandbox is then tried anew. If it stays so, tell the user.",
+            output=command.capture.shown(MAX_FAILED_CHARS).text,
+        )
+
+
 @dataclass(frozen=True)
 class _Limits:
     """How long a command may run, and how long its call waits for it; None: until it has ended."""
@@ -148,6 +160,17 @@ class Bash(
 
     async def execute(self, input: BashInput, ctx: ToolContext) -> ToolResult:
         _refuse(input)
+        with suppress(_SandboxFailed):
+            return await self._run(input, ctx)
+        # Nothing has run. Most likely somebody replaced a file just when it was being mounted.
+        try:
+            return await self._run(input, ctx)
+        except _SandboxFailed:
+            if self.sandbox is not None:
+                self.sandbox.start_failed()
+            raise
+
+    async def _run(self, input: BashInput, ctx: ToolContext) -> ToolResult:
         if input.run_in_background:
             self.tasks.check_room()
         session = self.sessions.of(ctx.session_key)
@@ -278,9 +301,8 @@ class Bash(
     async def _ended(self, call: _Call, before: ReadFilesBefore) -> ToolResult:
         command = call.command
         code = command.exit_code
-        if command.sandbox_failed and self.sandbox is not None:
-            self.sandbox.start_failed()
-            raise _sandbox_failed(command)
+        if command.sandbox_failed:
+            raise _SandboxFailed(command)
         self._keep_directory(call)
         call.notices.extend(command.put_right)
         stale = before.changed()
@@ -387,15 +409,6 @@ def _refuse(input: BashInput) -> None:
             f"`{words[:200]}` would end goat-mcp itself (process {os.getpid()})",
             "Name a pattern that matches only the process you mean, or use its number.",
         )
-
-
-def _sandbox_failed(command: RunningCommand) -> ToolError:
-    return ToolError(
-        ErrorCode.SANDBOX,
-        "sandbox unavailable: it could not be set up, so the command was not run",
-        "Call again: the sandbox is then tried anew. If it stays so, tell the user.",
-        output=command.capture.shown(MAX_FAILED_CHARS).text,
-    )
 
 
 def _failure(call: _Call, output: str, facts: Mapping[str, Any]) -> ToolError:

@@ -14,7 +14,7 @@ import pytest
 
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
-from goat_mcp.sandbox.confinement import Bounds, Job
+from goat_mcp.sandbox.confinement import Bounds, Job, Launch
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Places, Reach
@@ -70,8 +70,11 @@ class Box:
 
     def start(self, job: Job, **popen: object) -> tuple[subprocess.Popen[str], Callable[[], tuple[str, ...]]]:
         launch = self.confinement.launch(job)
+        return self.started(launch, **popen), launch.finish
+
+    def started(self, launch: Launch, **popen: object) -> subprocess.Popen[str]:
         try:
-            process = subprocess.Popen[str](
+            return subprocess.Popen[str](
                 launch.arguments,
                 env=launch.environment,
                 cwd=launch.directory,
@@ -86,16 +89,18 @@ class Box:
         finally:
             for descriptor in launch.own_fds:
                 os.close(descriptor)
-        return process, launch.finish
 
     def run(self, script: str, bounds: Bounds | None = None, **environment: str) -> str:
         """What the script prints on both streams."""
-        process, finish = self.start(self.job(script, bounds, **environment))
+        return self.end_of(self.confinement.launch(self.job(script, bounds, **environment)))
+
+    def end_of(self, launch: Launch) -> str:
+        process = self.started(launch)
         try:
             output, _ = process.communicate(timeout=LIMIT_S)
         finally:
             process.kill()
-        self.said = finish()
+        self.said = launch.finish()
         return output
 
 

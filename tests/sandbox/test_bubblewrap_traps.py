@@ -204,6 +204,39 @@ def test_one_of_two_running_commands_keeps_its_placeholders(box: Box) -> None:
     assert names(box.root) == []
 
 
+@pytest.mark.parametrize("is_open", [True, False], ids=["its files are open", "it has only looked"])
+def test_a_command_starts_while_another_ends_whose_placeholders_it_saw(box: Box, is_open: bool) -> None:
+    # What one command finds there when it looks is gone when it is mounted.
+    git(box.root, "init", "-q")
+    (box.root / ".git/hooks").rename(box.folder / "hooks")
+    process, finish = box.start(box.job("echo up; read -t 30 < <(sleep 30)"))
+    assert process.stdout is not None
+    process.stdout.readline()
+    job = box.job("echo x > .mcp.json; echo x > .vscode/x; echo x > .git/hooks/pre-commit; rmdir .claude; echo up")
+    launch = box.confinement.launch(job) if is_open else None
+    process.kill()
+    process.communicate(timeout=20)
+    finish()
+
+    output = box.end_of(launch or box.confinement.launch(job))
+
+    assert output.splitlines()[-1] == "up", output
+    assert "Is a directory" in output
+    assert output.count("Permission denied") == 2
+    assert "busy" in output
+    assert names(box.root) == [".git"]
+    assert "hooks" not in names(box.root / ".git")
+
+
+def test_an_empty_directory_of_the_users_is_kept_as_it_is(box: Box) -> None:
+    (box.root / ".claude").mkdir()
+
+    output = box.run("mkdir .claude/x; echo x > .claude/y")
+
+    assert output.count("Permission denied") == 2
+    assert names(box.root) == [".claude"]
+
+
 @pytest.mark.parametrize("killed", ["bwrap", "its parent"])
 def test_trap_7_everything_ends_with_bwrap_and_with_its_parent(box: Box, killed: str) -> None:
     code = (

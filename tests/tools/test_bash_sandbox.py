@@ -136,6 +136,21 @@ async def test_a_sandbox_that_breaks_after_the_start_runs_nothing_and_is_tried_a
     assert (await bench.run("echo hi")).text == "hi"
 
 
+async def test_a_sandbox_that_fails_once_runs_the_command_at_the_second_try(bench: ShellBench, tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(f'#!/bin/sh\nrm {tmp_path}/broken 2>/dev/null && exit 1\nexec /usr/bin/bwrap "$@"\n')
+    program.chmod(0o755)
+    only = Bubblewrap(Placeholders(bench.state.folder("sandbox")), find=lambda: str(program))
+    object.__setattr__(bench.sandbox, "_confinements", lambda: (only,))
+    await bench.run("true")
+    (tmp_path / "broken").touch()
+
+    result = await bench.run("echo hi >> ran; cat ran")
+
+    assert (result.text, names(tmp_path / "ws")) == ("hi", ["ran"])
+    assert not (tmp_path / "broken").exists()
+
+
 async def test_bx_21_the_argument_that_asks_for_no_sandbox_is_ignored_and_this_is_said(bench: ShellBench) -> None:
     result = await bench.run("ls /root /home; id -u", dangerouslyDisableSandbox=True)
 
