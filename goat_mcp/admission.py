@@ -44,14 +44,14 @@ class Admitted:
 class _Judged:
     """A call while it is judged, for the record: its input as hooks left it, and what they said."""
 
-    __slots__ = ("arguments", "context", "decided_by", "outcomes", "wants_person")
+    __slots__ = ("arguments", "context", "decided_by", "outcomes", "reason", "wants_person")
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.arguments = arguments
         self.context: list[str] = []
         self.outcomes: list[HookOutcome] = []
         self.wants_person: str | None = None
-        self.decided_by = ""
+        self.decided_by = self.reason = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ class Admission:
         try:
             admitted = await self._judge(tool, judged, ctx)
         except ToolError as refusal:
-            self._record(tool.spec, judged, ctx, "deny", f"{refusal.code}: {refusal.message[:200]}")
+            # Not the message: it may quote what the call is about, which is not recorded (R-AUDIT-2).
+            reason = f"{refusal.code}: {judged.reason}" if judged.reason else str(refusal.code)
+            self._record(tool.spec, judged, ctx, "deny", reason)
             raise
         self._record(tool.spec, judged, ctx, "allow", admitted.reason)
         return admitted
@@ -110,7 +112,7 @@ class Admission:
     ) -> Decision:
         """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
         decision = wish or self.permission.decide(call, ctx)
-        judged.decided_by = "rule" if decision.by_rule else "mode"
+        judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
         try:
             decision = await self.permission.settle(decision, call, ctx)
         except ToolError as refused:

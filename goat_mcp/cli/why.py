@@ -72,7 +72,7 @@ async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts:
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
         "effect": decision.effect.value,
-        "reason": decision.reason,
+        "reason": decision.told,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
     }

@@ -13,7 +13,8 @@ from goat_mcp.permissions.specifiers import CommandSpecifier
 
 @dataclass(frozen=True)
 class Decision:
-    """What is decided and by what: a rule's text, or `mode default`, or `auto-allowed`.
+    """What is decided and by what: a rule's text, or `mode default`, or `auto-allowed`. `detail` may quote the call, so
+    it is for people and never for the record.
 
     `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it. `rule` is that
     rule, where it is one; `decided_by` who answered an ask.
@@ -24,6 +25,12 @@ class Decision:
     by_rule: bool = False
     rule: Rule | None = None
     decided_by: str = ""
+    detail: str = ""
+
+    @property
+    def told(self) -> str:
+        """The reason as people are told it."""
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
 def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
@@ -32,16 +39,16 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     if (rule := rules.denying(call)) is not None:
         return _by(Effect.DENY, rule)
     if hidden := _hidden(call, rules.deny.about(spec.rule_name)):
-        return Decision(Effect.DENY, f"what it would run cannot be told ({hidden}), and rules deny commands", True)
+        return Decision(Effect.DENY, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
     if spec.rule_name == "Bash" and rules.only_commands:
         from goat_mcp.shell.rules import allowed_by
 
         if reason := allowed_by(call.script, rules.only_commands):
-            return Decision(Effect.DENY, f"bash.allowed: {reason}", by_rule=True)
+            return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
     if (rule := rules.asking(call)) is not None:
         return _by(Effect.ASK, rule)
     if hidden := _hidden(call, rules.ask.about(spec.rule_name)):
-        return Decision(Effect.ASK, f"what it would run cannot be told ({hidden}), and rules ask about commands", True)
+        return Decision(Effect.ASK, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
     by_mode = effect_by_mode(mode, spec)
     if mode is Mode.PLAN and by_mode is Effect.DENY:
         # An allow rule grants a tool, not a change while the user has asked for a plan only.

@@ -61,11 +61,13 @@ class Permission:
         below = ctx.rights.writes_below
         for path in call.writes:
             if below and not PurePath(path).is_relative_to(below):
-                return Decision(Effect.DENY, f"this agent's limits: it writes below {below} only", by_rule=True)
+                return Decision(
+                    Effect.DENY, "this agent's limits", by_rule=True, detail=f"it writes below {below} only"
+                )
         for path in (*call.writes, *(call.asked if call.writes else ())):
             reason = protected_reason(self._below_root(path))
             if reason is not None and not self._is_lifted(call, path):
-                return Decision(Effect.ASK, f"{path} is protected: {reason}", by_rule=True)
+                return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=path)
         if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
             return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
         return decision
@@ -86,7 +88,7 @@ class Permission:
         if self.approval is not Approval.DENY or decision.by_rule:
             # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
             rules = () if decision.by_rule else narrowest_rules(call)
-            answer = await ctx.ask(approval_form(call, decision.reason, rules))
+            answer = await ctx.ask(approval_form(call, decision.told, rules))
             choice = answer.text(DECISION)
             if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
                 return self._allowed(choice, rules, decision, ctx)
@@ -100,7 +102,7 @@ class Permission:
                 )
         raise _denied(
             call,
-            f"{call.spec.rule_name} needs an approval ({decision.reason}) and nobody could be asked",
+            f"{call.spec.rule_name} needs an approval ({decision.told}) and nobody could be asked",
             "Tell the user; they can make this change themselves or change the rule."
             if decision.by_rule
             else _could_allow(call),
@@ -163,7 +165,7 @@ def _refused(decision: Decision, call: Call) -> ToolError:
         )
     return _denied(
         call,
-        f"{call.spec.rule_name} is denied by {decision.reason}",
+        f"{call.spec.rule_name} is denied by {decision.told}",
         "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
     )
 
