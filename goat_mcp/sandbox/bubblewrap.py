@@ -25,6 +25,7 @@ from goat_mcp.sandbox.system_files import ETC
 _PROGRAM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin")
 """Not the user's PATH: a workspace may be on it."""
 _SYSTEM = Path("/usr")
+_SCRATCH = ("/tmp", "/run", "/var/tmp")
 _BESIDE_USR = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _NAMESPACES = (
     *("--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"),
@@ -124,9 +125,12 @@ class Bubblewrap:
         own_fds: list[int] = [] if inner is None else [inner.descriptor]
         try:
             with NoFollow() as opener:
-                options = [*_mount_options(mounts, opener, own_fds)]
+                options = [*_way_options(mounts), *_mount_options(mounts, opener, own_fds)]
             options += _link_options(bounds, mounts)
             options += [*_environment_options(job, mounts, inner), "--chdir", str(job.directory)]
+            # The root itself is only a way too. After all mounts: their directories are made in it.
+            if all(mount.path != Path("/") for mount in mounts):
+                options += ["--remount-ro", "/"]
             if (program_text := self._filter) is not None:
                 options += ["--seccomp", _keep(_file_of(program_text), own_fds)]
             if bounds.network is Network.ALLOW:
@@ -186,7 +190,18 @@ def _system_options(own_fds: list[int]) -> list[str]:
             with suppress(FileNotFoundError, PermissionError):
                 file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 options += ["--perms", "0444", "--file", _keep(file, own_fds), name]
-    return [*options, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    return [*options, *(word for path in _SCRATCH for word in ("--tmpfs", path))]
+
+
+def _way_options(mounts: Sequence[Mount]) -> list[str]:
+    """Directories that only lead to a mount, where they lie in scratch space: nothing can be written into them.
+
+    A file made beside the workspace would seem to be there, and be gone when the command has ended.
+    """
+    ends = [mount.path for mount in mounts if mount.kind in (MountKind.READABLE, MountKind.WRITABLE)]
+    ways = {way for end in ends for way in end.parents if any(Path(path) in way.parents for path in _SCRATCH)}
+    return [word for way in sorted(ways) for word in ("--perms", "0555", "--dir", str(way))]
 
 
 def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]) -> list[str]:

@@ -66,6 +66,18 @@ def test_trap_3_the_first_process_knows_no_variable_of_ours(box: Box, monkeypatc
     assert "yes" not in Path("/proc/self/cmdline").read_text()
 
 
+@pytest.mark.parametrize("beside", ["../outside.txt", "../new/", "/outside.txt", "/etc/outside.txt"])
+def test_what_is_written_beside_the_workspace_is_refused_and_not_lost(box: Box, beside: str) -> None:
+    # Of what the tool case bash-012 says. Directories that lead to the workspace are the sandbox's own; a file in them
+    # would be there for a moment and gone with the command.
+    made = "mkdir" if beside.endswith("/") else "touch"
+
+    output = box.run(f"{made} {beside} || echo refused; echo kept > inside.txt")
+
+    assert output.endswith("refused\n")
+    assert names(box.root) == ["inside.txt"]
+
+
 def test_values_of_variables_are_in_nobodys_arguments(box: Box) -> None:
     process, finish = box.start(box.job("echo up; read -t 30 < <(sleep 30)", SECRET="canary-args"))
     assert process.stdout is not None
