@@ -94,7 +94,7 @@ class Admission:
         spec = tool.spec
         seen_before: Mapping[str, Any] | None = None
         for _ in range(_MAX_READMISSIONS):
-            input, access, call = self._checked(tool, judged)
+            input, access, call = self._checked(tool, judged, ctx)
             asked: list[Form] = []
             decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
             # What hooks wrote may mean, in canonical form, the very call they have seen.
@@ -123,7 +123,7 @@ class Admission:
         self._check_unchanged(tool, decision)
         return decision
 
-    def _checked(self, tool: AnyTool, judged: _Judged) -> tuple[Any, Access, Call]:
+    def _checked(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
         """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
         # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
         arguments = copied_json(judged.arguments)
@@ -132,11 +132,14 @@ class Admission:
         access = tool.access(input)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
         roots = self.permission.root_texts()
-        return input, access, Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots)
+        workdir = str(judged.arguments.get("workdir") or "")
+        directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
+        call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory)
+        return input, access, call
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
         """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        call = self._checked(self.catalog.resolve(name), _Judged(arguments))[2]
+        call = self._checked(self.catalog.resolve(name), _Judged(arguments), ctx)[2]
         return call, self.permission.decide(call, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:

@@ -173,6 +173,7 @@ class Gateway:
                 lambda: self.workspace.roots,
                 RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
                 lambda: self.sandbox.why_unconfined(),
+                self._shell_directory,
             ),
             scheduler=Scheduler(),
             slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
@@ -265,6 +266,14 @@ class Gateway:
 
     async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
         return await self.sandbox.confine_upstream(options, directory)
+
+    def _shell_directory(self, ctx: ToolContext, workdir: str) -> str:
+        """Where a command would begin, as rules know it; as it was asked for where that cannot be."""
+        asked = workdir or str(self.sessions.of(ctx.session_key).cwd or "@")
+        try:
+            return str(self.workspace.real_path(self.workspace.resolve(asked)))
+        except ToolError:
+            return asked
 
     def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""

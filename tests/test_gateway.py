@@ -219,3 +219,18 @@ async def test_a_call_of_an_upstream_that_cannot_start_says_so(tmp_path: Path) -
 
     assert result.error_code == "E_UPSTREAM_DOWN"
     assert "upstream dead is down" in result.text and "no such program" in result.text
+
+
+async def test_where_a_command_would_begin_is_known_before_it_is_decided(tmp_path: Path) -> None:
+    (tmp_path / "ws" / "sub").mkdir(parents=True)
+    (tmp_path / "ws" / "link").symlink_to("sub")
+    served = gateway(tmp_path, workspace=[tmp_path / "ws"])
+    ctx = ToolContext(call_id="c")
+
+    def begins(**arguments: str) -> str:
+        return served.pipeline.admission.decide("Bash", {"command": "make", **arguments}, ctx)[0].directory
+
+    assert begins() == f"{tmp_path}/ws"
+    assert begins(workdir=f"{tmp_path}/ws/link") == f"{tmp_path}/ws/sub"
+    served.sessions.of(ctx.session_key).cwd = tmp_path / "ws" / "sub"
+    assert begins() == f"{tmp_path}/ws/sub"

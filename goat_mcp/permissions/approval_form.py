@@ -20,7 +20,8 @@ def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
     """`rules` are those that "for this session" and "always" would add; with none only this call can be allowed."""
     choices = [Option(ALLOW_ONCE, "Allow once")]
     if rules:
-        shown = make_visible(cut_middle(", ".join(rules), _SHOWN_CHARS))
+        place = f" in {call.directory}" if call.directory else ""
+        shown = make_visible(cut_middle(", ".join(rules) + place, _SHOWN_CHARS))
         choices += [
             Option(ALLOW_SESSION, f"Allow for this session: {shown}"),
             Option(ALLOW_ALWAYS, f"Always allow: {shown}"),

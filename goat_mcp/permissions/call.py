@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # the parser behind it is loaded with the first command that 
 @dataclass(frozen=True)
 class Call:
     """Paths are absolute. `asked` are those the call names, before links are followed; `reads` and `writes` the real
-    ones. `roots` are the workspace's directories, which relative patterns speak of."""
+    ones. `roots` are the workspace's directories, which relative patterns speak of. `directory` is where a command
+    would begin."""
 
     spec: ToolSpec
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -24,6 +25,7 @@ class Call:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    directory: str = ""
 
     @cached_property
     def paths(self) -> tuple[str, ...]:

@@ -82,14 +82,15 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
     about_commands: list[tuple[Rule, CommandSpecifier]] = []
     for rule in rules.allow.about(name):
         if isinstance(rule.specifier, CommandSpecifier):
-            about_commands.append((rule, rule.specifier))
+            if _holds_here(rule, rule.specifier, call):
+                about_commands.append((rule, rule.specifier))
         elif rule.covers(call):
             return rule
+    # A path through a link is two: the one asked for and the file it leads to. Each needs a rule.
     families = families_of(name)
-    if call.paths and any(True for _ in rules.allow.about_path(call.paths[0], call.roots, *families)):
-        for rule, specifier in rules.allow.about_paths(*families):
-            if specifier.covers(call):
-                return rule
+    found = [next(rules.allow.about_path(path, call.roots, *families), None) for path in call.paths]
+    if found and all(found):
+        return found[0]
     # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
     if about_commands and not call.arguments.get("env"):
         from goat_mcp.shell.rules import allowed_by
@@ -98,3 +99,12 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
             first = call.script.commands[0] if call.script.commands else ()
             return next((rule for rule, one in about_commands if one.pattern.matches(first)), about_commands[0][0])
     return None
+
+
+def _holds_here(rule: Rule, specifier: CommandSpecifier, call: Call) -> bool:
+    """Whether a rule about commands speaks of the directory that the call begins in."""
+    if rule.directory:
+        return rule.directory == call.directory
+    # `./run.sh` in the settings is the one of the workspace, not of whatever folder lies below.
+    program = specifier.pattern.text.split(None, 1)[0].strip("'\"")
+    return "/" not in program or program.startswith("/") or not call.directory or call.directory in call.roots

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import exact_path_pattern
 from goat_mcp.permissions.rules import BrokenRule, parse_rule
 from goat_mcp.permissions.specifiers import FILE_WRITERS
 
 MAX_RULES = 5
+_AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")
+"""Nothing in it that means more than itself in a rule."""
 
 
 def narrowest_rules(call: Call) -> tuple[str, ...]:
@@ -40,7 +44,8 @@ def _of_tool(call: Call) -> tuple[str, ...]:
             host = None
         return (f"WebFetch(domain:{host})",) if host else ()
     if name == "Agent":
-        return (f"Agent({call.arguments.get('subagent_type') or 'general-purpose'})",)
+        kind = str(call.arguments.get("subagent_type") or "general-purpose")
+        return (f"Agent({kind})",) if _AGENT_TYPE.match(kind) else ()
     return (name,)
 
 

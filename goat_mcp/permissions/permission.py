@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
@@ -28,6 +28,10 @@ def _is_confined() -> str:
     return ""
 
 
+def _nowhere(ctx: ToolContext, workdir: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Permission:
     """Rules, mode and approval of one gateway."""
@@ -40,6 +44,8 @@ class Permission:
     remembered: RememberedRules | None = None
     why_unconfined: Callable[[], str] = _is_confined
     """Why commands would run without the sandbox that the settings want for them; empty where all is well."""
+    shell_directory: Callable[[ToolContext, str], str] = _nowhere
+    """Where a command of a call would begin, which may name a `workdir`."""
     _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(
         default_factory=dict[str, tuple[tuple[Rule, ...], RuleSet]]
     )
@@ -91,7 +97,7 @@ class Permission:
             answer = await ctx.ask(approval_form(call, decision.told, rules))
             choice = answer.text(DECISION)
             if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
-                return self._allowed(choice, rules, decision, ctx)
+                return self._allowed(choice, rules, decision, call, ctx)
             if choice == DENY or answer.reply in _REFUSALS:
                 raise ToolError(
                     ErrorCode.PERMISSION,
@@ -108,14 +114,15 @@ class Permission:
             else _could_allow(call),
         )
 
-    def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, ctx: ToolContext) -> Decision:
+    def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, call: Call, ctx: ToolContext) -> Decision:
         how = "once"
         if choice == ALLOW_SESSION:
-            self.modes.grant(_session(ctx), [parse_rule(text, origin="granted to this session") for text in rules])
+            granted = [parse_rule(text, origin="granted to this session") for text in rules]
+            self.modes.grant(_session(ctx), [replace(rule, directory=call.directory) for rule in granted])
             how = f"for this session with the rule {', '.join(rules)}"
         elif choice == ALLOW_ALWAYS and self.remembered is not None:
             try:
-                self.remembered.add(ctx.principal, rules)
+                self.remembered.add(ctx.principal, rules, call.directory)
                 how = f"always, with the rule {', '.join(rules)}"
             except OSError as problem:
                 how = f"once; the rule could not be written down: {problem.strerror}"

@@ -6,28 +6,20 @@ from pathlib import PurePath
 
 _NAMES = frozenset(
     {
-        ".mcp.json",
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".kshrc",
-        ".cshrc",
-        ".tcshrc",
-        ".inputrc",
-        ".gitconfig",
-        ".gitmodules",
-        ".envrc",
-        "config.fish",
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".xprofile"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc"),
+        *(".gitconfig", ".gitmodules", ".envrc", "config.fish", ".xinitrc", ".xsession", ".xsessionrc"),
+        *(".mcp.json", ".claude.json", ".npmrc", ".yarnrc", ".yarnrc.yml"),
+        *(".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit", ".pythonstartup"),
     }
 )
-_FOLDERS = frozenset({".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".zed", ".devcontainer", ".husky"})
-_IN_GIT = frozenset({"hooks", "config", "config.worktree", "modules", "info"})
+_SUFFIXES = (".code-workspace", ".sublime-project", ".sublime-workspace")
+_FOLDERS = frozenset(
+    {
+        *(".vscode", ".idea", ".cursor", ".zed", ".fleet", ".vs", ".devcontainer", ".husky"),
+        *(".claude", ".codex", ".gemini", ".windsurf", ".kiro", ".roo", ".continue", ".clinerules", ".aider"),
+    }
+)
 
 
 def protected_reason(path: str) -> str | None:
@@ -37,13 +29,13 @@ def protected_reason(path: str) -> str | None:
     """
     parts = [part.lower() for part in PurePath(path).parts]
     for index, part in enumerate(parts):
-        after = parts[index + 1] if index + 1 < len(parts) else ""
-        if part == ".git" and (after in _IN_GIT or not after):
+        if part == ".git":
+            # All of it: hooks and config, but also what names other folders for them, and what git runs when resumed.
             return "git runs or obeys it"
         if part.startswith(".goat") or part == "goat-mcp.yaml" or part == "goat.lock":
             return "it is goat-mcp's own configuration"
-        if part in _FOLDERS and after:
+        if part in _FOLDERS or (part == "fish" and index and parts[index - 1] == ".config"):
             return "an editor or agent obeys it"
-    if parts and parts[-1] in _NAMES:
+    if parts and (parts[-1] in _NAMES or parts[-1].endswith(_SUFFIXES)):
         return "a shell or agent obeys it"
     return None

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -47,11 +48,12 @@ class RememberedRules:
             self._seen = seen
         return self._rules.get(principal, ())
 
-    def add(self, principal: str, texts: Sequence[str]) -> None:
-        """Write rules down. Raises `OSError` where that cannot be done."""
+    def add(self, principal: str, texts: Sequence[str], directory: str = "") -> None:
+        """Write rules down, those about commands for one directory. Raises `OSError` where that cannot be done."""
         folder = self._state.folder(FOLDER)
+        place = {"directory": directory} if directory else {}
         lines = [
-            json.dumps({"allow": text, "principal": principal, "ts": round(time.time(), 3)}, ensure_ascii=True) + "\n"
+            json.dumps({"allow": text, "principal": principal, **place, "ts": round(time.time(), 3)}) + "\n"
             for text in texts
         ]
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -78,6 +80,7 @@ class RememberedRules:
             try:
                 entry = cast("dict[str, Any]", json.loads(line))
                 rule = parse_rule(str(entry["allow"]), origin=f"{self.path}:{number}")
+                rule = replace(rule, directory=str(entry.get("directory", "")))
                 principal = str(entry["principal"])
             except (ValueError, KeyError, TypeError) as problem:
                 reason = str(problem) if isinstance(problem, BrokenRule) else "no such line was written here"

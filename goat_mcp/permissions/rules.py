@@ -40,6 +40,8 @@ class Rule:
     """One parsed rule. `text` is what the user wrote and what decisions quote; `origin` is where, `FILE:LINE`.
 
     It is about one `tool`, all tools of a `server`, or those whose name `fits`; with a specifier, about some calls.
+    One that a person granted for a command allows it where they were asked about it only, in `directory`: `make` is
+    another program elsewhere.
     """
 
     text: str
@@ -48,6 +50,7 @@ class Rule:
     fits: Callable[[str], object] | None = None
     specifier: Specifier | None = None
     origin: str = ""
+    directory: str = ""
 
     def names(self, rule_name: str) -> bool:
         """Whether the rule is about this tool, or some calls of it."""

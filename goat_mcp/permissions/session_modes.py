@@ -37,7 +37,8 @@ class SessionModes:
     def grant(self, session_key: str, rules: Sequence[Rule]) -> None:
         """The user allowed such calls for as long as this session lasts."""
         before = self._decided.get(session_key, _Decided(self.default))
-        new = [rule for rule in rules if rule.text not in {known.text for known in before.granted}]
+        known = {(rule.text, rule.directory) for rule in before.granted}
+        new = [rule for rule in rules if (rule.text, rule.directory) not in known]
         self._put(session_key, replace(before, granted=(*before.granted, *new)))
 
     def leave_plan(self, session_key: str, granted: tuple[Rule, ...] = ()) -> Mode:

@@ -123,6 +123,13 @@ async def test_a_refusal_names_the_rule_that_would_allow() -> None:
         "/w/.bashrc",
         "/w/home/.zshrc",
         "/w/.claude/settings.json",
+        "/w/.claude",
+        "/w/.git/commondir",
+        "/w/.git/worktrees/a/config.worktree",
+        "/w/.git/rebase-merge/git-rebase-todo",
+        "/w/.config/fish/conf.d/x.fish",
+        "/w/x.code-workspace",
+        "/w/.zlogout",
     ],
 )
 def test_protected_paths(path: str) -> None:

@@ -202,3 +202,44 @@ async def test_a_rule_that_somebody_broke_by_hand_allows_nothing(tmp_path: Path)
 
     assert [rule.text for rule in rules.of("p")] == ["Write(//ws/a)"]
     assert len(problems) == 2
+
+
+def bash_in(directory: str, command: str = "make") -> Call:
+    return Call(spec("Bash", SideEffect.NETWORK), {"command": command}, roots=("/ws",), directory=directory)
+
+
+@pytest.mark.parametrize("choice", [ALLOW_SESSION, ALLOW_ALWAYS])
+async def test_a_command_that_was_allowed_in_one_directory_is_another_one_elsewhere(
+    permission: Permission, choice: str
+) -> None:
+    person = Person(choice)
+    await settled(permission, bash_in("/ws"), person.ctx())
+
+    assert person.shown[0][1] == "Allow for this session: Bash(make) in /ws"
+    assert await settled(permission, bash_in("/ws"), NOBODY) == "rule Bash(make)"
+    assert await settled(permission, bash_in("/ws/sub"), NOBODY) == ErrorCode.PERMISSION
+
+
+async def test_a_script_that_the_settings_allow_is_that_of_the_workspace(tmp_path: Path) -> None:
+    permission = Permission(RuleSet.parse(allow=["Bash(./run.sh)", "Bash(npm test)"]), approval=Approval.ELICIT)
+
+    assert permission.decide(bash_in("/ws", "./run.sh"), NOBODY).effect is Effect.ALLOW
+    assert permission.decide(bash_in("/ws/sub", "./run.sh"), NOBODY).effect is Effect.ASK
+    assert permission.decide(bash_in("/ws/sub", "npm test"), NOBODY).effect is Effect.ALLOW
+
+
+@pytest.mark.parametrize("kind", ["*", "gen*", "prompt:*", "explorer)", "a b"])
+async def test_a_model_does_not_write_the_pattern_that_is_offered(permission: Permission, kind: str) -> None:
+    person = Person(ALLOW_ONCE)
+
+    await settled(permission, Call(spec("Agent", SideEffect.SPAWNS), {"subagent_type": kind}), person.ctx())
+
+    assert person.shown == [["Allow once", "Deny"]]
+
+
+async def test_always_holds_for_a_path_through_a_link_as_well(permission: Permission) -> None:
+    call = Call(spec("Write", SideEffect.MUTATING), {}, ("/ws/link",), (), ("/ws/file",), ("/ws",))
+
+    await settled(permission, call, Person(ALLOW_ALWAYS).ctx())
+
+    assert await settled(permission, call, NOBODY) == "rule Write(//ws/link)"
