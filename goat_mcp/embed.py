@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 
 from goat_mcp.batch import INTERRUPTED
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
@@ -25,7 +26,7 @@ from goat_mcp.hooks import Hooks
 from goat_mcp.openai_format import definitions, read_tool_calls, tool_message
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.pipeline import CallRequest
-from goat_mcp.settings import Settings, settings_of
+from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from goat_mcp.config_view import ALIASES, SETTABLE, ConfigView
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.settings import Settings, load_settings, setting_keys
+from goat_mcp.settings import Settings, setting_keys
+from goat_mcp.settings_loading import load_settings
 
 VIEW = ConfigView(Settings())
 

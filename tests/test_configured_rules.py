@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.claude_settings import read_claude_settings
 from goat_mcp.configured_rules import origin_of_rule, rules_of
 from goat_mcp.core.side_effect import SideEffect
@@ -14,7 +15,8 @@ from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import decide
 from goat_mcp.permissions.mode import Effect, Mode
 from goat_mcp.permissions.rules import RuleSet
-from goat_mcp.settings import BrokenSettings, load_settings, settings_of
+from goat_mcp.settings import BrokenSettings
+from goat_mcp.settings_loading import load_settings
 from tests.tool_doubles import spec
 
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from goat_mcp.permissions.mode import Mode
-from goat_mcp.settings import BrokenSettings, Settings, load_settings, path_keys
+from goat_mcp.settings import BrokenSettings, Settings, path_keys
+from goat_mcp.settings_loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.trust.project import NOT_READ, whole_project
 from goat_mcp.trust.settings_file import find_project_file

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.permissions.mode import Mode
-from goat_mcp.settings import BrokenSettings, load_settings, setting_keys
+from goat_mcp.settings import BrokenSettings, setting_keys
+from goat_mcp.settings_loading import load_settings
 
 
 @pytest.fixture(autouse=True)

@@ -134,7 +134,7 @@ class _Readable:
 def _path(file: Path | None, config: Path | None) -> Path:
     if file is not None:
         return file.expanduser()
-    from goat_mcp.settings import load_settings
+    from goat_mcp.settings_loading import load_settings
     from goat_mcp.state.directory import StateDirectory
 
     named = load_settings({}, config_file=config).audit.path

@@ -84,7 +84,7 @@ def settings_from(
 ) -> Settings:
     """The settings these flags stand for. Raises `BrokenSettings`."""
     from goat_mcp.core.spec import DEFAULT_TOOLSETS
-    from goat_mcp.settings import load_settings
+    from goat_mcp.settings_loading import load_settings
 
     flags: dict[str, Any] = {
         **(defaults or {}),

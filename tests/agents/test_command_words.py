@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.agents.command_words import PLACEHOLDERS, Word, filled
-from goat_mcp.settings import BrokenSettings, load_settings
+from goat_mcp.settings import BrokenSettings
+from goat_mcp.settings_loading import load_settings
 
 NOTHING = dict.fromkeys(PLACEHOLDERS, "")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.permissions.mode import Mode
-from goat_mcp.settings import load_settings, path_keys
+from goat_mcp.settings import path_keys
+from goat_mcp.settings_loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.trust.project import whole_project
 from goat_mcp.trust.settings_file import find_project_file

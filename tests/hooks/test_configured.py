@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
@@ -18,7 +19,8 @@ from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.gateway import Gateway
 from goat_mcp.hooks import Hooks, PreToolUse
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import BrokenSettings, load_settings, settings_of
+from goat_mcp.settings import BrokenSettings
+from goat_mcp.settings_loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 from tests.hooks.programs import Script, saying, script, specific
 from tests.tool_doubles import fake

@@ -15,10 +15,11 @@ import anyio.lowlevel
 import httpcore
 import pytest
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient, HttpOptions, exchange
 from goat_mcp.http_client.resolving import Resolve
-from goat_mcp.settings import BrokenSettings, settings_of
+from goat_mcp.settings import BrokenSettings
 from tests.http_client.certificates import self_signed
 from tests.http_client.local_server import LocalServer, page, redirect, serving
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 from tests.workspace.exchange import swapping
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.sandbox.options import SandboxWish
-from goat_mcp.settings import BrokenSettings, settings_of
+from goat_mcp.settings import BrokenSettings
 from goat_mcp.state.directory import StateDirectory
 
 

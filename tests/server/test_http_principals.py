@@ -14,12 +14,12 @@ import httpx2
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+from goat_mcp.checked_settings import settings_of
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.server import http
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http import HttpServer, parse_address
-from goat_mcp.settings import settings_of
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = pytest.mark.anyio
