@@ -261,6 +261,7 @@ class Gateway:
                 spill=self.spill.folder,
                 runs_unasked=self._commands_run_unasked,
                 is_protected=lambda path: protected_reason(path) is not None,
+                run_at_the_end=self.guard.run_at_the_end,
             ),
         )
 

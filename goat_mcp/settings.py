@@ -23,7 +23,7 @@ from goat_mcp.permissions.plan_approval import PlanOptions
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.search.options import SearchLimits
 from goat_mcp.subprocesses.options import BashOptions
-from goat_mcp.trust import FILE_NAME
+from goat_mcp.trust import FILE_NAME, has_project_file
 from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
@@ -126,7 +126,7 @@ class Settings(SandboxOptions):
     def overlooks_project(self, folder: Path) -> bool:
         """Whether a settings file lies in `folder` that was not there to be asked when these were loaded."""
         file = folder.resolve() / FILE_NAME
-        return file not in self._project_file and os.path.lexists(file)
+        return file not in self._project_file and has_project_file(file.parent)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from goat_mcp.settings import (
 )
 from goat_mcp.settings_tree import append, as_list, keys_in, layer, merge, place
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.trust import FILE_NAME
+from goat_mcp.trust import FILE_NAME, has_project_file
 from goat_mcp.workspace.default_roots import default_roots
 
 if TYPE_CHECKING:  # loaded where there is a settings file
@@ -158,7 +158,7 @@ def _project_say(
 ) -> ProjectSay | None:
     """What the settings file of the workspace's first directory may say."""
     folder = _first_directory(tree)
-    if folder is None or not os.path.lexists(folder / FILE_NAME):
+    if folder is None or not has_project_file(folder):
         return None
     from goat_mcp.trust.project import ProjectSay, project_say
     from goat_mcp.trust.settings_file import BrokenFile

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 
 from goat_mcp.sandbox.no_follow import NoFollow
@@ -28,8 +28,9 @@ class Placeholders:
     remove placeholders one after the other, or one would remove what another has just begun to need.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, before_first: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
+        self._before_first = before_first
         self._users: Counter[Path] = Counter()
         self._watchers: Counter[Path] = Counter()
         self._lock = threading.Lock()
@@ -99,6 +100,7 @@ class Placeholders:
         import fcntl
 
         self._clear_up()
+        self._before_first()
         self._notes = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._notes, fcntl.LOCK_EX)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.sandbox.confinement import Confinement
 from goat_mcp.sandbox.landlock import Landlock
+from goat_mcp.sandbox.launcher import launcher_command
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Places, Reach
@@ -20,13 +21,17 @@ from goat_mcp.state.directory import StateDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read; nothing else of it may."""
+    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read; nothing else of it may.
+
+    `run_at_the_end` takes a command that is to run when this process is gone, however it went.
+    """
 
     roots: Callable[[], Sequence[Path]]
     state: StateDirectory
     spill: Path
     runs_unasked: Callable[[str, str], bool]
     is_protected: Callable[[str], bool]
+    run_at_the_end: Callable[[Sequence[str]], None]
 
 
 def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
@@ -34,7 +39,8 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
 
     @cache
     def placeholders() -> Placeholders:
-        return Placeholders(around.state.folder("sandbox"))
+        folder = around.state.folder("sandbox")
+        return Placeholders(folder, lambda: around.run_at_the_end((*launcher_command("clearing_up"), str(folder))))
 
     def confinements() -> Sequence[Confinement]:
         return (

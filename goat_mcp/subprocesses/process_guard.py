@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from goat_mcp.subprocesses.process_table import environment_contains
@@ -22,14 +24,16 @@ It finds what left the process group (`setsid`) and still has the environment it
 
 _GRACE_S = 1
 
-# Reads "+ GROUP" and "- GROUP" lines until the pipe closes, which the kernel does for us even after `kill -9`.
-# No path and no name of ours is in its arguments, and it ignores TERM: `pkill -f` must not end it before us.
+# Reads "+ GROUP", "- GROUP" and "= COMMAND" lines until the pipe closes, which the kernel does for us even after
+# `kill -9`. No path and no name of ours is in its arguments, and it ignores TERM: `pkill -f` must not end it before us.
 _SCRIPT = """
 trap '' TERM INT HUP
 groups=' '
+last=
 while read -r sign group; do
   case $sign in
     +) groups="$groups$group " ;;
+    =) last=$group ;;
     -) case $groups in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
   esac
 done
@@ -40,14 +44,16 @@ marked() {
   done
 }
 left=$(marked)
-[ "$groups" = ' ' ] && [ -z "$left" ] && exit 0
-for group in $groups; do kill -s TERM -- "-$group"; done
-for one in $left; do kill -s TERM "$one"; done
-sleep "$grace"
-for round in 1 2 3; do
-  for group in $groups; do kill -s KILL -- "-$group"; done
-  for one in $(marked); do kill -s KILL "$one"; done
-done
+if [ "$groups" != ' ' ] || [ -n "$left" ]; then
+  for group in $groups; do kill -s TERM -- "-$group"; done
+  for one in $left; do kill -s TERM "$one"; done
+  sleep "$grace"
+  for round in 1 2 3; do
+    for group in $groups; do kill -s KILL -- "-$group"; done
+    for one in $(marked); do kill -s KILL "$one"; done
+  done
+fi
+[ -z "$last" ] || eval "$(printf %b "$last")"
 """
 
 
@@ -63,6 +69,7 @@ class ProcessGuard:
         self.id = secrets.token_hex(16)
         self._groups: set[int] = set()
         self._commands: set[int] = set()
+        self._last = ""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
@@ -103,6 +110,15 @@ class ProcessGuard:
                 self._commands.discard(group)
                 self._tell(f"- {group}\n")
 
+    def run_at_the_end(self, command: Sequence[str]) -> None:
+        """Run this when nothing of ours is left, however this process ended: it puts in order what is not a process.
+        One command; a later one takes its place."""
+        with self._lock:
+            text = shlex.join(command).replace("\\", "\\\\").replace("\n", "\\n")
+            self._last = f"= {text}\n"
+            self._ensure_running()
+            self._tell(self._last)
+
     def close(self) -> None:
         """End everything that is still watched, within about a second, and the guard with it. Does not wait."""
         with self._lock:
@@ -139,12 +155,14 @@ class ProcessGuard:
             os.close(read_end)
         for group in self._groups:
             self._tell(f"+ {group}\n")
+        if self._last:
+            self._tell(self._last)
 
     def _tell(self, line: str) -> None:
         if self._pipe < 0:
             return
         try:
-            os.write(self._pipe, line.encode("ascii"))
+            os.write(self._pipe, os.fsencode(line))
         except BrokenPipeError:
             # Somebody killed the guard; the next `watch` starts another and tells it all groups.
             os.close(self._pipe)

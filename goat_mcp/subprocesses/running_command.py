@@ -231,6 +231,10 @@ class RunningCommand:
         self.left_running = tuple(dict.fromkeys(_shown(one) for one in left))
         if not left and self._ending is None:
             await self._put_right()
+        elif self._ending is not None and self._launch is not None:
+            # Its answer says that it was ended: then the workspace is in order, too.
+            await self._released.wait()
+            await self._put_right()
         self.ended.set()
         while left and not self._released.is_set():
             await self._something_closes_or(_LOOK_AGAIN_S)

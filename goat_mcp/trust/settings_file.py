@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.state.safe_place import why_folder_unsafe, why_readable, why_writable
-from goat_mcp.trust import FILE_NAME
+from goat_mcp.trust import FILE_NAME, has_project_file
 
 MAX_BYTES = 256 * 1024
 MAX_NAMED_BYTES = 4 * 1024 * 1024
@@ -63,7 +63,7 @@ def find_project_file(folder: Path) -> SettingsFile | None:
     Raises `BrokenFile`.
     """
     path = folder / FILE_NAME
-    if not os.path.lexists(path):
+    if not has_project_file(folder):
         return None
     if path.is_symlink():
         raise BrokenFile(f"{path} is a symbolic link; a project's settings file is a file of its own")

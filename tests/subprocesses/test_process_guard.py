@@ -134,3 +134,24 @@ def children_named_sh() -> set[int]:
             if int(rest.split()[1]) == os.getpid() and "(sh" in name and rest.split()[0] != "Z":
                 found.add(int(entry.name))
     return found
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["first guard", "replaced guard"])
+def test_the_last_command_runs_when_nothing_is_left_of_the_others(tmp_path: Path, killed: bool) -> None:
+    said = tmp_path / "said"
+    guard = ProcessGuard()
+    guards = children_named_sh()
+    child = spawn_sleeper(guard)
+    (guard_pid,) = children_named_sh() - guards
+    script = f"kill -0 {child.pid} 2>/dev/null && printf alive > '{said}'\nprintf '%s' \"$1\" >> '{said}'"
+    guard.run_at_the_end(["/bin/sh", "-c", script, "sh", "it's \\n \\0 100% $HOME\n\té"])
+    if killed:
+        os.kill(guard_pid, signal.SIGKILL)
+        assert wait_until(lambda: not alive(guard_pid), 5)
+        guard.start()
+
+    guard.close()
+
+    child.wait(5)
+    text = "it's \\n \\0 100% $HOME\n\té"
+    assert wait_until(lambda: said.exists() and said.read_text() == text, 5), said.read_text()

@@ -54,6 +54,7 @@ class ShellBench:
                 spill=spill.folder,
                 runs_unasked=lambda session_key, principal: False,
                 is_protected=lambda path: protected_reason(path) is not None,
+                run_at_the_end=self.guard.run_at_the_end,
             ),
         )
         self.bash = Bash(

@@ -70,6 +70,7 @@ def test_comments_alone_say_nothing_and_break_nothing(tmp_path: Path) -> None:
 def unreadable(file: Path) -> None:
     file.unlink()
     file.mkdir()
+    (file / "x").touch()
 
 
 def pipe(file: Path) -> None:
@@ -144,3 +145,18 @@ def test_a_projects_file_that_is_none_is_refused_and_not_passed_over(
 def test_a_project_without_a_file_has_none(tmp_path: Path) -> None:
     assert find_project_file(tmp_path) is None
     assert find_project_file(tmp_path / "nowhere") is None
+
+
+def test_an_empty_directory_of_that_name_says_nothing(tmp_path: Path) -> None:
+    # R-PROC-3, 6: it keeps the name while a sandboxed command runs, and a crash may leave it.
+    (tmp_path / "goat-mcp.yaml").mkdir()
+
+    assert find_project_file(tmp_path) is None
+
+
+def test_a_directory_of_that_name_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "goat-mcp.yaml").mkdir()
+    (tmp_path / "goat-mcp.yaml/x").touch()
+
+    with pytest.raises(BrokenFile, match="is not a regular file"):
+        find_project_file(tmp_path)

@@ -30,6 +30,7 @@ def made_sandbox(folder: Path) -> Sandbox:
             spill=state.folder("spill"),
             runs_unasked=lambda session_key, principal: False,
             is_protected=is_protected,
+            run_at_the_end=lambda command: None,
         ),
     )
 
