@@ -28,6 +28,7 @@ _HARMLESS = {
     "sed *": [
         *("sed -n '1,20p' f", "sed 's/a/b/g' f", "sed '1!G;h;$!d' f", "sed '/x/,/y/p;s#a#b#2p' f", "sed -e 's/a/b/' f"),
         *("sed -E -n '/^[a-z]+:/p' f", "sed -n '$=' f", "sed '/a/d' f"),
+        *("sed ':a;N;$!ba;s/\\n/ /g' f", "sed 's/[^[:alnum:]_]/x/gI;s|\\|| |' f", "sed 's/\\[x\\]/\\//;p' f"),
     ],
     "sort *": ["sort -k2,2n -t, f", "sort -ru f"],
     "uniq *": ["uniq -c f", "uniq"],
@@ -88,6 +89,7 @@ _BEYOND = {
         *("sed 's/a/b/w out' f", "sed 's/a/date/e' f", "sed 's/[/]x/y/e' f", "sed -e '1e id' f", "sed -i s/a/b/ f"),
         *("sed --in-place s/a/b/ f", "sed -ni p f", "sed -n -f x.sed f", "sed 'r /etc/passwd' f", "sed '$w out' f"),
         *("sed 'y/a/b/;w o' f", "sed '{p};e' f", "sed 's,x,y,;}e' f", "sed 's/a/b/\nw x' f", "sed -s -e p -e 'w x' f"),
+        *("sed 's/[]/]a/g;s#b/e#c#' f", "sed '/[]/p;s/]x/y/e' f", "sed 's/[^]/]a/;s#b/w o#c#' f", "sed 's/a/b\\' f"),
         *("sed --expression='w x' f", "sed -ne 'w x' f", "sed --expr=p f", "sed 's/x/\\/e/w o/' f", "sed '0~4W o' f"),
     ],
     "sort *": ["sort -o x f", "sort -ro x f", "sort --outp x f", "sort -T /tmp f", "sort f -o f", "sort --comp=./e f"],

@@ -1,5 +1,9 @@
 """sed: scripts that only print. Its commands `e` (run), `w` (write) and `r` (read a file), and the flags e and w of
-`s`, are refused with everything else this reader does not know for sure."""
+`s`, are refused with everything else this reader does not know for sure.
+
+Seds differ in where a bracket expression ends and in whether a delimiter in one counts, so only those are read whose
+every reading ends at the same place.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,25 @@ _TABLE = OptionTable(
     "quiet silent regexp-extended separate unbuffered null-data posix debug help version",
     "expression",
 )
-_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|[+~]\d+")
-_REGEX_ADDRESS = re.compile(r"/((?:[^/\\\n\[]|\\[^\n]|\[\^?\]?[^]/\\\n]*\])*)/[IM]*")
-_PLAIN_COMMANDS = "pPdDqQnNgGhHxl=zF"
 _DELIMITERS = "/|,#:@_!%+"
+# No `]` at the beginning of a bracket, no backslash, `[` or delimiter in it, no `\c`, which takes a further character.
+_PARTS = {
+    delimiter: (
+        rf"(?:[^\\\n\[{re.escape(delimiter)}]|\\[^\nc]"
+        rf"|\[\^?+(?:[^\]\[\\\n{re.escape(delimiter)}]|\[:[a-z]+:\])+\])*+"
+    )
+    for delimiter in _DELIMITERS
+}
+_ADDRESS = re.compile(rf"\d+(?:~\d+)?|\$|[+~]\d+|/{_PARTS['/']}/[IM]*")
+_SUBSTITUTIONS = {
+    delimiter: re.compile(rf"{re.escape(delimiter)}(?:{part}{re.escape(delimiter)}){{2}}")
+    for delimiter, part in _PARTS.items()
+}
+_FLAGS = re.compile(r"[gpiImM0-9]*")
+_LABEL = re.compile(r"[ \t]*[A-Za-z0-9_]*")
+_NUMBER = re.compile(r"[ \t]*\d*")
+_PLAIN_COMMANDS = "pPdDqQnNgGhHxl=zF"
+_COMMAND_END = re.compile(r"[ \t]*(?:[;\n}]|\Z)")
 
 
 def sed_problem(words: Sequence[str]) -> str:
@@ -54,40 +73,37 @@ def _only_prints(script: str) -> bool:
             at += 1
             continue
         at = _after_addresses(script, at)
-        if at < 0 or at >= len(script):
-            return False
-        command = script[at]
+        command = script[at : at + 1]
         at += 1
         if command == "{":
             continue
-        if command in _PLAIN_COMMANDS:
-            if match := re.match(r"[ \t]*\d+", script[at:]):
-                at += match.end()
-        elif command in "sy":
+        if command and command in "sy":
             at = _after_substitution(script, at, command)
-            if at < 0:
-                return False
+        elif command and command in _PLAIN_COMMANDS:
+            at = _end(_NUMBER, script, at)
+        elif command and command in ":btT":
+            # To some seds the label goes on to the end of the line: then even less is run.
+            at = _end(_LABEL, script, at)
         else:
             return False
-        if match := re.match(r"[ \t]*(?:[;\n}]|$)", script[at:]):
-            at += match.end()
-        else:
+        at = _end(_COMMAND_END, script, at) if at >= 0 else -1
+        if at < 0:
             return False
     return True
 
 
+def _end(pattern: re.Pattern[str], script: str, at: int) -> int:
+    """Where the match at this place ends, -1 without one."""
+    match = pattern.match(script, at)
+    return match.end() if match else -1
+
+
 def _after_addresses(script: str, at: int) -> int:
-    """The place of the command after its addresses, -1 where they are not understood."""
-    for place in range(2):
-        match = _ADDRESS.match(script, at) or _REGEX_ADDRESS.match(script, at)
-        if match is None:
-            if place:
-                return -1
-            break
-        at = match.end()
-        if place or script[at : at + 1] != ",":
-            break
-        at += 1
+    """The place of the command after its addresses."""
+    if (after := _end(_ADDRESS, script, at)) >= 0:
+        at = after
+        if script[at : at + 1] == "," and (after := _end(_ADDRESS, script, at + 1)) >= 0:
+            at = after
     while script[at : at + 1] in (" ", "\t", "!"):
         at += 1
     return at
@@ -95,23 +111,6 @@ def _after_addresses(script: str, at: int) -> int:
 
 def _after_substitution(script: str, at: int, command: str) -> int:
     """The place after `s/a/b/flags` or `y/a/b/`, -1 unless all of it is plain."""
-    delimiter = script[at : at + 1]
-    if not delimiter or delimiter not in _DELIMITERS:
-        return -1
-    for part in range(2):
-        at += 1
-        start = at
-        while at < len(script) and script[at] != delimiter:
-            if script[at] == "\n" or (script[at] == "\\" and script[at + 1 : at + 2] in ("", "\n", delimiter)):
-                return -1
-            at += 2 if script[at] == "\\" else 1
-        if at >= len(script):
-            return -1
-        if not part and script.count("[", start, at) != script.count("]", start, at):
-            # Is the delimiter in a bracket expression, or its end? Seds differ.
-            return -1
-    at += 1
-    if command == "s":
-        flags = re.match(r"[gpiI0-9]*", script[at:])
-        at += flags.end() if flags else 0
-    return at
+    pattern = _SUBSTITUTIONS.get(script[at : at + 1])
+    after = _end(pattern, script, at) if pattern is not None else -1
+    return _end(_FLAGS, script, after) if after >= 0 and command == "s" else after
