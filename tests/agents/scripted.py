@@ -121,7 +121,9 @@ async def ground(
 ) -> AsyncGenerator[Ground]:
     workspace = folder / "ws"
     workspace.mkdir(parents=True, exist_ok=True)
-    tree = Settings.model_validate({"workspace": [str(workspace)], "mode": "bypassPermissions", **settings})
+    # Processes that agents start are looked for by the ids they have on this machine: no sandbox around them.
+    bare = {"workspace": [str(workspace)], "mode": "bypassPermissions", "sandbox": "off"}
+    tree = Settings.model_validate({**bare, **settings})
     gateway = Gateway(tree, approval=approval, state=StateDirectory(folder / "state"))
     if model is not None:
         gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
