@@ -1,6 +1,9 @@
-"""A program's name in a command, and its spellings."""
+"""The words of a command, and its program's name among them."""
 
 from __future__ import annotations
+
+Words = tuple[str, ...]
+"""Of one command, unquoted, its program first."""
 
 
 def bare_name(word: str) -> str:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from goat_mcp.shell.names import Words
 from goat_mcp.shell.tree import ScriptTree, excerpt, preorder, text_of
 from goat_mcp.shell.words import bare_text, quoted_text
-
-Words = tuple[str, ...]
 
 _STRUCTURE = frozenset({"program", "list", "pipeline", "command", "command_name", "concatenation"})
 _WORD_PARTS = frozenset({"word", "number", "string", "raw_string"})

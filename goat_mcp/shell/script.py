@@ -7,12 +7,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-MAX_SCRIPT_BYTES = 16_384
-MAX_COMMANDS = 200
+from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
+from goat_mcp.shell.names import Words
+
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 TOO_SLOW = "text that takes too long to read"
-
-Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
+from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
 from goat_mcp.shell.unwrapping import Inner, assigned, unwrap
 from goat_mcp.shell.words import Word, word_of
 
-_MAX_COMMANDS = 200
 _MAX_WORDS = 20_000
-_MAX_INNER_CHARS = 4 * 16_384
+_MAX_INNER_CHARS = 4 * MAX_SCRIPT_BYTES
 _BACKQUOTE = re.compile(r"(?<!\\)(?:\\\\)*`")
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*\$\(")
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
-
-Words = tuple[str, ...]
 
 
 @dataclass
@@ -99,8 +97,8 @@ def _look(search: _Search, tree: ScriptTree) -> None:
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
             search.texts.extend(_run_in_text(node))
-        if search.commands > _MAX_COMMANDS:
-            search.hide(f"more than {_MAX_COMMANDS} commands")
+        if search.commands > MAX_COMMANDS:
+            search.hide(f"more than {MAX_COMMANDS} commands")
             return
     for words in commands:
         _look_into(search, words, stdin_texts, streams)

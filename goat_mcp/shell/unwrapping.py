@@ -11,136 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.running_programs import (
+    EVALUATES_SUBSCRIPTS,
+    FIND_RUNS,
+    RUN_BY_GIT_KEY,
+    RUN_BY_VARIABLE,
+    RUNNING_VERBS,
+    SHELLS,
+    TEXT_OPTIONS,
+    WRAPPERS,
+)
 from goat_mcp.shell.words import Word
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh"})
-
-# Options that take the next word, and after "|" how many words precede the command.
-WRAPPERS = {
-    "env": "-u --unset -C --chdir -S --split-string",
-    "xargs": "-a -d -E -I -i -J -L -n -P -R -S -s --arg-file --delimiter --eof --replace --max-lines --max-args "
-    "--max-procs --max-chars",
-    "command": "",
-    "builtin": "",
-    "exec": "-a",
-    "nohup": "",
-    "nice": "-n --adjustment",
-    "ionice": "-c -n -p --class --classdata --pid",
-    "chrt": "|1",
-    "taskset": "|1",
-    "timeout": "-k -s --kill-after --signal|1",
-    "time": "-f -o --format --output",
-    "stdbuf": "-i -o -e --input --output --error",
-    "setsid": "",
-    "sudo": "-A -C -D -g -h -p -R -r -T -t -U -u --user --group --prompt --chdir --host",
-    "doas": "-C -u",
-    "pkexec": "--user",
-    "su": "-s -g -G --shell --group|1",
-    "runuser": "-u -g -G --user|0",
-    "watch": "-n --interval",
-    "coproc": "",
-    "strace": "-e -o -p -P -s -u -E",
-    "ltrace": "-e -o -p -s -u",
-    "flock": "-w -E --timeout|1",
-    "chroot": "--userspec --groups|1",
-    "unshare": "-R -w -S -G",
-    "nsenter": "-t -S -G",
-    "setarch": "",
-    "linux64": "",
-    "numactl": "-N -m -C",
-    "prlimit": "-p",
-    "systemd-run": "-p -u --unit --property",
-    "dbus-run-session": "",
-    "xvfb-run": "-n -s -e -f -w",
-    "fakeroot": "",
-    "firejail": "",
-    "bwrap": "",
-    "proxychains": "-f",
-    "torsocks": "",
-    "rlwrap": "",
-    "unbuffer": "",
-    "caffeinate": "-t -w",
-    "catchsegv": "",
-    "ssh": "-b -B -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w|1",
-    "parallel": "-j --jobs -I -n -N",
-    "entr": "",
-    "busybox": "",
-    "toybox": "",
-    "npx": "-p --package",
-    "bunx": "",
-    "pnpx": "",
-    "uvx": "--from --with",
-    "start-stop-daemon": "-p -x --pidfile --exec",
-    "script": "-c --command",
-    "setpriv": "",
-    "capsh": "",
-    "daemonize": "",
-    "trickle": "-d -u",
-    "cpulimit": "-l -p -e",
-    "eatmydata": "",
-    "ccache": "",
-    "git-exec": "",
-}
-# Programs that run one after a verb of theirs: `uv run pytest`.
-_RUNNING_VERBS = {
-    "uv": {"run"},
-    "poetry": {"run"},
-    "pipenv": {"run"},
-    "pdm": {"run"},
-    "hatch": {"run"},
-    "rye": {"run"},
-    "bundle": {"exec"},
-    "npm": {"exec", "x"},
-    "pnpm": {"exec", "dlx"},
-    "yarn": {"exec", "dlx"},
-    "bun": {"x"},
-    "mise": {"exec", "x"},
-    "asdf": {"exec"},
-    "rbenv": {"exec"},
-    "pyenv": {"exec"},
-    "nvm": {"exec"},
-    "direnv": {"exec"},
-    "conda": {"run"},
-    "mamba": {"run"},
-}
-_TEXT_OPTIONS = {
-    "su": ("-c", "--command"),
-    "runuser": ("-c", "--command"),
-    "flock": ("-c", "--command"),
-    "script": ("-c", "--command"),
-    "env": ("-S", "--split-string"),
-}
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.DOTALL)
-_RUN_BY_VARIABLE = re.compile(
-    r"(?:.*(?:PAGER|EDITOR|VISUAL|_COMMAND|_ASKPASS|BROWSER|PROXY_COMMAND|LESSOPEN|LESSCLOSE|EXTERNAL_DIFF|_SSH|SHELL)"
-    r"|LD_PRELOAD|BASH_ENV|ENV|PS4|PROMPT_COMMAND)\Z"
-)
-_RUN_BY_GIT_KEY = re.compile(
-    r"alias\.|pager|editor|command|external|textconv|fsmonitor|\.cmd|helper|program|hookspath|driver|askpass|proxy"
-    r"|filter\.|uploadpack|receivepack|\.tool",
-    re.IGNORECASE,
-)
-# Builtins that evaluate a subscript in their arguments: printf -v 'a[$(rm x)]'.
-_EVALUATES_SUBSCRIPTS = frozenset(
-    {
-        "printf",
-        "test",
-        "[",
-        "let",
-        "declare",
-        "typeset",
-        "local",
-        "export",
-        "readonly",
-        "read",
-        "unset",
-        "wait",
-        "mapfile",
-        "readarray",
-        "getopts",
-    }
-)
 
 
 @dataclass
@@ -184,11 +67,11 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
         _find(inner, rest)
     elif name == "git":
         _git(inner, rest)
-    elif name in _RUNNING_VERBS:
-        _verb(inner, rest, _RUNNING_VERBS[name])
+    elif name in RUNNING_VERBS:
+        _verb(inner, rest, RUNNING_VERBS[name])
     elif name in WRAPPERS:
         _wrapper(inner, name, rest, fed)
-    if name in _EVALUATES_SUBSCRIPTS and any(
+    if name in EVALUATES_SUBSCRIPTS and any(
         word.literal and "[" in word.text and ("$(" in word.text or "`" in word.text) for word in rest
     ):
         inner.hidden = f"{name} of a subscript that bash expands"
@@ -197,7 +80,7 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
 
 def assigned(inner: Inner, name: str, value: Word) -> None:
     """`NAME=VALUE`: programs run the text of some variables (GIT_PAGER)."""
-    if _RUN_BY_VARIABLE.match(name):
+    if RUN_BY_VARIABLE.match(name):
         _text(inner, [value], name)
 
 
@@ -244,7 +127,7 @@ def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
 def _find(inner: Inner, rest: list[Word]) -> None:
     index = 0
     while index < len(rest):
-        if rest[index].text in _FIND_RUNS:
+        if rest[index].text in FIND_RUNS:
             end = index + 1
             while end < len(rest) and rest[end].text not in (";", "+"):
                 end += 1
@@ -262,7 +145,7 @@ def _git(inner: Inner, rest: list[Word]) -> None:
         index += 1
         if option in ("-c", "--config-env") and index < len(rest):
             key, _, value = rest[index].text.partition("=")
-            if _RUN_BY_GIT_KEY.search(key):
+            if RUN_BY_GIT_KEY.search(key):
                 _text(inner, [Word(value.removeprefix("!"), rest[index].literal)], "git -c")
         if option in (
             "-c",
@@ -320,7 +203,7 @@ def _verb(inner: Inner, rest: list[Word], verbs: set[str]) -> None:
 def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
     options, _, positions = WRAPPERS[name].partition("|")
     with_value = frozenset(options.split())
-    for option in _TEXT_OPTIONS.get(name, ()):
+    for option in TEXT_OPTIONS.get(name, ()):
         for index, word in enumerate(rest):
             clustered = len(option) == 2 and re.fullmatch(f"-[A-Za-z]*{option[1]}", word.text) is not None
             if (word.text == option or clustered) and index + 1 < len(rest):

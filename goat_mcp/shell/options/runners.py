@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from goat_mcp.shell.unwrapping import SHELLS, WRAPPERS
+from goat_mcp.shell.running_programs import SHELLS, WRAPPERS
 
 _BUILTINS = frozenset(
     {"eval", "source", ".", "trap", "alias", "unalias", "hash", "history", "enable", "set", "shopt", "mapfile", "fc"}
