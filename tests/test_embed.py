@@ -158,10 +158,10 @@ async def test_without_anybody_to_ask_a_change_is_refused_with_the_rule_that_all
     assert not turn.interrupted
 
 
-async def test_a_cancelled_turn_answers_every_call(tools: EmbeddedTools, tmp_path: Path) -> None:
+async def test_a_cancelled_turn_answers_every_call(tools: EmbeddedTools, workspace: Path) -> None:
     cancelled = anyio.Event()
     turns: list[ToolMessages] = []
-    begun = tmp_path / "begun"
+    begun = workspace / "begun"
     os.mkfifo(begun)
 
     async def run_it() -> None:
