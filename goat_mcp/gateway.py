@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp.audit import AuditLog
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts
 from goat_mcp.call_slots import CallSlots
 from goat_mcp.catalog import Catalog
-from goat_mcp.chosen_hooks import claude_settings, hook_programs, notices
+from goat_mcp.chosen_audit import audit_log
+from goat_mcp.chosen_extensions import chosen_extensions
+from goat_mcp.chosen_hooks import claude_settings, hook_programs
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.configured_rules import rules_of
@@ -34,6 +35,7 @@ from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.extensions import CallNext, Extension, Extensions
 from goat_mcp.hooks import Hooks
 from goat_mcp.http_client import HttpClient
+from goat_mcp.known_problems import known_problems, log_problems
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
 from goat_mcp.permissions.mode import Approval
@@ -43,10 +45,10 @@ from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
-from goat_mcp.places import audit_file, check_state, named_roots, scope_of
+from goat_mcp.places import check_state, named_roots, scope_of
 from goat_mcp.registry import AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
-from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.settings import Settings
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
@@ -70,8 +72,8 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.changes.file_changes import FileChanges
-    from goat_mcp.core.resources import ResourceProvider
     from goat_mcp.hooks.session_events import SessionEvents
+    from goat_mcp.own_resources import OwnResources
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.subprocesses.launch import Confined
@@ -148,11 +150,7 @@ class Gateway:
         self.registry = Registry()
         files = load_upstream_files(settings.upstreams, contents=settings.contents, references=self.references)
         self._chosen = ChosenTools(settings, files.configs)
-        self.catalog = Catalog(
-            self.registry,
-            self._chosen.filter(),
-            self._why_missing,
-        )
+        self.catalog = Catalog(self.registry, self._chosen.filter(), lambda name: self.upstreams.why_missing(name))
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
@@ -177,12 +175,7 @@ class Gateway:
             ),
             scheduler=Scheduler(),
             slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
-            audit=AuditLog(
-                audit_file(settings.audit.path, self.state, self.workspace.roots),
-                settings.audit,
-                redactor=self.redactor,
-                warn=self.telemetry.warning,
-            ),
+            audit=audit_log(settings.audit, self.state, self.workspace.roots, self.redactor, self.telemetry),
             spill=self.spill,
             telemetry=self.telemetry,
             redactor=self.redactor,
@@ -192,13 +185,6 @@ class Gateway:
             extensions=Extensions(self._around()),
             max_chars=settings.output.max_chars,
         )
-        try:
-            self.pipeline.audit.check()
-        except OSError as problem:
-            raise BrokenSettings(
-                f"the record of calls cannot be written: {problem.strerror}: {problem.filename}",
-                "Name another file with audit.path, or another state directory with GOAT_MCP_STATE_DIR.",
-            ) from None
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
@@ -361,7 +347,7 @@ class Gateway:
     def _around(self) -> tuple[Extension, ...]:
         """What is wrapped around each call, outermost first: sessions, mail, then what the user chose."""
         begins_sessions = (self._session_events.around,) if self._session_events is not None else ()
-        return (*begins_sessions, self._bring_mail, *_installed(self.settings.extensions))
+        return (*begins_sessions, self._bring_mail, *chosen_extensions(self.settings.extensions))
 
     async def _bring_mail(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
@@ -376,38 +362,19 @@ class Gateway:
         return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
 
     @cached_property
-    def resources(self) -> Sequence[ResourceProvider]:
+    def resources(self) -> OwnResources:
         """What of our own can be read under `goat://...`; its modules are loaded when somebody asks."""
-        from goat_mcp.changes.review_resource import ReviewResource
-        from goat_mcp.core.error_pages import ErrorPages
-        from goat_mcp.state.call_log_resource import CallLogResource
-        from goat_mcp.state.plan_resources import PlanResources
-        from goat_mcp.state.todo_resource import TodoResource
-        from goat_mcp.tasks.resources import TaskResources
+        from goat_mcp.own_resources import OwnResources
 
-        return (
-            TodoResource(self.todos),
-            TaskResources(self.tasks, self.settings.output.max_chars),
-            PlanResources(self.plan_approval.plans),
-            ReviewResource(self.changes.review),
-            CallLogResource(self.calls),
-            ErrorPages(),
+        return OwnResources(
+            todos=self.todos,
+            tasks=self.tasks,
+            plans=self.plan_approval.plans,
+            review=self.changes.review,
+            calls=self.calls,
+            announcements=self.announcements,
+            max_chars=self.settings.output.max_chars,
         )
-
-    @cached_property
-    def looks(self) -> Mapping[str, Callable[[Collection[str]], Awaitable[None]]]:
-        """For what other processes change, too: what announces it, by its URI."""
-        from goat_mcp.changes.review import REVIEW_URI
-        from goat_mcp.changes.review_resource import ReviewChanges
-        from goat_mcp.state.plan_changes import PlanChanges
-        from goat_mcp.state.plan_resources import PLANS_URI
-        from goat_mcp.state.todos import TODOS_URI
-
-        return {
-            TODOS_URI: self.todos.look,
-            PLANS_URI: PlanChanges(self.plan_approval.plans, self.announcements).look,
-            REVIEW_URI: ReviewChanges(self.changes.review).look,
-        }
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
@@ -451,18 +418,6 @@ class Gateway:
                 remedy="start goat-mcp with --workspace, or in that directory",
             )
 
-    def _why_missing(self, name: str) -> ToolError | None:
-        """Where the name belongs to an upstream that does not run: that, and why."""
-        for status in self.upstreams.status():
-            if status.server and status.reason_code and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
-                reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"
-                return ToolError(
-                    ErrorCode.UPSTREAM_DOWN,
-                    f"{name[:200]} cannot be called: {reason}",
-                    "Tell the user; the call may work once that server runs again.",
-                )
-        return None
-
     def _why_denied(self, server: str) -> str:
         """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
         if rule := self.rules.denying_all_of(server):
@@ -470,33 +425,13 @@ class Gateway:
         return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
     def log_problems(self) -> None:
-        """One log line for each settings file, Claude Code's too, of which a part has no effect, and each upstream
-        entry that is wrong."""
-        for notice in self.settings.notices:
-            self.telemetry.warning("settings", notice=notice)
-        for notice in notices(self.claude_settings):
-            self.telemetry.warning("claude settings", notice=notice)
-        for problem in self.upstreams.problems:
-            self.telemetry.warning(
-                "upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message
-            )
+        """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
+        log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams)
 
     def problems(self) -> list[dict[str, Any]]:
-        """What is wrong with upstreams, and which tools a name collision withholds."""
-        wrong = [
-            {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
-            for status in self.upstreams.status()
-            if status.reason_code
-        ]
-        collided = [
-            {"name": collision.name, "reason_code": "name_collision", "detail": str(collision)}
-            for collision in self.registry.snapshot.collisions
-        ]
-        return self.redactor.tree(wrong + collided + self._chosen.unknown_servers() + self._unrecorded())
-
-    def _unrecorded(self) -> list[dict[str, Any]]:
-        problem = self.pipeline.audit.problem
-        return [{"name": "audit", "reason_code": "not_recorded", "detail": problem}] if problem else []
+        """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
+        found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit)
+        return self.redactor.tree(found)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -517,14 +452,3 @@ class Gateway:
                 group.cancel_scope.cancel()
         self.pipeline.audit.close()
         self.database.close()
-
-
-def _installed(names: Sequence[str]) -> Sequence[Extension]:
-    if not names:
-        return ()
-    from goat_mcp.extensions.installed import BrokenExtension, installed_extensions
-
-    try:
-        return installed_extensions(names)
-    except BrokenExtension as broken:
-        raise BrokenSettings(f"extensions: {broken}", "Mend or install it, or take it off the list.") from broken

@@ -28,24 +28,6 @@ def check_state(state: StateDirectory) -> None:
         )
 
 
-def audit_file(named: Path | None, state: StateDirectory, roots: Sequence[Path]) -> Path:
-    """The file of the record of calls. Raises `BrokenSettings` for one that tools could write (R-AUDIT-1).
-
-    The state directory is closed to tools wherever it lies.
-    """
-    if named is None:
-        return state.path / "audit.jsonl"
-    path = named.expanduser().absolute()
-    real = path.parent.resolve() / path.name
-    root = next((root for root in roots if real.is_relative_to(root.resolve())), None)
-    if root is not None and not real.is_relative_to(state.path.resolve()):
-        raise BrokenSettings(
-            f"audit.path {path} lies in the workspace {root}, where tools could change it",
-            "Name a file outside, or leave audit.path out: then it is in the state directory.",
-        )
-    return path
-
-
 def scope_of(directories: Sequence[Path]) -> str:
     """A short name for a set of workspace directories."""
     return hashlib.sha256("\0".join(str(directory.absolute()) for directory in directories).encode()).hexdigest()[:16]

@@ -87,9 +87,9 @@ class Adapter:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
-        self.changes = ChangeHub(self._principal, lambda: self.gateway.looks)
+        self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
-        resources = Resources(lambda: self.gateway.resources, self.changes, self._reader)
+        resources = Resources(lambda: self.gateway.resources.providers, self.changes, self._reader)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.server = _Server(
             "goat-mcp",

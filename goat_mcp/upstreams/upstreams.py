@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 import anyio
 import anyio.abc
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -120,3 +122,15 @@ class Upstreams:
             for problem in self.problems
             if problem.is_fatal
         ]
+
+    def why_missing(self, name: str) -> ToolError | None:
+        """Where a tool's name belongs to an upstream that does not run: that, and why."""
+        for status in self.status():
+            if status.server and status.reason_code and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
+                reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"
+                return ToolError(
+                    ErrorCode.UPSTREAM_DOWN,
+                    f"{name[:200]} cannot be called: {reason}",
+                    "Tell the user; the call may work once that server runs again.",
+                )
+        return None

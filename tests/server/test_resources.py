@@ -317,7 +317,7 @@ async def test_a_change_of_somebody_elses_list_is_not_told(tmp_path: Path) -> No
     served, other = gateway(tmp_path), gateway(tmp_path)
     hears: list[tuple[str, str | None]] = []
     served.announcements.listen(lambda uri, principal: hears.append((uri, principal)))
-    look = served.looks["goat://todos"]
+    look = served.resources.looks["goat://todos"]
     await look(["local"])
 
     await other.call("TodoWrite", {"todos": [TODO]}, OTHER)
@@ -335,7 +335,7 @@ async def test_ones_own_changes_are_told_once(tmp_path: Path) -> None:
     served = gateway(tmp_path)
     hears: list[str] = []
     served.announcements.listen(lambda uri, principal: hears.append(uri))
-    looks = (served.looks["goat://todos"], served.looks["goat://plans"])
+    looks = (served.resources.looks["goat://todos"], served.resources.looks["goat://plans"])
     for look in looks:
         await look(["local"])
 

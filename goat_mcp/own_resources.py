@@ -1,0 +1,49 @@
+"""What of a gateway's own can be read under `goat://...`, and what tells of its changes. Loaded when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+from goat_mcp.changes.review import REVIEW_URI, Review
+from goat_mcp.changes.review_resource import ReviewChanges, ReviewResource
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.error_pages import ErrorPages
+from goat_mcp.core.resources import ResourceProvider
+from goat_mcp.state.call_log import CallLog
+from goat_mcp.state.call_log_resource import CallLogResource
+from goat_mcp.state.plan_changes import PlanChanges
+from goat_mcp.state.plan_resources import PLANS_URI, PlanResources
+from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.todo_resource import TodoResource
+from goat_mcp.state.todos import TODOS_URI, Todos
+from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.tasks.resources import TaskResources
+
+
+class OwnResources:
+    """`providers` read them; `looks` has, by URI, what announces changes that other processes made."""
+
+    def __init__(
+        self,
+        *,
+        todos: Todos,
+        tasks: TaskManager,
+        plans: PlanStore,
+        review: Review,
+        calls: CallLog,
+        announcements: Announcements,
+        max_chars: int,
+    ) -> None:
+        self.providers: Sequence[ResourceProvider] = (
+            TodoResource(todos),
+            TaskResources(tasks, max_chars),
+            PlanResources(plans),
+            ReviewResource(review),
+            CallLogResource(calls),
+            ErrorPages(),
+        )
+        self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
+            TODOS_URI: todos.look,
+            PLANS_URI: PlanChanges(plans, announcements).look,
+            REVIEW_URI: ReviewChanges(review).look,
+        }
