@@ -131,3 +131,5 @@ EVALUATES_SUBSCRIPTS = frozenset(
         "getopts",
     }
 )
+BEFORE_COMMANDS = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{"})
+"""Reserved words. After `time` and after another `!` our grammar takes them for a program: time if rm x."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.running_programs import (
+    BEFORE_COMMANDS,
     EVALUATES_SUBSCRIPTS,
     FIND_RUNS,
     RUN_BY_GIT_KEY,
@@ -71,6 +72,8 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
         _verb(inner, rest, RUNNING_VERBS[name])
     elif name in WRAPPERS:
         _wrapper(inner, name, rest, fed)
+    elif name in BEFORE_COMMANDS:
+        _append_command(inner, _after_options(rest, frozenset()))
     if name in EVALUATES_SUBSCRIPTS and any(
         word.literal and "[" in word.text and ("$(" in word.text or "`" in word.text) for word in rest
     ):

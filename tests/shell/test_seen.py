@@ -23,6 +23,8 @@ _RM = CommandPattern.parse("rm:*")
             "sudo -n rm x",
         ),
         *("xargs rm", "xargs -0 -n 1 rm", "xargs -I% rm %", "find . | xargs rm", "nice -n 5 rm x", "nohup rm x &"),
+        *("time ! rm x", "! ! rm x", "time if rm x; then :; fi", "time while A=b rm x; do :; done", "time ! A=b rm x"),
+        *("time for i in a; do rm x; done", "coproc { rm x; }", "time -p -- ! rm x"),
         *("timeout -k 5 10 rm x", "time -p rm x", "stdbuf -oL rm x", "setsid rm x", "watch -n 1 rm x", "watch 'rm x'"),
         *(
             "find . -exec rm {} +",
