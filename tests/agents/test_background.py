@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -16,10 +18,9 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.permissions.permission import ALLOW_ONCE
 from goat_mcp.subprocesses.process_table import living_process
 from tests.agents.scripted import BOUND_S, Ground, ScriptedModel, ground, results_in, says, use
+from tests.subprocesses.processes import running
 
 pytestmark = pytest.mark.anyio
-
-SLEEP = use("Bash", {"command": "echo $$ > @pid; sleep 100"}, "b")
 
 
 def id_of(result: ToolResult) -> str:
@@ -37,16 +38,20 @@ def late(on: Ground) -> Any:
     return replace(on.ctx, client_waits_since_s=lambda: since_s)
 
 
+def sleep_of(on: Ground) -> str:
+    """A command that no other test runs: a sandbox tells its processes other numbers than ours."""
+    return f"sleep {100_000 + zlib.crc32(bytes(on.workspace))}"
+
+
 def sleeper(on: Ground) -> Any:
-    return use("Bash", {"command": f"echo $$ > {on.workspace}/pid; exec sleep 100"}, "b")
+    return use("Bash", {"command": f"exec {sleep_of(on)}"}, "b")
 
 
 async def pid_of(on: Ground) -> int:
-    path = anyio.Path(on.workspace / "pid")
     with anyio.fail_after(BOUND_S):
-        while not (await path.exists() and (await path.read_text()).endswith("\n")):  # noqa: ASYNC110 - no event for it
+        while not (found := await anyio.to_thread.run_sync(running, sleep_of(on))):  # noqa: ASYNC110 - a process of another gives no event
             await anyio.sleep(0.01)
-    return int(await path.read_text())
+    return found[0]
 
 
 async def gone(pid: int) -> None:
@@ -60,7 +65,7 @@ async def test_a_background_agent_answers_at_once_and_gives_its_final_text_later
     model = ScriptedModel([says("Secret thoughts.", use("Glob", {"pattern": "*"}, "g")), go, says("The result.")])
     async with ground(tmp_path, model) as on:
         started = await on.agent(run_in_background=True, name="runner")
-        running = await on.call("TaskOutput", {"task_id": id_of(started), "block": False})
+        at_work = await on.call("TaskOutput", {"task_id": id_of(started), "block": False})
         with anyio.fail_after(BOUND_S):
             while len(model.requests) < 2:  # noqa: ASYNC110 - the second question is what we wait for
                 await anyio.sleep(0.01)
@@ -72,8 +77,8 @@ async def test_a_background_agent_answers_at_once_and_gives_its_final_text_later
     facts = dict(started.facts or {})
     assert started.text.splitlines()[0] == f"Task started: {id_of(started)}"
     assert (facts["status"], facts["task_id"]) == ("running", id_of(started))
-    assert running.text.startswith(f"Task {id_of(started)}: running")
-    assert "turn 1: Glob *" in running.text + doing.text
+    assert at_work.text.startswith(f"Task {id_of(started)}: running")
+    assert "turn 1: Glob *" in at_work.text + doing.text
     assert "Secret thoughts" not in over.text
     assert over.text.splitlines()[1] == "The result."
     assert (over.facts or {})["task_type"] == "agent"
@@ -174,8 +179,7 @@ async def test_a_background_agent_is_stopped_by_name_with_the_command_it_runs(tm
 async def test_a_stopped_agent_takes_its_background_commands_along(tmp_path: Path) -> None:
     go = anyio.Event()
     async with ground(tmp_path) as on:
-        command = f"echo $$ > {on.workspace}/pid; exec sleep 100"
-        background = use("Bash", {"command": command, "run_in_background": True}, "b")
+        background = use("Bash", {"command": f"exec {sleep_of(on)}", "run_in_background": True}, "b")
         model = ScriptedModel([says("", background), go])
         on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
         started = await on.agent(run_in_background=True)

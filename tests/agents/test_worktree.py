@@ -342,7 +342,6 @@ async def test_a_stopped_agents_worktree_goes_unless_it_was_changed(tmp_path: Pa
         pid = await pid_of(on)
         await on.call("TaskStop", {"task_id": id_of(started)})
         await gone(pid)
-        (on.workspace / "pid").unlink()
 
         assert traces(on) == (1, "", False)
 

@@ -177,18 +177,23 @@ async def test_a_plan_is_rejected_edited_or_approved_and_only_then_files_change_
 
 
 @pytest.fixture(scope="module")
-def careful_http(tmp_path_factory: pytest.TempPathFactory) -> Generator[HttpGoat]:
+def careful_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill(tmp_path_factory.mktemp("careful") / "workspace")
+
+
+@pytest.fixture(scope="module")
+def careful_http(careful_workspace: Path) -> Generator[HttpGoat]:
     """Over HTTP we ask ourselves (design D8)."""
-    folder = tmp_path_factory.mktemp("careful")
-    with http_goat(Launch(folder, fill(folder / "workspace"))) as goat:
+    with http_goat(Launch(careful_workspace.parent, careful_workspace)) as goat:
         yield goat
 
 
 @every_kind
 async def test_over_http_a_command_runs_once_the_person_allows_it(
-    careful_http: HttpGoat, seek_node: SeekNode, tmp_path: Path, kind: Kind
+    careful_http: HttpGoat, careful_workspace: Path, seek_node: SeekNode, kind: Kind
 ) -> None:
-    refused, allowed = tmp_path / "refused", tmp_path / "allowed"
+    refused, allowed = careful_workspace / "refused", careful_workspace / "allowed"
+    allowed.unlink(missing_ok=True)
     given = [accepts(decision="deny"), {"action": "decline"}, {"action": "cancel"}, accepts(decision="allow_once")]
     steps = [call("Bash", command=f"touch {refused}")] * 3 + [call("Bash", command=f"touch {allowed}; echo ran")]
 

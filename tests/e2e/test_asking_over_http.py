@@ -204,11 +204,9 @@ async def outcomes(goat: HttpGoat, tool: str, count: int) -> list[str]:
                 await anyio.sleep(0.1)
 
 
-async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does_not_run(
-    launch: Launch, tmp_path: Path
-) -> None:
+async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does_not_run(launch: Launch) -> None:
     """Without a word of goodbye: the stream breaks off, the session is not deleted."""
-    ran = tmp_path / "ran"
+    ran = launch.workspace / "ran"
     with http_goat(launch) as goat:
         async with raw_session(goat) as session:
             async with session.calling("Bash", {"command": f"touch {ran}"}) as next_message:
@@ -222,8 +220,8 @@ async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
-async def test_a_client_that_leaves_while_asked_ends_its_call(launch: Launch, tmp_path: Path, era: str) -> None:
-    ran, shown = tmp_path / "ran", anyio.Event()
+async def test_a_client_that_leaves_while_asked_ends_its_call(launch: Launch, era: str) -> None:
+    ran, shown = launch.workspace / "ran", anyio.Event()
 
     async def thinks_long(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         shown.set()
@@ -251,10 +249,10 @@ async def test_a_client_that_leaves_while_asked_ends_its_call(launch: Launch, tm
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_a_call_that_goes_on_after_its_answer_can_still_be_cancelled(
-    launch: Launch, tmp_path: Path, era: str, transport: str
+    launch: Launch, era: str, transport: str
 ) -> None:
     asks_always = replace(launch, options=("--set", 'permissions.ask=["Bash"]'))
-    running, ended = tmp_path / "running", tmp_path / "ended"
+    running, ended = launch.workspace / "running", launch.workspace / "ended"
     command = f"trap 'touch {ended}; exit' TERM; touch {running}; sleep 600 & wait"
 
     async def allows(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:

@@ -110,10 +110,8 @@ def test_a_server_that_ends_during_a_command_leaves_nothing(boxed: Launch, endin
 def test_where_all_were_killed_the_next_server_starts_and_takes_it_away(boxed: Launch) -> None:
     with connected(boxed) as wire:
         running(wire, boxed)
-        family = descendants(wire.process.pid)
-        # The guard first: it would put things right.
-        for seen in sorted(family, key=lambda one: not one.command.startswith("/bin/sh -c")):
-            os.kill(seen.pid, signal.SIGKILL)
+        (guard,) = (one for one in descendants(wire.process.pid) if one.command.startswith("/bin/sh -c"))
+        os.kill(guard.pid, signal.SIGKILL)  # it would put things right
         wire.process.kill()
         wire.process.wait(GONE_WITHIN_S)
     assert set(names(boxed.workspace)) >= HELD
