@@ -87,7 +87,7 @@ class Services:
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
     upstream_resources: Callable[[], McpResources]
-    why_denied: Callable[[str, bool], str] | None
+    hides: Callable[[str], bool] | None
     changes: Changes
 
 
@@ -144,15 +144,15 @@ def _pages(services: Services) -> Callable[[], Pages]:
 
 
 def _shown_in_searches(services: Services) -> Callable[[str], bool]:
-    """What a search may name: all but what a rule denies to read, and the server's own state below a root."""
-    roots, why_denied = services.workspace.roots, services.why_denied
+    """What a search may name: all but what may not be read unasked, and the server's own state below a root."""
+    roots, hides = services.workspace.roots, services.hides
     state, spill = services.state.path.resolve(), str(services.spill.folder.resolve())
     has_state = not roots or any(state.is_relative_to(root) for root in roots)
-    if not has_state and why_denied is None:
+    if not has_state and hides is None:
         return show_all
 
     def shows(path: str) -> bool:
-        if why_denied is not None and why_denied(path, False):
+        if hides is not None and hides(path):
             return False
         return not path.startswith(f"{state}/") or path.startswith(spill)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Effect
 from goat_mcp.permissions.rules import BrokenRule, Rule, RuleSet, parse_rule
 from goat_mcp.permissions.specifiers import CommandSpecifier
@@ -15,6 +17,10 @@ from goat_mcp.settings import BrokenSettings, Settings
 if TYPE_CHECKING:  # loaded where somebody has written such rules
     from goat_mcp.claude_settings import ClaudeSettings
     from goat_mcp.shell.pattern import CommandPattern
+
+_BLOCKED = "bash.blocked: "
+_SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
+"""Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
 
 
 def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
@@ -42,9 +48,9 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
         project = file.path.parent.parent if file.path.parent.name == ".claude" else file.path.parent
         for listed in {Effect.ALLOW: file.allow, Effect.ASK: file.ask, Effect.DENY: file.deny}[effect]:
             try:
-                rule = parse_rule(
-                    listed.text, origin=listed.origin, base=str(project), may_name_all=effect is not Effect.ALLOW
-                )
+                text = _SEARCH_RULE.sub("Read(", listed.text)
+                may_name_all = effect is not Effect.ALLOW
+                rule = parse_rule(text, origin=listed.origin, base=str(project), may_name_all=may_name_all)
             except BrokenRule as broken:
                 raise BrokenSettings(str(broken), "Mend it, or do not name the file in claude_settings.") from None
             rules.append(rule)
@@ -53,7 +59,7 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
 
 def _blocked(commands: Sequence[str]) -> list[Rule]:
     return [
-        Rule(f"bash.blocked: {text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)))
+        Rule(f"{_BLOCKED}{text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)))
         for text in commands
     ]
 
@@ -81,18 +87,35 @@ def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Ru
     return rules
 
 
+def origin_of(settings: Settings, decision: Decision) -> str:
+    """Where what made a decision stands; empty where it stands nowhere, as for a protected path."""
+    if decision.rule is not None and not decision.rule.text.startswith(_BLOCKED):
+        return decision.rule.origin or origin_of_rule(settings, decision.effect, decision.rule.text)
+    if decision.rule is not None:
+        return _origin(settings, "bash.blocked", decision.rule.text.removeprefix(_BLOCKED))
+    if decision.reason == "bash.allowed":
+        return _origin(settings, "bash.allowed")
+    if decision.reason.startswith("mode ") and settings.source_of("mode") != "default":
+        return _origin(settings, "mode")
+    return ""
+
+
 def origin_of_rule(settings: Settings, effect: Effect, text: str) -> str:
     """`FILE:LINE`, or in words where it stands in no file."""
+    return _origin(settings, f"permissions.{effect.value}", text)
+
+
+def _origin(settings: Settings, key: str, text: str | None = None) -> str:
     for file in settings.config_files:
-        if (line := _line_of(file, ("permissions", effect.value), text)) is not None:
+        if (line := _line_of(file, key.split("."), text)) is not None:
             return f"{file}:{line}"
-    source = settings.source_of(f"permissions.{effect.value}")
-    return {"environment": f"the environment variable GOAT_MCP_PERMISSIONS__{effect.value.upper()}"}.get(
-        source, "the command line" if source == "flag" else "the settings"
-    )
+    source = settings.source_of(key)
+    variable = f"GOAT_MCP_{key.upper().replace('.', '__')}"
+    in_words = {"environment": f"the environment variable {variable}", "flag": "the command line"}
+    return in_words.get(source, "the settings")
 
 
-def _line_of(file: Path, keys: Sequence[str], text: str) -> int | None:
+def _line_of(file: Path, keys: Sequence[str], text: str | None) -> int | None:
     import yaml
 
     try:
@@ -106,6 +129,8 @@ def _line_of(file: Path, keys: Sequence[str], text: str) -> int | None:
         if not found:
             return None
         node = found[-1]
+    if text is None:
+        return node.start_mark.line + 1
     entries: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else [node]
     for entry in entries:
         if isinstance(entry, yaml.ScalarNode) and entry.value.strip() == text.strip():

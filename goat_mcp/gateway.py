@@ -154,7 +154,7 @@ class Gateway:
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
-            matches_rule=RuleConditions(lambda: tuple(map(str, self.workspace.roots))),
+            matches_rule=RuleConditions(lambda: tuple(map(str, self.workspace.roots)), self._real_path),
             environment=self.environment,
             guard=self.guard,
             sessions=self.sessions,
@@ -228,7 +228,7 @@ class Gateway:
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
                 upstream_resources=lambda: self.upstreams.resources(),
-                why_denied=self._why_path_denied if self.rules.has_read_denials else None,
+                hides=self._hides_path if self.rules.hides_files else None,
                 changes=self.changes,
             )
             self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
@@ -255,8 +255,11 @@ class Gateway:
         return await self.sandbox.confine_upstream(options, directory)
 
     def _shell_directory(self, ctx: ToolContext, workdir: str) -> str:
-        """Where a command would begin, as rules know it; as it was asked for where that cannot be."""
-        asked = workdir or str(self.sessions.of(ctx.session_key).cwd or "@")
+        """Where a command would begin, as rules know it."""
+        return self._real_path(workdir or str(self.sessions.of(ctx.session_key).cwd or "@"))
+
+    def _real_path(self, asked: str) -> str:
+        """Where a path leads; as it was asked for where that cannot be told."""
         try:
             return str(self.workspace.real_path(self.workspace.resolve(asked)))
         except ToolError:
@@ -402,6 +405,9 @@ class Gateway:
         if not self.rules.deny.rules:
             return ""
         return self.rules.denying_path(path, tuple(map(str, self.workspace.roots)), writes=writes)
+
+    def _hides_path(self, path: str) -> bool:
+        return self.rules.hides(path, tuple(map(str, self.workspace.roots)))
 
     def _workspace_name(self) -> str:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""

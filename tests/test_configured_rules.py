@@ -43,7 +43,10 @@ def test_others_do() -> None:
         ("git status", Effect.ALLOW),
         ("git status && make test", Effect.ALLOW),
         ("make install", Effect.DENY),
-        ("git status > f", Effect.DENY),
+        ("git status > f", Effect.ALLOW),
+        ("git status -s", Effect.ALLOW),
+        ("$git status", Effect.DENY),
+        ("env git status", Effect.DENY),
         ("git status; id", Effect.DENY),
     ],
 )

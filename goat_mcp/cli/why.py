@@ -51,20 +51,20 @@ def why(
 
 
 async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    from goat_mcp.configured_rules import origin_of_rule
+    from goat_mcp.configured_rules import origin_of
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ToolError
+    from goat_mcp.permissions.mode import Approval
 
-    # As a client over stdio: its session has been granted nothing yet.
-    ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio")
+    # A client whose session has been granted nothing yet.
+    principal = "operator" if gateway.pipeline.permission.approval is Approval.ELICIT else "local"
+    ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio", principal=principal)
     async with gateway.running():
-        try:
-            tool = gateway.catalog.resolve(name)
-        except ToolError:
+        if gateway.registry.get(name) is None:
             await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
-            tool = gateway.catalog.resolve(name)
-        arguments = {**given, **typed(texts, tool.spec.input_schema)}
         try:
+            tool = gateway.catalog.resolve(name)
+            arguments = {**given, **typed(texts, tool.spec.input_schema)}
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
             return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}
@@ -78,11 +78,13 @@ async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts:
     }
     if decision.rule is not None:
         facts["rule"] = decision.rule.text
-        facts["origin"] = decision.rule.origin or origin_of_rule(gateway.settings, decision.effect, decision.rule.text)
+    if origin := origin_of(gateway.settings, decision):
+        facts["origin"] = origin
     if decision.effect.value == "ask":
         asks_form = decision.by_rule or permission.approval.value == "elicit"
         facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
-    if decision.effect.value != "allow" and not decision.by_rule:
+    plans = decision.reason == "mode plan"  # which no rule lifts
+    if decision.effect.value != "allow" and not decision.by_rule and not plans:
         from goat_mcp.permissions.narrowest import narrowest_rules
 
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
@@ -97,7 +99,7 @@ def _print(facts: Mapping[str, Any]) -> None:
 
     click.echo(escaped(f"{facts['tool']}: {_WORDS[facts['effect']]}, by {facts['reason']}"))
     if "origin" in facts:
-        click.echo(escaped(f"  the rule stands in {facts['origin']}"))
+        click.echo(escaped(f"  which stands in {facts['origin']}"))
     if "answered_by" in facts:
         click.echo(escaped(f"  who answers: {facts['answered_by']}"))
     if facts.get("would_be_allowed_by"):

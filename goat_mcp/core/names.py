@@ -40,6 +40,11 @@ NAME_ALIASES = {
     **TOOL_ALIASES,
     "ListMcpResourcesTool": "ListMcpResources",
     "ReadMcpResourceTool": "ReadMcpResource",
+    "MultiEdit": "Edit",
+    "BashOutput": "TaskOutput",
+    "AgentOutputTool": "TaskOutput",
+    "KillShell": "TaskStop",
+    "KillBash": "TaskStop",
 }
 """Names by which a person may mean a built-in, in rules and selections."""
 

@@ -78,7 +78,7 @@ def _spoken(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | Non
     members: Any = None
     if text.startswith("{"):
         try:
-            members = json.loads(text, parse_constant=_no_number)
+            members = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once if strict else None)
         except (ValueError, RecursionError):
             if strict:
                 return None, f"its output is not valid JSON: {text[:_SHOWN_CHARS]!r}"
@@ -167,6 +167,13 @@ def _member(members: dict[str, Any], name: str, kind: type) -> Any:
 
 
 _KINDS: Mapping[type, str] = {dict: "JSON object", str: "text", bool: "true or false"}
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A member that is there twice says two things."""
+    if len({name for name, _ in members}) < len(members):
+        raise ValueError("a name is there twice")
+    return dict(members)
 
 
 def _no_number(text: str) -> float:

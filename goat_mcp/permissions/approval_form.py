@@ -13,7 +13,10 @@ from goat_mcp.permissions.call import Call
 
 ALLOW_ONCE, ALLOW_SESSION, ALLOW_ALWAYS, DENY = "allow_once", "allow_session", "allow_always", "deny"
 DECISION = "decision"
-_SHOWN_CHARS = 1_000
+_SHOWN_CHARS = 4_000
+_RULES_CHARS = 1_000
+_COMMAND_CHARS = 20_000
+"""More than a command may have that a rule could let pass: it is shown whole, for all of it will run."""
 
 
 def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
@@ -21,18 +24,21 @@ def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
     choices = [Option(ALLOW_ONCE, "Allow once")]
     if rules:
         place = f" in {call.directory}" if call.directory else ""
-        shown = make_visible(cut_middle(", ".join(rules) + place, _SHOWN_CHARS))
+        shown = make_visible(cut_middle(", ".join(rules) + place, _RULES_CHARS))
         choices += [
             Option(ALLOW_SESSION, f"Allow for this session: {shown}"),
             Option(ALLOW_ALWAYS, f"Always allow: {shown}"),
         ]
     choices.append(Option(DENY, "Deny"))
-    arguments = [f"{name}: {_shown(value)}" for name, value in call.arguments.items()]
+    arguments = [_shown(call.spec.rule_name, name, value) for name, value in call.arguments.items()]
     message = "\n".join([f"Allow {call.spec.rule_name}? ({make_visible(reason)})", *arguments])
     return Form(message, (Question(DECISION, "Decision", options=tuple(choices), required=True),), opens_call=True)
 
 
-def _shown(value: Any) -> str:
-    """An argument as a person sees it: cut in the middle, and with nothing in it that hides or reorders text."""
+def _shown(tool: str, name: str, value: Any) -> str:
+    """An argument as a person sees it: cut in the middle, with nothing in it that hides or reorders text, and its
+    further lines indented, so that none of them looks like another argument."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return make_visible(cut_middle(text, _SHOWN_CHARS))
+    limit = _COMMAND_CHARS if (tool, name) == ("Bash", "command") else _SHOWN_CHARS
+    first, *more = make_visible(cut_middle(text, limit)).split("\n")
+    return "\n".join([f"{make_visible(name)}: {first}", *(f"    {line}" for line in more)])

@@ -15,14 +15,15 @@ _PATHS = ("file_path", "notebook_path", "path")
 
 
 class RuleConditions:
-    """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories.
+    """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories, `real_path` follows links.
 
     As with a rule that asks, some part of a call is enough. Where a script cannot be seen through, it is taken to be
     meant: so does Claude Code, whose hooks say `if` in this way.
     """
 
-    def __init__(self, roots: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, roots: Callable[[], Sequence[str]], real_path: Callable[[str], str]) -> None:
         self._roots = roots
+        self._real_path = real_path
         self._parsed: Callable[[str], Rule] = lru_cache(maxsize=1000)(_parsed)
 
     def __call__(self, rule: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
@@ -32,7 +33,8 @@ class RuleConditions:
         if not parsed.names(spec.rule_name) and not is_of_family:
             return False
         asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)
-        call = Call(spec, arguments, asked, roots=tuple(self._roots()))
+        real = tuple(map(self._real_path, asked))
+        call = Call(spec, arguments, asked, real, roots=tuple(self._roots()))
         if isinstance(parsed.specifier, CommandSpecifier) and call.script.hidden:
             return True
         return parsed.hits(call)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
 from goat_mcp.permissions.rules import Rule, RuleSet, families_of
 from goat_mcp.permissions.specifiers import CommandSpecifier
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.shell.pattern import CommandPattern
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,8 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
         return _by(Effect.DENY, rule)
     if hidden := _hidden(call, rules.deny.about(spec.rule_name)):
         return Decision(Effect.DENY, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
-    if spec.rule_name == "Bash" and rules.only_commands:
-        from goat_mcp.shell.rules import allowed_by
-
-        if reason := allowed_by(call.script, rules.only_commands):
-            return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
+    if spec.rule_name == "Bash" and rules.only_commands and (reason := _not_listed(call, rules.only_commands)):
+        return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
     if (rule := rules.asking(call)) is not None:
         return _by(Effect.ASK, rule)
     if hidden := _hidden(call, rules.ask.about(spec.rule_name)):
@@ -76,11 +77,21 @@ def _hidden(call: Call, rules: Iterable[Rule]) -> str:
     return ""
 
 
+def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
+    """Why a script runs something that `bash.allowed` does not list; empty where it runs nothing else."""
+    if call.script.hidden:
+        return f"what it would run cannot be told: {call.script.hidden}"
+    for words in call.script.seen:
+        if not any(pattern.matches_any_spelling(words) for pattern in listed):
+            return f"{words[0]} is not among the commands that may run"
+    return ""
+
+
 def _allowing(call: Call, rules: RuleSet) -> Rule | None:
     """The rule, or the first of several that together allow the whole call."""
     name = call.spec.rule_name
     about_commands: list[tuple[Rule, CommandSpecifier]] = []
-    for rule in rules.allow.about(name):
+    for rule in rules.allow.about_call(call):
         if isinstance(rule.specifier, CommandSpecifier):
             if _holds_here(rule, rule.specifier, call):
                 about_commands.append((rule, rule.specifier))
@@ -88,7 +99,7 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
             return rule
     # A path through a link is two: the one asked for and the file it leads to. Each needs a rule.
     families = families_of(name)
-    found = [next(rules.allow.about_path(path, call.roots, *families), None) for path in call.paths]
+    found = [next(rules.allow.about_path(path, call.roots, *families, copies=False), None) for path in call.paths]
     if found and all(found):
         return found[0]
     # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.

@@ -9,7 +9,6 @@ from goat_mcp.permissions.path_pattern import exact_path_pattern
 from goat_mcp.permissions.rules import BrokenRule, parse_rule
 from goat_mcp.permissions.specifiers import FILE_WRITERS
 
-MAX_RULES = 5
 _AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")
 """Nothing in it that means more than itself in a rule."""
 
@@ -58,14 +57,14 @@ def _of_script(call: Call) -> tuple[str, ...]:
     script = call.script
     if call.arguments.get("env"):
         return ()  # what a command means depends on it: PATH, GIT_DIR
-    if script.not_plain or not 0 < len(script.commands) <= MAX_RULES:
-        return ()
-    texts = dict.fromkeys(shlex.join(words) for words in script.commands)
+    if script.not_plain or len(script.commands) != 1:
+        return ()  # of `cd build && rm -rf src` no part may be allowed by itself
+    text = shlex.join(script.commands[0])
     try:
-        patterns = [CommandPattern.parse(text) for text in texts]
+        pattern = CommandPattern.parse(text)
     except ValueError:
         return ()
     # What a pattern cannot spell out word for word would mean something else, or nothing.
-    if not all(pattern.is_exact for pattern in patterns) or allowed_by(script, patterns):
+    if not pattern.is_exact or allowed_by(script, [pattern]):
         return ()
-    return tuple(f"Bash({text})" for text in texts)
+    return (f"Bash({text})",)

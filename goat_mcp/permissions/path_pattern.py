@@ -41,9 +41,9 @@ class PathPattern:
     def _is_match(self) -> Callable[[str], object]:
         return re.compile(self.expression, _FLAGS).fullmatch
 
-    def matches(self, path: str, roots: Sequence[str]) -> bool:
-        """Whether an absolute path is meant."""
-        return any(self._is_match(rest) for rest in _rests(path, self.anchor, roots))
+    def matches(self, path: str, roots: Sequence[str], *, copies: bool = True) -> bool:
+        """Whether an absolute path is meant. With `copies`, also where it is that of a copy in an agent's worktree."""
+        return any(self._is_match(rest) for rest in _rests(path, self.anchor, roots, copies))
 
 
 class PathPatterns:
@@ -59,19 +59,19 @@ class PathPatterns:
 
     def match(self, path: str, roots: Sequence[str]) -> bool:
         return any(
-            is_match(rest) for anchor, is_match in self._is_match.items() for rest in _rests(path, anchor, roots)
+            is_match(rest) for anchor, is_match in self._is_match.items() for rest in _rests(path, anchor, roots, True)
         )
 
 
-def _rests(path: str, anchor: str, roots: Sequence[str]) -> Iterator[str]:
+def _rests(path: str, anchor: str, roots: Sequence[str], copies: bool) -> Iterator[str]:
     """What of a path follows an anchor, or each root where there is none."""
     for start in (anchor,) if anchor else roots:
         below = start if start.endswith("/") else f"{start}/"
         if path.startswith(below):
             rest = path[len(below) :]
             yield rest
-            if not anchor and rest.startswith(_WORKTREES):
-                # An agent's copy of the repository: what holds for a file holds for its copy.
+            if copies and not anchor and rest.startswith(_WORKTREES):
+                # What is forbidden of a file is forbidden of its copy.
                 _, _, copied = rest[len(_WORKTREES) :].partition("/")
                 if copied:
                     yield copied

@@ -109,9 +109,7 @@ class Permission:
         raise _denied(
             call,
             f"{call.spec.rule_name} needs an approval ({decision.told}) and nobody could be asked",
-            "Tell the user; they can make this change themselves or change the rule."
-            if decision.by_rule
-            else _could_allow(call),
+            _could_lift(decision, call),
         )
 
     def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, call: Call, ctx: ToolContext) -> Decision:
@@ -156,7 +154,8 @@ class Permission:
 
     def _below_root(self, path: str) -> str:
         below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
-        return str(min(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
+        # Of roots inside each other the outermost: naming `.git` as a root too makes it no less git's.
+        return str(max(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
 
 
 def _session(ctx: ToolContext) -> str:
@@ -175,6 +174,18 @@ def _refused(decision: Decision, call: Call) -> ToolError:
         f"{call.spec.rule_name} is denied by {decision.told}",
         "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
     )
+
+
+def _could_lift(decision: Decision, call: Call) -> str:
+    """What the user can do about an ask that nobody answered."""
+    if not decision.by_rule:
+        return _could_allow(call)
+    if decision.rule is None and (rules := narrowest_rules(call)):
+        return (
+            f"Tell the user: they can make this change themselves, or allow it with permissions.allow: "
+            f"[{', '.join(rules)}] in the settings."
+        )
+    return "Tell the user; they can make this change themselves or change the rule."
 
 
 def _could_allow(call: Call) -> str:

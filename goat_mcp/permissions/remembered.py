@@ -5,6 +5,7 @@ Only the person who was asked profits from an answer: a rule holds for the princ
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -15,8 +16,10 @@ from typing import Any, cast
 
 from goat_mcp.permissions.rules import BrokenRule, Rule, parse_rule
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.safe_place import why_not_ours, why_writable
 
 FOLDER = "rules"
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 class RememberedRules:
@@ -69,22 +72,33 @@ class RememberedRules:
 
     def _read(self) -> dict[str, tuple[Rule, ...]]:
         try:
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self._text().splitlines()
         except OSError as problem:
-            self._warn("remembered rules cannot be read", path=str(self.path), problem=str(problem))
+            self._warn("remembered rules are not used", path=str(self.path), problem=problem.strerror or str(problem))
             return {}
         found: dict[str, tuple[Rule, ...]] = {}
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
+            origin = f"{self.path}:{number}"
             try:
                 entry = cast("dict[str, Any]", json.loads(line))
-                rule = parse_rule(str(entry["allow"]), origin=f"{self.path}:{number}")
-                rule = replace(rule, directory=str(entry.get("directory", "")))
-                principal = str(entry["principal"])
-            except (ValueError, KeyError, TypeError) as problem:
+                text, principal, directory = entry["allow"], entry["principal"], entry.get("directory", "")
+                if not all(isinstance(value, str) for value in (text, principal, directory)):
+                    raise TypeError
+                rule = replace(parse_rule(text, origin=origin), directory=directory)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
                 reason = str(problem) if isinstance(problem, BrokenRule) else "no such line was written here"
-                self._warn("a remembered rule is left out", path=f"{self.path}:{number}", problem=reason)
+                self._warn("a remembered rule is left out", path=origin, problem=reason)
                 continue
             found[principal] = (*found.get(principal, ()), rule)
         return found
+
+    def _text(self) -> str:
+        """Raises `OSError` for a file that somebody else could have written."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+            found = os.fstat(file.fileno())
+            if why := why_not_ours(found) or why_writable(found):
+                raise OSError(errno.EPERM, why)
+            return file.read(_MAX_BYTES)

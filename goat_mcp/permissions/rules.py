@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from goat_mcp.core.names import (
@@ -23,6 +24,7 @@ from goat_mcp.core.names import (
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
+from goat_mcp.permissions.text_pattern import text_pattern
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.shell.pattern import CommandPattern
@@ -96,7 +98,7 @@ def parse_rule(text: str, *, origin: str = "", base: str = "", may_name_all: boo
 def _parse_name(name: str, may_name_all: bool) -> Rule:
     if not name.startswith(UPSTREAM_PREFIX):
         if "*" in name and may_name_all:
-            return Rule(name, fits=_name_pattern(name))
+            return Rule(name, fits=text_pattern(name))
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
         tool = NAME_ALIASES.get(name, name)
@@ -109,18 +111,14 @@ def _parse_name(name: str, may_name_all: bool) -> Rule:
     if server_only and SEPARATOR not in server_only and "*" not in server_only:
         return Rule(name, server=server_only)
     if name == f"{UPSTREAM_PREFIX}*" and may_name_all:
-        return Rule(name, fits=_name_pattern(name))
+        return Rule(name, fits=text_pattern(name))
     try:
         split = split_name(name)
     except InvalidName as problem:
         raise ValueError(str(problem)) from None
     if "*" in split.server:
         raise ValueError("`*` stands only for tools of a server you name, e.g. mcp__github__get_*")
-    return Rule(name, fits=_name_pattern(name)) if "*" in name else Rule(name, tool=name)
-
-
-def _name_pattern(name: str) -> Callable[[str], object]:
-    return re.compile("".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", name))).fullmatch
+    return Rule(name, fits=text_pattern(name)) if "*" in name else Rule(name, tool=name)
 
 
 @dataclass(frozen=True)
@@ -157,25 +155,31 @@ class RuleList:
             if rule.names(tool):
                 yield rule
 
+    def about_call(self, call: Call) -> Iterator[Rule]:
+        """The rules that name a call's tool, by its canonical name or by the one that clients see."""
+        yield from self.about(call.spec.rule_name)
+        if call.spec.name != call.spec.rule_name:
+            yield from self.about(call.spec.name)
+
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""
         for family in families:
             if (rules := self._paths_by_tool.get(family)) is not None:
                 yield from rules.rules
 
-    def about_path(self, path: str, roots: Sequence[str], *families: str) -> Iterator[Rule]:
-        """Those of them that mean this path."""
+    def about_path(self, path: str, roots: Sequence[str], *families: str, copies: bool = True) -> Iterator[Rule]:
+        """Those of them that mean this path (see `PathPattern.matches`)."""
         for family in families:
             rules = self._paths_by_tool.get(family)
             if rules is not None and rules.all.match(path, roots):
                 for rule, specifier in rules.rules:
-                    if specifier.pattern.matches(path, roots):
+                    if specifier.pattern.matches(path, roots, copies=copies):
                         yield rule
 
     def hitting(self, call: Call, *families: str) -> Rule | None:
         """For deny and ask: the first rule that means the call, or some part of it. `families` are the names under
         which rules about paths speak of its tool."""
-        for rule in self.about(call.spec.rule_name):
+        for rule in self.about_call(call):
             if rule.hits(call):
                 return rule
         for path in call.paths:
@@ -223,15 +227,31 @@ class RuleSet:
     def denying(self, call: Call) -> Rule | None:
         """The rule that denies a call. What may not be read may not be written either, by whatever tool; and
         `Edit(...)` is about every tool that changes files."""
-        return self.deny.hitting(call, *families_of(call.spec.rule_name, denies=True))
+        found = self.deny.hitting(call, *families_of(call.spec.rule_name, reading=True))
+        return self._denying_operand(call) if found is None and call.spec.rule_name == "Bash" else found
+
+    def _denying_operand(self, call: Call) -> Rule | None:
+        """A rule against reading a file that a command names. Best effort: a sandbox is what hides files from it."""
+        if call.directory and any(True for _ in self.deny.about_paths("Read")):
+            for words in call.script.seen:
+                for word in words[1:]:
+                    # posixpath: bash writes paths with `/` wherever it runs
+                    path = normpath(join(call.directory, word.partition("=")[2] if word.startswith("-") else word))
+                    for rule in self.deny.about_path(path, call.roots, "Read"):
+                        return rule
+        return None
 
     def asking(self, call: Call) -> Rule | None:
-        return self.ask.hitting(call, *families_of(call.spec.rule_name))
+        return self.ask.hitting(call, *families_of(call.spec.rule_name, reading=True))
 
     @cached_property
-    def has_read_denials(self) -> bool:
-        """Whether some files may not be read: then each that a search found is looked at."""
-        return any(True for _ in self.deny.about_paths("Read"))
+    def hides_files(self) -> bool:
+        """Whether some files may not be read, or not unasked: then each that a search found is looked at."""
+        return any(True for listed in (self.deny, self.ask) for _ in listed.about_paths("Read"))
+
+    def hides(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether a search leaves this file out: nobody is asked about each of the files it finds."""
+        return any(True for listed in (self.deny, self.ask) for _ in listed.about_path(path, roots, "Read"))
 
     def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
         """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
@@ -243,9 +263,10 @@ class RuleSet:
         return next((rule.text for rule in self.deny.rules if rule.server == server), "")
 
 
-def families_of(tool: str, *, denies: bool = False) -> tuple[str, ...]:
-    """Under which tools' names rules about paths speak of this one: `Edit(...)` is about all that change files."""
-    if tool in FILE_WRITERS:
-        edits = (tool,) if tool == "Edit" else (tool, "Edit")
-        return (*edits, "Read") if denies else edits
-    return (tool, "Read") if denies and tool in ("Glob", "Grep") else (tool,)
+def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:
+    """Under which tools' names rules about paths speak of this one: `Edit(...)` is about all that change files, and
+    where it is about `reading`, `Read(...)` about all that write them, too."""
+    if tool not in FILE_WRITERS:
+        return (tool,)
+    edits = (tool,) if tool == "Edit" else (tool, "Edit")
+    return (*edits, "Read") if reading else edits

@@ -7,7 +7,7 @@ allowing wants. Commands are the exception: several allow rules may cover one sc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from goat_mcp.http_client.domains import NotAHost, ascii_host, host_is_in_domain
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPattern, parse_path_pattern
+from goat_mcp.permissions.text_pattern import text_pattern
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.shell.pattern import CommandPattern
 
-FILE_READERS = frozenset({"Read", "Glob", "Grep"})
+SEARCHES = frozenset({"Glob", "Grep"})
 FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit"})
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
 _MAX_PATTERN_CHARS = 4096
@@ -41,7 +42,7 @@ class PathSpecifier:
         return any(self.pattern.matches(path, call.roots) for path in call.paths)
 
     def covers(self, call: Call) -> bool:
-        return bool(call.paths) and all(self.pattern.matches(path, call.roots) for path in call.paths)
+        return bool(call.paths) and all(self.pattern.matches(path, call.roots, copies=False) for path in call.paths)
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,9 @@ class ArgumentSpecifier:
         return bool(texts) and all(self._is_match(text) for text in texts)
 
     def _texts(self, call: Call) -> Sequence[str]:
-        value = _found(call.arguments, self.name)
-        if value is None:
-            return () if self.default is None else (self.default,)
-        values = cast("list[Any]", value) if isinstance(value, list) else [value]
+        values = list(_values(call.arguments, self.name))
+        if not values and self.default is not None:
+            return (self.default,)
         return [_as_text(one) for one in values]
 
 
@@ -110,16 +110,18 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
         from goat_mcp.shell.pattern import CommandPattern
 
         return CommandSpecifier(CommandPattern.parse(text))
-    if tool in FILE_READERS or tool in FILE_WRITERS:
+    if tool in SEARCHES:
+        raise ValueError(f"{tool} takes no path; write Read({text}): what may not be read is not found either")
+    if tool == "Read" or tool in FILE_WRITERS:
         return PathSpecifier(parse_path_pattern(text, base))
     if tool == "WebFetch":
         return _domain(text)
     if tool == "Agent" and ":" not in text:
-        return ArgumentSpecifier("subagent_type", _text_pattern(text), default="general-purpose")
+        return ArgumentSpecifier("subagent_type", text_pattern(text), default="general-purpose")
     found = _ARGUMENT.match(text)
     if found is None:
         raise ValueError(f"{tool} takes an argument's name and a pattern, e.g. {tool}(repo:org/*)")
-    return ArgumentSpecifier(found[1], _text_pattern(found[2]))
+    return ArgumentSpecifier(found[1], text_pattern(found[2]))
 
 
 def _domain(text: str) -> DomainSpecifier:
@@ -140,25 +142,22 @@ def _host(url: object) -> str:
         return ""
 
 
-def _text_pattern(text: str) -> Callable[[str], object]:
-    if not text:
-        raise ValueError("the pattern is empty")
-    # Each part is found as early as it can be and never looked for again: no pattern makes this slow.
-    first, *rest = text.split("*")
-    parts = [re.escape(first), *(f"(?>.*?{re.escape(part)})" for part in rest[:-1])]
-    last = f".*{re.escape(rest[-1])}" if rest else ""
-    return re.compile("".join(parts) + last, re.DOTALL).fullmatch
-
-
-def _found(arguments: Mapping[str, Any], name: str) -> Any:
-    if name in arguments:
-        return arguments[name]
-    value: Any = arguments
-    for part in name.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = cast("Mapping[str, Any]", value).get(part)
-    return value
+def _values(value: Any, name: str) -> Iterator[Any]:
+    """Everything that `name` may mean: a member of that very name, and `a.b` as a member of a member; each entry of
+    lists on the way. An upstream may read either, so neither may hide the other."""
+    if isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _values(one, name)
+    elif name == "":
+        if value is not None:
+            yield value
+    elif isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        for key, member in members.items():
+            if key == name:
+                yield from _values(member, "")
+            elif name.startswith(f"{key}."):
+                yield from _values(member, name[len(key) + 1 :])
 
 
 def _as_text(value: Any) -> str:

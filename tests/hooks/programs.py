@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,9 @@ class Facts:
 
 def programs(folder: Path, *hooks: HookCommand) -> Programs:
     runner = HookRunner(CommandEnvironment(), ProcessGuard(), lambda: folder)
-    return Programs(hooks, runner, Facts(), RuleConditions(lambda: (str(folder),)), Telemetry().warning)
+    return Programs(
+        hooks, runner, Facts(), RuleConditions(lambda: (str(folder),), os.path.realpath), Telemetry().warning
+    )
 
 
 def hooked(folder: Path, tool: FakeTool, *hooks: HookCommand, **options: Any) -> Pipeline:

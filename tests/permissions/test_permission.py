@@ -68,14 +68,30 @@ async def test_whoever_is_asked_sees_what_the_call_would_do() -> None:
         return Answer(Reply.ACCEPTED, {form.questions[0].name: ALLOW_ONCE})
 
     permission = Permission(approval=Approval.ELICIT)
-    arguments = {"file_path": "/ws/a\u202etxt.py", "content": "x" * 5_000, "count": 3}
+    arguments = {"file_path": "/ws/a\u202etxt.py", "content": "x" * 9_000, "note": "a\ncount: 4", "count": 3}
     call = Call(WRITE, arguments)
     await permission.settle(permission.decide(call, NOBODY), call, ToolContext(call_id="c", ask=ask))
 
     lines = shown[0].splitlines()
     assert lines[:2] == ["Allow Write? (mode default)", "file_path: /ws/a\\u202etxt.py"]
-    assert len(lines[2]) < 1_100 and "characters cut" in lines[2]
-    assert lines[3] == "count: 3"
+    assert len(lines[2]) < 4_100 and "characters cut" in lines[2]
+    assert lines[3:] == ["note: a", "    count: 4", "count: 3"]
+
+
+async def test_a_command_that_rules_could_let_pass_is_shown_whole() -> None:
+    shown: list[str] = []
+
+    async def ask(form: Form) -> Answer:
+        shown.append(form.message)
+        return Answer(Reply.CANCELLED)
+
+    command = "echo " + "x" * 16_000
+    call = Call(spec("Bash", SideEffect.NETWORK), {"command": command})
+    with pytest.raises(ToolError):
+        permission = Permission(approval=Approval.ELICIT)
+        await permission.settle(permission.decide(call, NOBODY), call, ToolContext(call_id="c", ask=ask))
+
+    assert command in shown[0]
 
 
 async def test_the_host_does_not_stand_in_for_an_ask_rule() -> None:

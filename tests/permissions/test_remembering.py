@@ -102,19 +102,22 @@ async def test_always_is_written_down_and_holds_for_whoever_said_it_in_another_p
 async def test_the_form_says_which_rule_always_would_add(permission: Permission) -> None:
     person = Person(ALLOW_ONCE)
 
-    await settled(permission, bash("npm run build && npm test"), person.ctx())
+    await settled(permission, bash("npm run 'my build'"), person.ctx())
 
     assert person.shown == [
         [
             "Allow once",
-            "Allow for this session: Bash(npm run build), Bash(npm test)",
-            "Always allow: Bash(npm run build), Bash(npm test)",
+            "Allow for this session: Bash(npm run 'my build')",
+            "Always allow: Bash(npm run 'my build')",
             "Deny",
         ]
     ]
 
 
-@pytest.mark.parametrize("command", ["make > out", "echo $(date)", "x=1 make", "make &", "for i in 1; do make; done"])
+@pytest.mark.parametrize(
+    "command",
+    ["make > out", "cd build && rm -rf src", "echo $(date)", "x=1 make", "make &", "for i in 1; do make; done"],
+)
 async def test_a_command_that_no_rule_could_let_pass_again_is_allowed_once_or_not_at_all(
     permission: Permission, command: str
 ) -> None:
@@ -243,3 +246,31 @@ async def test_always_holds_for_a_path_through_a_link_as_well(permission: Permis
     await settled(permission, call, Person(ALLOW_ALWAYS).ctx())
 
     assert await settled(permission, call, NOBODY) == "rule Write(//ws/link)"
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"allow": ["Bash"], "principal": "p"}', "3", '{"allow": "Bash"}'])
+async def test_a_line_that_nobody_wrote_here_allows_nothing_and_stops_nothing(tmp_path: Path, line: str) -> None:
+    rules = RememberedRules(StateDirectory(tmp_path), "scope", lambda *_, **__: None)
+    rules.add("p", ["Write(//ws/a)"])
+    rules.path.write_text(line + "\n" + rules.path.read_text())
+
+    assert [rule.text for rule in rules.of("p")] == ["Write(//ws/a)"]
+
+
+@pytest.mark.parametrize("fault", ["a link", "written by others"])
+async def test_rules_that_somebody_else_could_have_written_are_not_used(tmp_path: Path, fault: str) -> None:
+    rules = RememberedRules(StateDirectory(tmp_path / "state"), "scope", lambda *_, **__: None)
+    rules.add("p", ["Bash"])
+    if fault == "a link":
+        rules.path.rename(tmp_path / "elsewhere")
+        rules.path.symlink_to(tmp_path / "elsewhere")
+    else:
+        rules.path.chmod(0o666)
+
+    assert rules.of("p") == ()
+
+
+async def test_one_root_inside_another_protects_no_less() -> None:
+    permission = Permission(roots=lambda: (Path("/ws"), Path("/ws/.git")))
+
+    assert permission.decide(write("/ws/.git/hooks/pre-commit"), NOBODY).reason.startswith("protected")

@@ -293,3 +293,61 @@ def test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode(
 
 def test_where_commands_are_asked_about_what_cannot_be_read_is_asked_about() -> None:
     assert decide(bash("$cmd x"), RuleSet.parse(ask=["Bash(rm *)"], allow=["Bash"]), Mode.BYPASS).effect is ASK
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"o": {"a": "evil"}, "o.a": "ok"},
+        {"o": {"a": "ok"}, "o.a": "evil"},
+        {"o": [{"a": "ok"}, {"a": ["ok", "evil"]}]},
+        {"o": [[{"a": "evil"}]]},
+    ],
+)
+def test_no_second_spelling_of_an_argument_hides_the_first(arguments: dict[str, Any]) -> None:
+    call = with_arguments("mcp__x__y", **arguments)
+
+    assert decide(call, RuleSet.parse(deny=["mcp__x__y(o.a:evil)"]), Mode.BYPASS).effect is DENY
+    assert decide(call, RuleSet.parse(allow=["mcp__x__y(o.a:ok)"]), Mode.DONT_ASK).effect is DENY
+
+
+def test_a_rule_may_use_the_name_that_clients_see() -> None:
+    call = Call(spec("al__push", SideEffect.NETWORK, canonical_name="mcp__github__push"))
+
+    assert decide(call, RuleSet.parse(deny=["al__push"]), Mode.BYPASS).effect is DENY
+    assert decide(call, RuleSet.parse(deny=["mcp__github__push"]), Mode.BYPASS).effect is DENY
+
+
+@pytest.mark.parametrize("tool", ["Grep", "Glob"])
+def test_a_rule_that_could_not_hold_is_refused(tool: str) -> None:
+    with pytest.raises(BrokenRule, match="write Read"):
+        parse_rule(f"{tool}(secrets/**)")
+
+
+def test_an_ask_rule_on_reading_asks_about_writing_too() -> None:
+    rules = RuleSet.parse(ask=["Read(./secrets/**)"])
+
+    assert decide(on_file("Write", "/ws/secrets/a"), rules, Mode.BYPASS).effect is ASK
+    assert rules.hides("/ws/secrets/a", ROOTS) and not rules.hides("/ws/a", ROOTS)
+
+
+def test_what_is_allowed_of_a_folder_is_not_allowed_of_every_worktree() -> None:
+    rules = RuleSet.parse(allow=["Edit(out/**)"])
+
+    assert decide(on_file("Edit", "/ws/.worktrees/a/out/x"), rules, Mode.DONT_ASK).effect is DENY
+    assert decide(on_file("Edit", "/ws/out/x"), rules, Mode.DONT_ASK).effect is ALLOW
+
+
+@pytest.mark.parametrize(
+    "command", ["cat secrets/k", "head -n1 ./secrets/k", "grep x --file=secrets/k", "cat /ws/secrets/k"]
+)
+def test_a_command_that_names_a_file_that_may_not_be_read_is_denied(operand: str) -> None:
+    call = Call(spec("Bash", SideEffect.NETWORK), {"command": operand}, roots=ROOTS, directory="/ws")
+
+    assert decide(call, RuleSet.parse(deny=["Read(./secrets/**)"]), Mode.BYPASS).effect is DENY
+
+
+def test_no_pattern_of_tool_names_runs_away() -> None:
+    rules = RuleSet.parse(deny=["*" * 60 + "z", "mcp__x__" + "*a" * 200 + "z"])
+
+    assert decide(with_arguments("mcp__x__" + "a" * 5_000), rules, Mode.BYPASS).effect is ALLOW
