@@ -72,6 +72,13 @@ class CommandPattern:
                 return index
         return len(self.parts)
 
+    def spells(self, word: str) -> bool:
+        """Whether the pattern names this word, or an option of this beginning: `--output=*`."""
+        return any(
+            part is not None and (None not in part or _names_an_option(part)) and _word_matches(part, word)
+            for part in self.parts
+        )
+
     def matches(self, words: Sequence[str]) -> bool:
         """Whether these words, the program as it was written first, are of this pattern."""
         return _glob(self.parts, words, _word_matches)
@@ -85,6 +92,11 @@ class CommandPattern:
         else:
             folded = name
         return _glob((folded, *self.parts[1:]), (bare_name(words[0]).casefold(), *words[1:]), _word_matches)
+
+
+def _names_an_option(part: Sequence[str | None]) -> bool:
+    beginning = "".join(character for character in part[: part.index(None)] if character is not None)
+    return beginning.startswith("-") and len(beginning.lstrip("-")) > 1
 
 
 def _word_matches(part: Sequence[str | None], word: str) -> bool:

@@ -5,27 +5,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.options import unsafe_option
+from goat_mcp.shell.options.text_programs import READERS
 from goat_mcp.shell.pattern import CommandPattern
 from goat_mcp.shell.script import ShellScript
 
 _SHOWN_CHARS = 60
+_CHANGE_DIRECTORY = frozenset({"cd", "pushd", "popd"})
 
 
 def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
     """Empty if each command of a plain script is let pass by one of the allow patterns, else why not."""
     if script.not_plain:
         return f"holds {script.not_plain}, and no rule lets that pass unasked"
-    names = [words[0] for words in script.commands]
-    if {"cd", "pushd", "popd"} & set(names):
-        # The rule's `./run.sh` and the repository that was hardened are those of the directory it begins in.
-        relative = next((name for name in names if name == "git" or ("/" in name and not name.startswith("/"))), "")
-        if relative:
-            return f"changes the directory and runs {relative}, which could be another one there"
+    if any(words[0] in _CHANGE_DIRECTORY for words in script.commands):
+        # The rule's `make`, `./run.sh` and the hardened repository are those of the directory the script begins in.
+        other = next((words[0] for words in script.commands if not _is_same_everywhere(words[0])), "")
+        if other:
+            return f"changes the directory and runs {other}, which would do what that directory holds"
     for words in script.commands:
         if reason := _not_covered(words, patterns):
             return reason
     return ""
+
+
+def _is_same_everywhere(name: str) -> bool:
+    """Whether a program runs nothing that the directory it is started in could have brought along."""
+    is_relative = "/" in name and not name.startswith("/")
+    return name in _CHANGE_DIRECTORY or (not is_relative and bare_name(name) in READERS)
 
 
 def denied_by(script: ShellScript, pattern: CommandPattern) -> bool:
@@ -45,7 +53,11 @@ def _not_covered(words: Sequence[str], patterns: Sequence[CommandPattern]) -> st
         if pattern.names_any_program:
             reason = f"`{shown}`: the rule {pattern.text} names no program"
             continue
-        unsafe = unsafe_option(words, named_words=pattern.named_words)
+        unsafe = unsafe_option(
+            words,
+            named_words=pattern.named_words,
+            spelled=frozenset(word for word in words if pattern.spells(word)),
+        )
         if not unsafe:
             return ""
         reason = f"`{shown}`: {unsafe}"

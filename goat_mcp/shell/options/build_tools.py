@@ -3,15 +3,25 @@ own code run; options that would choose other code, configuration, directories o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
+from goat_mcp.shell.options.places import only_here
 from goat_mcp.shell.options.table import Arguments, OptionTable
 
 _ASK = "a rule must spell out more of it"
 
 
-def _no_argument_files(arguments: Arguments) -> str:
-    return next((f"{word} is a file with further options" for word in arguments.operands if word.startswith("@")), "")
+_FILE_OF_CODE = re.compile(r"/|\.[cm]?[jt]sx?\Z")
+
+
+def _only_script_names(arguments: Arguments) -> str:
+    word = arguments.operands[0] if arguments.operands else ""
+    return f"{word} is a file, no script of the project" if _FILE_OF_CODE.search(word) else ""
+
+
+def _only_compares(arguments: Arguments) -> str:
+    return "" if {"--check", "--diff"} & set(arguments.options) else "it would change files without --check or --diff"
 
 
 def _no_assignment(arguments: Arguments) -> str:
@@ -19,7 +29,7 @@ def _no_assignment(arguments: Arguments) -> str:
 
 
 _SCRIPT = OptionTable("s", long="silent if-present workspaces include-workspace-root", long_valued="workspace")
-_SCRIPT_RUNNER = OptionTable("s", long="silent if-present", own_first=True)
+_SCRIPT_RUNNER = OptionTable("s", long="silent if-present", own_first=True, check=_only_script_names)
 _LIST = OptionTable("agl", long="json long all parseable global prod dev", long_valued="depth")
 _INSTALL = OptionTable(
     "DESP",
@@ -34,7 +44,15 @@ _CARGO_VALUED = "package exclude bin test example bench features jobs color mess
 _CARGO = OptionTable("rvq", "pFj", "", _CARGO_LONG, _CARGO_VALUED)
 _GO_BUILD = "race v x n a work trimpath"
 _GO_VALUED = "p tags mod"
-_GO = OptionTable(long=_GO_BUILD, long_valued=_GO_VALUED, one_dash=True)
+_GO = OptionTable(long=_GO_BUILD, long_valued=_GO_VALUED, one_dash=True, check=only_here)
+_RUFF = OptionTable(
+    "qvsn",
+    "",
+    "",
+    "no-fix diff statistics show-files show-settings quiet verbose silent no-cache preview exit-zero "
+    "force-exclude check",
+    "select ignore extend-select line-length output-format target-version exclude",
+)
 
 _VERBS: Mapping[str, Mapping[str, OptionTable]] = {
     "npm": {
@@ -49,16 +67,22 @@ _VERBS: Mapping[str, Mapping[str, OptionTable]] = {
         "version": OptionTable(),
     },
     "go": {
-        **dict.fromkeys(("build", "vet", "install"), _GO),
+        **dict.fromkeys(("build", "vet"), _GO),
         "test": OptionTable(
             long=f"{_GO_BUILD} short failfast cover benchmem json",
             long_valued=f"{_GO_VALUED} run skip count timeout bench benchtime parallel list shuffle cpu covermode",
             one_dash=True,
+            check=only_here,
         ),
         "list": OptionTable(long="m u json deps test e versions", long_valued="f", one_dash=True),
         "fmt": OptionTable(long="n x", one_dash=True),
         "version": OptionTable(),
         "doc": OptionTable(long="all short src u c", one_dash=True),
+    },
+    "ruff": {
+        "check": _RUFF,
+        "format": OptionTable("qvsn", "", "", "check diff quiet verbose", "line-length exclude", check=_only_compares),
+        **dict.fromkeys(("rule", "linter", "version"), OptionTable("", "", "", "all", "output-format")),
     },
     **{
         tool: {
@@ -72,15 +96,18 @@ _VERBS: Mapping[str, Mapping[str, OptionTable]] = {
 _NAMED_VERBS: Mapping[str, Mapping[str, OptionTable]] = {
     "npm": dict.fromkeys(("install", "i", "ci", "add"), _INSTALL),
     **{tool: dict.fromkeys(("install", "add"), _INSTALL) for tool in ("yarn", "pnpm", "bun")},
+    "ruff": {"format": _RUFF},
     "cargo": {"clean": _CARGO, "update": _CARGO, "add": _CARGO},
     "go": {
         "run": OptionTable(long=_GO_BUILD, long_valued=_GO_VALUED, one_dash=True, own_first=True),
         "mod": OptionTable(),
         "get": OptionTable(long="u t v x", one_dash=True),
-        "generate": _GO,
+        **dict.fromkeys(("generate", "install"), _GO),
     },
 }
 """What a rule must spell out with its verb."""
+_RUNNING = frozenset({"exec", "dlx", "x", "create", "node", "npm", "config", "init", "global", "link", "set", "plugin"})
+"""Verbs of yarn and its kind that run or choose what is no script of the project."""
 _OWN_AFTER_DASHES: Mapping[str, frozenset[str]] = {
     "npm": frozenset({"run", "run-script", "test", "t", "start", "stop"}),
     "cargo": frozenset({"test", "t", "run", "r", "bench"}),
@@ -97,33 +124,6 @@ SINGLE_TABLES: Mapping[str, OptionTable] = {
         "print-data-base warn-undefined-variables version help",
         check=_no_assignment,
     ),
-    "pytest": OptionTable(
-        "vqsxlh",
-        "kmn",
-        "r",
-        "verbose quiet exitfirst lf last-failed ff failed-first nf new-first sw stepwise collect-only co no-header "
-        "no-summary showlocals runxfail strict-markers strict-config setup-show full-trace markers fixtures version "
-        "help no-cov cache-show disable-warnings",
-        "maxfail tb durations durations-min color timeout capture show-capture deselect ignore ignore-glob "
-        "verbosity import-mode numprocesses cov",
-        check=_no_argument_files,
-    ),
-    "ruff": OptionTable(
-        "qvsn",
-        "",
-        "",
-        "no-fix diff statistics show-files show-settings quiet verbose silent no-cache preview "
-        "exit-zero force-exclude check",
-        "select ignore extend-select line-length output-format target-version exclude",
-    ),
-    "mypy": OptionTable(
-        "v",
-        "m",
-        "",
-        "strict verbose pretty show-error-codes ignore-missing-imports",
-        "module package",
-        check=_no_argument_files,
-    ),
 }
 
 
@@ -132,14 +132,16 @@ def tool_problem(name: str, words: Sequence[str], named_words: int) -> str:
     verb = words[0] if words else ""
     if not verb:
         return ""
-    table = _VERBS[name].get(verb) or (_NAMED_VERBS[name].get(verb) if named_words > 1 else None)
+    if name in ("yarn", "pnpm") and verb == "workspace" and len(words) > 2 and named_words > 2:
+        return tool_problem(name, words[2:], named_words - 2)
+    table = (_NAMED_VERBS[name].get(verb) if named_words > 1 else None) or _VERBS[name].get(verb)
     if table is None and verb.startswith("-"):
         return "" if verb in ("--version", "-v", "-V", "--help") and not words[1:] else f"{verb} before a verb"
     if (
         table is None
         and named_words > 1
         and name in ("yarn", "pnpm", "bun")
-        and verb not in ("exec", "dlx", "x", "create")
+        and verb not in _RUNNING | {"workspace", "workspaces"}
     ):
         # `yarn build` is `yarn run build`.
         return ""

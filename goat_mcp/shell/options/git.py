@@ -34,10 +34,18 @@ _NEVER_VERBS = frozenset(
 _NEVER_OPTIONS = names(
     "--upload-pack --receive-pack --exec --exec-path --config --config-env --template --extcmd --open-files-in-pager "
     "--output --output-directory --ext-diff --textconv --filters --tool --git-dir --work-tree --namespace --help "
-    "--separate-git-dir --sendmail-cmd --recurse-submodules"
+    "--separate-git-dir --sendmail-cmd --recurse-submodules --strategy"
 )
 """Refused after any verb, abbreviated too: they name programs, directories or configuration."""
-_NEVER_LETTERS: Mapping[str, str] = {"rebase": "x", "clone": "uc", "archive": "o", "format-patch": "o"}
+_NEVER_LETTERS: Mapping[str, str] = {
+    # A strategy is a program: git-merge-STRATEGY.
+    "merge": "s",
+    "pull": "s",
+    "rebase": "xs",
+    "clone": "uc",
+    "archive": "o",
+    "format-patch": "o",
+}
 _WRITES_WHEN_NAMED = frozenset({"stash", "worktree"})
 
 _DIFF_LONG = (

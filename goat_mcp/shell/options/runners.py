@@ -25,21 +25,19 @@ _PROGRAMS = frozenset(
     | {"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "ctags", "cpio", "ansible", "ansible-playbook"}
     | {"parallel", "make-kpkg", "m4", "cscope", "gimp", "ffmpeg", "convert", "magick", "openssl", "nmap", "wish"}
 )
-_INTERPRETERS = frozenset({"python", "node", "nodejs", "deno", "pypy", "ts-node", "tsx"})
-_VERSION = re.compile(r"-?\d[\d.]*\Z")
+_EDITORS = re.compile(r"[rg]?vim?(?:diff)?|emacs(?:client)?|.*awk")
+_INTERPRETERS = frozenset({"python", "pythonw", "ipython", "pypy", "node", "nodejs", "deno", "ts-node", "tsx"})
+_VARIANT = re.compile(
+    r"(?:-?\d[\w.+-]*|\.(?:tiny|basic|nox|gtk\d?|athena|distrib|real|static|exe|old|orig|bin)|-(?:dbg|debug|static|old|\d).*)+\Z"
+)
+"""python3.11-dbg, vim.tiny, bash-static"""
 _RUNS_FIRST_WORD = frozenset({"npx", "bunx", "pnpx", "uvx"})
-_CONTAINERS: Mapping[str, tuple[str, ...]] = {
-    "docker": ("run", "exec", "compose", "buildx", "container"),
-    "podman": ("run", "exec", "compose", "container"),
-    "kubectl": ("exec", "run", "debug", "cp"),
-}
+_RUNS_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
+"""What follows their scripts' names is for those; options before a verb are refused elsewhere."""
 _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
-    "uv": ("run",),
-    "poetry": ("run",),
-    "pipenv": ("run",),
-    "pdm": ("run",),
-    "hatch": ("run",),
-    "bundle": ("exec",),
+    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba"), ("run",)),
+    **dict.fromkeys(("bundle", "asdf", "rbenv", "pyenv", "direnv", "nvm", "volta", "nodenv", "goenv"), ("exec", "run")),
+    **dict.fromkeys(("mise", "rtx"), ("exec", "x", "run")),
     "npm": ("exec", "x", "init", "create"),
     "pnpm": ("exec", "dlx", "create"),
     "yarn": ("exec", "dlx", "create"),
@@ -49,15 +47,14 @@ _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
 
 def runner_problem(name: str, words: Sequence[str], named_words: int) -> str:
     """Empty, or why a wildcard rule does not cover this command of a program that runs others."""
-    if name in SHELLS or name in _BUILTINS or _unversioned(name) in _PROGRAMS | SHELLS:
+    plain = _without_variant(name)
+    if name in _BUILTINS or plain in _PROGRAMS | SHELLS or _EDITORS.fullmatch(plain):
         return _only_exact(name)
-    if _unversioned(name) in _INTERPRETERS:
+    if plain in _INTERPRETERS:
         return _interpreter(name, words, named_words)
-    if len(words) > 1 and words[1] in _CONTAINERS.get(name, ()):
-        return _only_exact(f"{name} {words[1]}")
     at = inner_command(name, words)
     if not at:
-        return _only_exact(name) if name in WRAPPERS else ""
+        return _only_exact(name) if plain in WRAPPERS else ""
     if named_words > at and len(words) > at and not words[at].startswith("-"):
         return ""
     return f"a rule must spell out what {name} runs ({' '.join(words[:at])} PROGRAM *)"
@@ -67,24 +64,33 @@ def inner_command(name: str, words: Sequence[str]) -> int:
     """Where the words of another program begin that a rule may spell out; 0 if there is none."""
     if name in _RUNS_FIRST_WORD:
         return 1
-    if _unversioned(name) in _INTERPRETERS:
-        return 2 if words[1:2] == ["-m"] or words[1:2] == ("-m",) else 0
-    return 2 if len(words) > 1 and words[1] in _VERB_RUNNERS.get(name, ()) else 0
+    if _without_variant(name) in _INTERPRETERS:
+        return 2 if list(words[1:2]) == ["-m"] else 0
+    verbs = _VERB_RUNNERS.get(name, ())
+    # The verb may stand behind options, whose values nobody knows: `uv -q run`, `uv tool run`.
+    return next(
+        (
+            index + 1
+            for index, word in enumerate(words[1:], start=1)
+            if word in verbs and (index == 1 or name not in _RUNS_SCRIPTS)
+        ),
+        0,
+    )
 
 
 def _only_exact(name: str) -> str:
     return f"{name} runs what its arguments say; only a rule that spells the whole command covers it"
 
 
-def _unversioned(name: str) -> str:
-    """python3.11 is python."""
-    return _VERSION.sub("", name)
+def _without_variant(name: str) -> str:
+    """python3.11-dbg is python."""
+    return _VARIANT.sub("", name)
 
 
 def _interpreter(name: str, words: Sequence[str], named_words: int) -> str:
     if list(words[1:]) in (["--version"], ["-V"], ["-v"]):
         return ""
-    at = 2 if list(words[1:2]) == ["-m"] else 1
+    at = 2 if words[1:2] and words[1] in ("-m", "run") else 1
     if named_words > at and len(words) > at and not words[at].startswith("-"):
         return ""
     return f"a rule must spell out what {name} runs ({name} FILE *, {name} -m MODULE *)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from goat_mcp.shell.options.table import Arguments, OptionTable
 
@@ -200,13 +200,6 @@ TEXT_PROGRAMS: Mapping[str, OptionTable] = {
         "color-output tab raw-input seq stream",
     ),
     "cd": OptionTable("LP"),
-    "curl": OptionTable(
-        "sSfLIivgG46",
-        "XHAem",
-        "",
-        f"{_COMMON} silent show-error fail location head include verbose compressed",
-        "request header user-agent referer max-time connect-timeout retry max-redirs",
-    ),
     "wget": OptionTable("qS", "tT", "", f"{_COMMON} quiet no-verbose spider server-response", "tries timeout"),
     "split": OptionTable("dexu", "abClnt", "", f"{_COMMON} verbose", "suffix-length bytes line-bytes lines number"),
     "sleep": OptionTable(long=_COMMON),
@@ -216,3 +209,25 @@ TEXT_PROGRAMS: Mapping[str, OptionTable] = {
     "printf": OptionTable(own_first=True, check=_prints_only),
 }
 """By program. `echo` needs none: it has no option that does anything but print."""
+
+_CURL = OptionTable(
+    "sSfLIivgG46",
+    "XHAem",
+    "",
+    f"{_COMMON} silent show-error fail location head include verbose compressed",
+    "request header user-agent referer max-time connect-timeout retry max-redirs",
+)
+
+
+def curl_problem(words: Sequence[str]) -> str:
+    """Empty, or why a curl command does more than fetch and print."""
+    problem = _CURL.problem(words)
+    if not problem and any(re.search(r"(?:^|^-[A-Za-z]*H|=)@", word) for word in words):
+        return "would send a file as its headers"
+    return problem
+
+
+_NO_READERS = frozenset({"split", "wget", "man"})
+READERS = (frozenset(TEXT_PROGRAMS) - _NO_READERS) | {"echo", "find", "sed", "gsed", "tar", "ps", "uptime"}
+"""Programs that print what they are told to read, with whatever options a rule lets them have, and neither write nor
+run or heed what lies in the directory they are started in."""

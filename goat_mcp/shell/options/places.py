@@ -1,0 +1,23 @@
+"""Words of a command that lead elsewhere than into the directory it runs in."""
+
+from __future__ import annotations
+
+import re
+
+from goat_mcp.shell.options.table import Arguments
+
+_ELSEWHERE = re.compile(r"(?:^|=)/|(?:^|[/=])\.\.(?:/|:|$)|://|(?:^|=)[A-Za-z]:[/\\]")
+
+
+def leads_elsewhere(word: str) -> bool:
+    """Whether a word, or the value after its `=`, is an absolute path, goes up by `..` or is an address."""
+    return _ELSEWHERE.search(word) is not None
+
+
+def only_here(arguments: Arguments) -> str:
+    """Empty, or which operand a program would run or take its configuration from although it lies elsewhere.
+
+    Source: R-SHELL-4; programs such as pytest run what a file or the folders around it hold.
+    """
+    word = next((word for word in arguments.operands if word.startswith("@") or leads_elsewhere(word)), "")
+    return f"{word} may lie outside of what the rule was meant for" if word else ""
