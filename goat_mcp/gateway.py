@@ -81,6 +81,8 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
+_LOADED_AFTER_THE_LIST = ("goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
+"""The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""
 
 
 class Gateway:
@@ -289,7 +291,8 @@ class Gateway:
         """While the client's model thinks, load what its first call needs anyway."""
         await self.listed.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
-        await anyio.to_thread.run_sync(import_module, "goat_mcp.builtin_tools", abandon_on_cancel=True)
+        for module in _LOADED_AFTER_THE_LIST:
+            await anyio.to_thread.run_sync(import_module, module, abandon_on_cancel=True)
         self.redactor.text("")  # compiles its patterns
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
