@@ -36,6 +36,7 @@ _TRIAL = (
     'while read -r name value; do [ "$name" = CapEff: ] && [ "$value" = 0000000000000000 ] && exit 0; done '
     "</proc/self/status; exit 9"
 )
+_TEMPORARY = ("/tmp", "/var/tmp")
 _UNREACHABLE = ("SSH_AUTH_SOCK",)
 """Variables that name a socket of the user's, which no sandbox shows."""
 
@@ -127,7 +128,11 @@ class Bubblewrap:
             with NoFollow() as opener:
                 options = [*_way_options(mounts), *_mount_options(mounts, opener, own_fds)]
             options += _link_options(bounds, mounts)
-            options += [*_environment_options(job, mounts, inner), "--chdir", str(job.directory)]
+            place = _temporary_place(bounds, mounts)
+            if bounds.temporary is not None and place:
+                folder = os.open(bounds.temporary, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                options += ["--bind-fd", _keep(folder, own_fds), place, "--setenv", "TMPDIR", place]
+            options += [*_environment_options(job, mounts, inner, place), "--chdir", str(job.directory)]
             # The root itself is only a way too. After all mounts: their directories are made in it.
             if all(mount.path != Path("/") for mount in mounts):
                 options += ["--remount-ro", "/"]
@@ -253,14 +258,24 @@ def _link_options(bounds: Bounds, mounts: Sequence[Mount]) -> list[str]:
     return options
 
 
-def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerDoor | None) -> list[str]:
+def _temporary_place(bounds: Bounds, mounts: Sequence[Mount]) -> str:
+    """Where the session's temporary files are inside; empty for nowhere.
+
+    Not where something else is mounted below: a command could leave a link there, which the next mount would follow.
+    """
+    below = [*(mount.path for mount in mounts), *(link for link, _ in bounds.links)]
+    free = [place for place in _TEMPORARY if not any(path.is_relative_to(place) for path in below)]
+    return free[0] if free and bounds.temporary is not None else ""
+
+
+def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerDoor | None, temporary: str) -> list[str]:
     environment: Mapping[str, str] = {**job.environment, **job.marker}
     if inner is not None:
         environment = {**environment, **inner.environment}
     in_view = [mount.path for mount in mounts if mount.kind is not MountKind.HIDDEN]
     options: list[str] = []
     for name, value in environment.items():
-        if name in _UNREACHABLE:
+        if name in _UNREACHABLE or (name == "TMPDIR" and temporary):
             continue
         if name == "TMPDIR" and not any(Path(value).is_relative_to(path) for path in in_view):
             value = "/tmp"

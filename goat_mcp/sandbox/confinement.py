@@ -62,6 +62,7 @@ class Bounds:
         hidden: not to be seen, whatever directory they lie in.
         watched: below writable paths, not there; what is there afterwards was planted and is set aside.
         links: symbolic links that are to be there, each with its target, so that a path leads where it does outside.
+        temporary: a directory for temporary files that is to be in place of an empty one.
         home: the user's home directory; an empty one is in its place, unless it is in reach anyway.
         door: set where `network` is DOMAINS.
     """
@@ -74,6 +75,7 @@ class Bounds:
     watched: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     links: tuple[tuple[Path, Path], ...] = ()
+    temporary: Path | None = None
     home: Path | None = None
     network: Network = Network.DENY
     door: ProxyDoor | None = None

@@ -120,7 +120,8 @@ class Landlock:
             path.stat()  # the launcher would say it too, but only as a line of the program's output
         folder = PrivateFolder()
         private = folder.path
-        environment = {**job.environment, **job.marker, "TMPDIR": str(private)}
+        temporary = bounds.temporary or private
+        environment = {**job.environment, **job.marker, "TMPDIR": str(temporary)}
         if bounds.home is not None and not _in_reach(bounds.home, bounds):
             home = private / "home"
             home.mkdir(mode=0o700)
@@ -128,7 +129,7 @@ class Landlock:
         if bounds.network is Network.DOMAINS and bounds.door is not None:
             environment.update(bounds.door.environment)
         options = ["--abi", str(self._abi)]
-        for path in (*bounds.writable, private):
+        for path in dict.fromkeys((*bounds.writable, private, temporary)):
             options += ["--write", os.fspath(path)]
         for path in _DEVICES:
             options += ["--device", path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from goat_mcp.sandbox.confinement import Bounds, Confinement, Job, Launch, Proxy
 from goat_mcp.sandbox.options import Network, SandboxOptions, SandboxWish
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Reach
+from goat_mcp.sandbox.session_folders import SessionFolders
 from goat_mcp.sandbox.state import SandboxState
 
 if TYPE_CHECKING:  # loaded when somebody wants named domains
@@ -76,6 +77,7 @@ class Sandbox:
         runs_unasked: whether commands of a session and principal may run without a person's word (a mode, a rule,
             HTTP): then `auto` is wanted where the setting is silent.
         confinements: the ways to confine, best first.
+        temporary: where sessions have their temporary files.
     """
 
     def __init__(
@@ -86,12 +88,14 @@ class Sandbox:
         runs_unasked: Callable[[str, str], bool],
         confinements: Callable[[], Sequence[Confinement]],
         placeholders: Callable[[], Placeholders],
+        temporary: SessionFolders,
     ) -> None:
         self.options = options
         self._reach = reach
         self._runs_unasked = runs_unasked
         self._confinements = confinements
         self._placeholders = placeholders
+        self._temporary = temporary
         self._choice: Choice | None = None
         self._choosing = threading.Lock()
         self._doors: dict[tuple[str, ...], tuple[DomainProxy, ProxyDoor]] = {}
@@ -151,7 +155,15 @@ class Sandbox:
         if confinement is None:
             return None
         door = await self._open_door(self.options)
-        bounds = await anyio.to_thread.run_sync(lambda: self._reach.of(self.options, door, writes_below=writes_below))
+
+        def bounds_of() -> Bounds:
+            bounds = self._reach.of(self.options, door, writes_below=writes_below)
+            return replace(bounds, temporary=self._temporary.of(principal, session_key))
+
+        try:
+            bounds = await anyio.to_thread.run_sync(bounds_of)
+        except OSError as problem:
+            raise _unavailable(f"no place for temporary files: {problem}") from problem
         return self._confined(confinement, bounds, directory)
 
     async def confine_upstream(self, options: SandboxOptions, directory: Path) -> ConfinedProcess | None:
@@ -208,10 +220,11 @@ class Sandbox:
             return self._doors[options.sandbox_domains][1]
 
     async def close(self) -> None:
-        """Close the ways out of running sandboxes."""
+        """Close the ways out of running sandboxes; temporary files go."""
         for proxy, _ in self._doors.values():
             await proxy.stop()
         self._doors.clear()
+        await anyio.to_thread.run_sync(self._temporary.close)
 
 
 def _try(confinements: Sequence[Confinement]) -> Choice:

@@ -16,6 +16,7 @@ from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Places, Reach
 from goat_mcp.sandbox.sandbox import Sandbox
 from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
+from goat_mcp.sandbox.session_folders import SESSIONS, SessionFolders
 from goat_mcp.state.directory import StateDirectory
 
 
@@ -37,10 +38,12 @@ class Surroundings:
 def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
     """Nothing is tried and no file is touched yet."""
 
+    def clear_up_at_the_end() -> None:
+        around.run_at_the_end((*launcher_command("clearing_up"), str(around.state.folder("sandbox"))))
+
     @cache
     def placeholders() -> Placeholders:
-        folder = around.state.folder("sandbox")
-        return Placeholders(folder, lambda: around.run_at_the_end((*launcher_command("clearing_up"), str(folder))))
+        return Placeholders(around.state.folder("sandbox"), clear_up_at_the_end)
 
     def confinements() -> Sequence[Confinement]:
         return (
@@ -55,4 +58,5 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
         runs_unasked=around.runs_unasked,
         confinements=confinements,
         placeholders=placeholders,
+        temporary=SessionFolders(lambda: around.state.folder("sandbox", SESSIONS), clear_up_at_the_end),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -207,6 +208,7 @@ async def test_what_is_left_running_may_end_by_itself(bench: ShellBench) -> None
 
 async def test_a_background_task_runs_inside_and_leaves_nothing(bench: ShellBench) -> None:
     id = await bench.background("id -u; sleep 417321")
+    assert await anyio.to_thread.run_sync(wait_until, lambda: bool(running("sleep 417321")), 20)
 
     await bench.end(id)
 
@@ -257,3 +259,37 @@ async def test_the_guard_ends_a_sandbox_whose_server_is_gone(bench: ShellBench) 
     assert await anyio.to_thread.run_sync(
         wait_until, lambda: not running("sleep 217321") and not running("sleep 217322"), 10
     )
+
+
+@pytest.fixture
+async def bench_elsewhere() -> AsyncGenerator[ShellBench]:
+    """Not below /tmp, as workspaces usually are."""
+    with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".goat-mcp-tests-") as folder:
+        bench = ShellBench(Path(folder), sandbox=REQUIRED)
+        yield bench
+        await bench.close()
+        await bench.sandbox.close()
+        assert list((bench.state.path / "sandbox/tmp").iterdir()) == []
+
+
+async def test_a_session_finds_in_tmp_what_it_left_there_and_no_other_does(bench_elsewhere: ShellBench) -> None:
+    other = replace(context(), session_key="another")
+
+    made = await bench_elsewhere.run("echo kept > /tmp/file; echo $TMPDIR; mktemp")
+    found = await bench_elsewhere.run("cat /tmp/file")
+    seen = await bench_elsewhere.run("ls -A /tmp; cat /tmp/file", ctx=other)
+
+    assert [line.rsplit(".", 1)[0] for line in made.text.split()] == ["/tmp", "/tmp/tmp"]
+    assert found.text == "kept"
+    assert seen.text.startswith("cat: /tmp/file: No such file")
+    assert not Path("/tmp/file").exists()
+
+
+async def test_where_the_workspace_lies_below_tmp_another_place_is_kept(bench: ShellBench) -> None:
+    if not bench.root.is_relative_to("/tmp"):
+        pytest.skip("the tests' directory is not below /tmp")
+
+    await bench.run("echo kept > $TMPDIR/file; echo lost > /tmp/file")
+    found = await bench.run("echo $TMPDIR; cat $TMPDIR/file; cat /tmp/file")
+
+    assert found.text.startswith("/var/tmp\nkept\ncat: /tmp/file: No such file")

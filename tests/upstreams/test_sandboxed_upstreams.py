@@ -120,6 +120,7 @@ async def test_where_none_can_be_made_a_required_one_starts_nothing(tmp_path: Pa
             runs_unasked=lambda session_key, principal: False,
             confinements=tuple,
             placeholders=made_sandbox(tmp_path)._placeholders,  # pyright: ignore[reportPrivateUsage]  # never asked
+            temporary=made_sandbox(tmp_path)._temporary,  # pyright: ignore[reportPrivateUsage]  # never asked
         ).confine_upstream(options, directory)
 
     async with fleet(tmp_path, {"up": entry(tmp_path)}, confine=none) as running:
