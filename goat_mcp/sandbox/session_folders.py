@@ -1,4 +1,4 @@
-"""A directory for each session's temporary files: its commands find there what earlier ones have left, nobody else does.
+"""A directory for each session's temporary files: its commands find there what earlier ones left, nobody else does.
 
 Where a command sees it is for the ways to confine. All of a process lie in one directory that it keeps locked.
 """

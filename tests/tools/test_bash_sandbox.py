@@ -282,7 +282,7 @@ async def test_a_session_finds_in_tmp_what_it_left_there_and_no_other_does(bench
     assert [line.rsplit(".", 1)[0] for line in made.text.split()] == ["/tmp", "/tmp/tmp"]
     assert found.text == "kept"
     assert seen.text.startswith("cat: /tmp/file: No such file")
-    assert not Path("/tmp/file").exists()
+    assert not await anyio.Path("/tmp/file").exists()
 
 
 async def test_where_the_workspace_lies_below_tmp_another_place_is_kept(bench: ShellBench) -> None:
