@@ -42,7 +42,7 @@ def why(
     from goat_mcp.permissions.mode import Approval
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
-    facts = anyio.run(_explain, gateway, tool, given, texts)
+    facts = anyio.run(_explain, gateway, tool, given, texts, "operator" if http else "local")
     if as_json:
         click.echo(json.dumps(facts))
     else:
@@ -50,14 +50,14 @@ def why(
     return DENIED if facts["effect"] == "deny" else 0
 
 
-async def _explain(gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+async def _explain(
+    gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str], principal: str
+) -> dict[str, Any]:
     from goat_mcp.configured_rules import origin_of
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ToolError
-    from goat_mcp.permissions.mode import Approval
 
     # A client whose session has been granted nothing yet.
-    principal = "operator" if gateway.pipeline.permission.approval is Approval.ELICIT else "local"
     ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio", principal=principal)
     async with gateway.running():
         if gateway.registry.get(name) is None:

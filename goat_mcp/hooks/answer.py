@@ -16,7 +16,7 @@ from goat_mcp.hooks.options import HookEvent
 
 MAX_CHARS = 10_000
 """Characters of one text in an answer; more is cut in the middle."""
-_BLOCKS = 2
+BLOCKS = 2
 _SHOWN_CHARS = 200
 
 
@@ -59,7 +59,7 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
     if run.failure:
         return HookAnswer(failure=run.failure)
     answer, fault = _spoken(event, run.stdout.strip(), strict)
-    if run.exit_code == _BLOCKS:
+    if run.exit_code == BLOCKS:
         said = answer if answer is not None else HookAnswer()
         reason = said.block or cut_middle(run.stderr.strip(), MAX_CHARS) or "a hook refused it without a reason"
         return replace(said, block=reason, ask=None, arguments=None, text="")

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from goat_mcp.hooks.answer import HookRun
+from goat_mcp.hooks.answer import BLOCKS, HookRun
 from goat_mcp.hooks.command import HookCommand
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
@@ -36,8 +36,8 @@ class HookRunner:
         limit_s = hook.timeout_s if timeout_s is None else min(timeout_s, hook.timeout_s)
 
         def keep(piece: bytes) -> None:
-            output.extend(piece)
-            if len(output) > MAX_OUTPUT_BYTES:
+            output.extend(piece[: MAX_OUTPUT_BYTES + 1 - len(output)])
+            if len(output) > MAX_OUTPUT_BYTES and not hook.is_imported:
                 too_big.cancel()
 
         end = None
@@ -55,10 +55,13 @@ class HookRunner:
         except (OSError, ValueError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else str(problem)
             return HookRun(failure=f"{hook.argv[0]} cannot be run: {reason}")
-        if end is None:
-            return HookRun(failure=f"its output is longer than {MAX_OUTPUT_BYTES} bytes")
-        if end.timed_out:
+        if end is not None and end.timed_out:
             return HookRun(failure=f"it took longer than {limit_s:g} s and was ended")
+        if len(output) > MAX_OUTPUT_BYTES or end is None:
+            if end is not None and end.exit_code == BLOCKS:
+                # An imported hook refuses with its exit code, whatever it prints (R-HOOK-2).
+                return HookRun(end.exit_code, "", end.complaint)
+            return HookRun(failure=f"its output is longer than {MAX_OUTPUT_BYTES} bytes")
         text = output.decode("utf-8", "replace")
         return HookRun(end.exit_code, text, end.complaint)
 

@@ -120,3 +120,13 @@ def test_the_flag_names_files(tmp_path: Path) -> None:
     settings = settings_from(**flags)
 
     assert settings.claude_settings == (Path("a.json"), Path("b.json"))
+
+
+async def test_exit_code_2_refuses_whatever_a_hook_of_the_file_prints(tmp_path: Path) -> None:
+    """R-HOOK-2."""
+    file = settings_file(tmp_path, {"command": "yes | head -c 3000000; echo no >&2; exit 2"})
+
+    async with opened(tmp_path, file) as tools:
+        result = await tools.call("Read", {"file_path": str(tmp_path / "my ws" / "a.txt")})
+
+    assert result.error_code == "E_HOOK_DENIED" and "no" in result.text
