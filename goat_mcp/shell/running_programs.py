@@ -6,7 +6,7 @@ import re
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh"})
 
-# Options that take the next word, and after "|" how many words precede the command.
+# Options that take the next word, and after "|" how many words precede the command; "?" where there may be one.
 WRAPPERS = {
     "env": "-u --unset -C --chdir -S --split-string",
     "xargs": "-a -d -E -I -i -J -L -n -P -R -S -s --arg-file --delimiter --eof --replace --max-lines --max-args "
@@ -36,8 +36,20 @@ WRAPPERS = {
     "chroot": "--userspec --groups|1",
     "unshare": "-R -w -S -G",
     "nsenter": "-t -S -G",
-    "setarch": "",
-    "linux64": "",
+    "setarch": "|?",
+    **dict.fromkeys(("i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "arch"), ""),
+    **dict.fromkeys(("aarch64", "armv7l", "ppc", "ppc64", "s390", "s390x", "sparc", "mips", "mips64", "athlon"), ""),
+    "choom": "-n -p --adjust --pid",
+    "sg": "|1",
+    "logsave": "|1",
+    **dict.fromkeys(
+        ("setuidgid", "envuidgid", "envdir", "s6-setuidgid", "gosu", "su-exec", "runcon", "faketime"), "|1"
+    ),
+    **dict.fromkeys(("setlock", "chpst", "softlimit", "sshpass", "aa-exec", "valgrind", "perf", "hyperfine"), "|?"),
+    **dict.fromkeys(
+        ("chronic", "nocache", "tini", "dumb-init", "proot", "fakechroot", "tsocks", "run-one", "dtach"), ""
+    ),
+    **dict.fromkeys(("systemd-inhibit", "dbus-launch", "mpirun", "mpiexec", "vglrun", "proxychains4"), ""),
     "numactl": "-N -m -C",
     "prlimit": "-p",
     "systemd-run": "-p -u --unit --property",
@@ -64,7 +76,6 @@ WRAPPERS = {
     "start-stop-daemon": "-p -x --pidfile --exec",
     "script": "-c --command",
     "setpriv": "",
-    "capsh": "",
     "daemonize": "",
     "trickle": "-d -u",
     "cpulimit": "-l -p -e",
@@ -91,10 +102,11 @@ RUNNING_VERBS = {
     "pyenv": {"exec"},
     "nvm": {"exec"},
     "direnv": {"exec"},
-    "conda": {"run"},
-    "mamba": {"run"},
+    **{key: {"run"} for key in ("conda", "mamba", "micromamba")},
+    **{key: {"run", "exec"} for key in ("volta", "nodenv", "goenv")},
 }
 TEXT_OPTIONS = {
+    "sg": ("-c", "--command"),
     "su": ("-c", "--command"),
     "runuser": ("-c", "--command"),
     "flock": ("-c", "--command"),
@@ -133,3 +145,8 @@ EVALUATES_SUBSCRIPTS = frozenset(
 )
 BEFORE_COMMANDS = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{"})
 """Reserved words. After `time` and after another `!` our grammar takes them for a program: time if rm x."""
+LOADERS = re.compile(r"ld(?:-[\w-]+)?(?:\.so|64\.so|-.*\.so)(?:\.\d+)?\Z|ld-[\w.-]+\.so(?:\.\d+)?\Z")
+"""The dynamic loader, which runs the program that it is given: ld-linux-x86-64.so.2."""
+LOADER_OPTIONS = frozenset(
+    {"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-mask"}
+)

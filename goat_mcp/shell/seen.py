@@ -21,6 +21,10 @@ from goat_mcp.shell.words import Word, word_of
 _MAX_WORDS = 20_000
 _MAX_INNER_CHARS = 4 * MAX_SCRIPT_BYTES
 _BACKQUOTE = re.compile(r"(?<!\\)(?:\\\\)*`")
+_BACKSLASH_IN_BACKQUOTES = re.compile(r"\\([`\\$\"])")
+_ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\b(?:let|declare|typeset|local|test)\b|\[\s|\$\{[^}]*[:\[]")
+_RUN_BY_ARITHMETIC = re.compile(r"\[[^\]]*(?:\$\(|`)")
+"""A subscript with a substitution, which bash runs when it takes a variable's text for a number."""
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*\$\(")
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
@@ -74,6 +78,7 @@ def _look(search: _Search, tree: ScriptTree) -> None:
     commands: list[list[Word]] = []
     stdin_texts: list[Word] = []
     streams = False
+    counts = _ARITHMETIC.search(tree.source.decode("utf-8", "surrogatepass")) is not None
     if tree.root.has_error:
         search.hide("text that is no valid bash")
     for node in preorder(tree.root):
@@ -93,8 +98,14 @@ def _look(search: _Search, tree: ScriptTree) -> None:
             stdin_texts.append(_heredoc(node))
         elif node.type in ("pipeline", "process_substitution"):
             streams = True
+        elif node.type == "command_substitution" and node.children[0].type == "`":
+            # In backquotes bash takes a backslash away first, so that others may stand inside.
+            if "\\" in (text := text_of(node)[1:-1]):
+                search.texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
+        if counts and node.type in ("raw_string", "word", "ansi_c_string", "string") and _is_run_as_a_number(node):
+            search.hide(f"text that bash would run where it counts ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
             search.texts.extend(_run_in_text(node))
         if search.commands > MAX_COMMANDS:
@@ -120,6 +131,11 @@ def _look_at_assignment(search: _Search, node: Node) -> None:
         search.texts.extend(inner.texts)
         if inner.hidden:
             search.hide(inner.hidden)
+
+
+def _is_run_as_a_number(node: Node) -> bool:
+    word = word_of(node)
+    return word.literal and _RUN_BY_ARITHMETIC.search(word.text) is not None
 
 
 def _run_in_text(node: Node) -> list[str]:

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.running_options import texts_of_options
 from goat_mcp.shell.running_programs import (
     BEFORE_COMMANDS,
     EVALUATES_SUBSCRIPTS,
     FIND_RUNS,
+    LOADER_OPTIONS,
+    LOADERS,
     RUN_BY_GIT_KEY,
     RUN_BY_VARIABLE,
     RUNNING_VERBS,
@@ -62,8 +65,13 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
                 _text(inner, [Word(word.text.partition("=")[2], word.literal)], "alias")
     elif name == "hash" and len(rest) > 1 and rest[0].text == "-p":
         inner.commands.append(rest[1:2])
-    elif name in ("mapfile", "readarray") and "-C" in [word.text for word in rest[:-1]]:
-        _text(inner, [rest[[word.text for word in rest].index("-C") + 1]], name)
+    elif name == "capsh":
+        # What follows `--` goes to a shell.
+        _shell(inner, _after_dashes(rest), fed)
+    elif name in ("at", "batch"):
+        inner.reads_stdin = True
+    elif LOADERS.match(name):
+        _append_command(inner, _after_options(rest, LOADER_OPTIONS))
     elif name == "find":
         _find(inner, rest)
     elif name == "git":
@@ -74,11 +82,20 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
         _wrapper(inner, name, rest, fed)
     elif name in BEFORE_COMMANDS:
         _append_command(inner, _after_options(rest, frozenset()))
+    for text in texts_of_options(name, rest):
+        _text(inner, [text], name)
+    if name in ("compgen", "complete") and any("$" in word.text or "`" in word.text for word in rest):
+        inner.hidden = f"{name} of words that bash expands"
     if name in EVALUATES_SUBSCRIPTS and any(
         word.literal and "[" in word.text and ("$(" in word.text or "`" in word.text) for word in rest
     ):
         inner.hidden = f"{name} of a subscript that bash expands"
     return inner
+
+
+def _after_dashes(rest: list[Word]) -> list[Word]:
+    texts = [word.text for word in rest]
+    return rest[texts.index("--") + 1 :] if "--" in texts else [Word("-", literal=True)]
 
 
 def assigned(inner: Inner, name: str, value: Word) -> None:
@@ -195,12 +212,11 @@ def _git(inner: Inner, rest: list[Word]) -> None:
 
 
 def _verb(inner: Inner, rest: list[Word], verbs: set[str]) -> None:
-    for index, word in enumerate(rest):
-        if word.text in verbs:
-            _append_command(inner, _after_options(rest[index + 1 :], frozenset()))
-            return
-        if not word.text.startswith("-"):
-            return
+    at = next((index for index, word in enumerate(rest) if word.text in verbs), None)
+    if at is not None:
+        candidates = _after_options(rest[at + 1 :], frozenset())
+        # `nvm exec 18 rm`, `direnv exec . rm`: perhaps a word of its own comes first.
+        _append_command(inner, [*candidates, candidates[0][1:]])
 
 
 def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
@@ -222,7 +238,9 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
             variable, _, value = word.text.partition("=")
             assigned(inner, variable, Word(value, word.literal))
     placeholder = _replaced_by_xargs(rest) if name in ("xargs", "parallel") else ""
-    candidates = _after_options(rest, with_value, int(positions or 0))
+    candidates = _after_options(rest, with_value, 0 if positions == "?" else int(positions or 0))
+    if positions == "?":
+        candidates.append(candidates[0][1:])
     if name in ("xargs", "parallel"):
         if any(not command for command in candidates) and name == "parallel":
             inner.hidden = "parallel with commands that are not in the script"
@@ -234,7 +252,7 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
         return
     if fed and not any(candidates):
         inner.hidden = f"{name} with a command that is not in the script"
-    if name in ("watch", "ssh"):
+    if name in ("watch", "ssh", "sg", "hyperfine"):
         for command in candidates:
             _text(inner, command, name) if command else None
     _append_command(inner, candidates)

@@ -87,6 +87,16 @@ _OTHER_PIECES = [
         "$x",
         "$(rm x)",
         "`rm x`",
+        "`a \\`rm x\\``",
+        "\\`",
+        "`",
+        "x='a[$(rm x)]'",
+        "$((x))",
+        "((x))",
+        "mapfile -tC 'rm x' -c1 ",
+        "compgen -C 'rm x' ",
+        "set -- ",
+        "$(($1))",
         "<(rm x)",
         "&",
         "|&",
@@ -210,6 +220,9 @@ def test_r_shell_2_and_so_among_scripts_of_all_kinds(real_bash: RealBash, text: 
 @_SETTINGS
 @given(text=_scripts([*_PLAIN_PIECES, *_OTHER_PIECES]))
 @example(text="r\\\nm x")
+@example(text="echo `echo \\`rm x\\``")
+@example(text="x='a[$(rm x)]'; echo $((x))")
+@example(text="mapfile -tC 'rm x' -c 1 <<< a")
 def test_r_shell_5_a_program_that_runs_is_seen_or_its_hiding_is_said(real_bash: RealBash, text: str) -> None:
     _check_seen(real_bash, text)
 

@@ -97,6 +97,9 @@ _RM = CommandPattern.parse("rm:*")
             "echo a |& rm x",
             "doas rm x",
             "parallel rm ::: x",
+            "echo `echo \\`rm x\\``",
+            'echo "`echo \\`rm x\\``"',
+            "echo `echo \\`echo \\\\\\`rm x\\\\\\`\\``",
             "git rebase -x 'rm x' main",
             "~/bin/rm x",
         ),
@@ -109,6 +112,50 @@ def test_a_program_is_seen_through_what_runs_it(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        *("setarch x86_64 rm f", "setarch rm f", "setarch -R x86_64 rm f", "i386 rm f", "x86_64 rm f", "linux32 rm f"),
+        *(
+            "choom -n 0 rm f",
+            "choom -n 0 -- rm f",
+            "capsh -- -c 'rm f'",
+            "capsh --print -- -c 'rm f'",
+            "sg root 'rm f'",
+        ),
+        *("sg root -c 'rm f'", "logsave x rm f", "logsave -a x rm f", "mapfile -tC 'rm f' -c 1 <<< x"),
+        *("readarray -tC'rm f' <<< x", "compgen -C 'rm f'", "/lib64/ld-linux-x86-64.so.2 /usr/bin/rm f"),
+        *(
+            "ld.so rm f",
+            "/lib/ld-musl-x86_64.so.1 --library-path /x rm f",
+            "split --filter='rm f' F",
+            "split --fil 'rm f' F",
+        ),
+        *(
+            "tar cf x f --checkpoint=1 --checkpoint-action=exec='rm f'",
+            "tar xf x --to-command 'rm f'",
+            "tar -xI 'rm f' -f x",
+        ),
+        *("sort --compress-prog='rm f' x", "rg --pre rm x", "man --html='rm x' man", "zip -T -TT 'rm f' a b"),
+        *("rsync -ave 'rm f' a b", "svn diff --diff-cmd rm", "hg log --config alias.log='!rm f'", "vim -c '!rm f'"),
+        *("gdb -ex '!rm f'", "gdb -ex 'shell rm f'", "nc -e rm h 1", "at now <<< 'rm f'", "nvm exec 18 rm x"),
+        *(
+            "uv -q run rm x",
+            "uv --directory x run rm y",
+            "uv tool run rm x",
+            "conda run -n e rm x",
+            "direnv exec . rm x",
+        ),
+        *("gosu me rm x", "chronic rm x", "perf stat rm x", "hyperfine 'rm x'", "sshpass -p x rm y"),
+    ],
+)
+def test_a_program_is_seen_through_the_less_known_that_run_it(script: str) -> None:
+    assert denied_by(read_script(script), _RM)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("x='a[$(rm f)]'; echo $((x))", "f() { echo $(($1)); }; f 'a[$(rm f)]'", "x='a[`rm f`]'; ((x))"),
+        *("x='a[$(rm f)]'; [[ x -eq 1 ]]", "declare -i x='a[$(rm f)]'", "x='a[$(rm f)]'; echo ${y:x}"),
+        *("x='a[$(rm f)]'; let x", "for x in 'a[$(rm f)]'; do echo $((x)); done", "compgen -W '$(rm f)'"),
         *(
             "$x y",
             "${x} y",
@@ -181,6 +228,14 @@ def test_what_cannot_be_seen_is_said(script: str) -> None:
             "make rm",
             "bash -c 'echo rm'",
             "timeout 5 ls rm",
+            "echo $((1 + 2)) 'a[0]'",
+            "x='$(rm)'; echo rm",
+            "tar xf x -C rm",
+            "sort -k2 rm",
+            "man rm",
+            "rsync -a rm b",
+            "vim rm",
+            "uv add rm",
             "ls | head",
         ),
     ],
