@@ -74,6 +74,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.own_resources import OwnResources
+    from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.subprocesses.launch import Confined
@@ -250,8 +251,17 @@ class Gateway:
                 runs_unasked=self._commands_run_unasked,
                 is_protected=lambda path: protected_reason(path) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
+                hidden=self._hidden_from_commands() if self.rules.hides_files else None,
             ),
         )
+
+    def _hidden_from_commands(self) -> HiddenSearch:
+        from goat_mcp.sandbox.hidden_search import HiddenSearch
+
+        def named() -> list[Path]:
+            return [Path(path) for path in self.rules.never_read(tuple(map(str, self.workspace.roots)))]
+
+        return HiddenSearch(lambda path: bool(self._why_path_denied(path, writes=False)), named)
 
     async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
         return await self.sandbox.confine_upstream(options, directory)

@@ -253,6 +253,15 @@ class RuleSet:
         """Whether a search leaves this file out: nobody is asked about each of the files it finds."""
         return any(True for listed in (self.deny, self.ask) for _ in listed.about_path(path, roots, "Read"))
 
+    def never_read(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """The paths that deny rules name without a wildcard."""
+        named = [specifier.pattern for _, specifier in self.deny.about_paths("Read") if specifier.pattern.is_exact]
+        return tuple(
+            f"{anchor.rstrip('/')}/{pattern.relative}"
+            for pattern in named
+            for anchor in ((pattern.anchor,) if pattern.anchor else roots)
+        )
+
     def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
         """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
         found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))

@@ -58,6 +58,9 @@ def mounts_of(bounds: Bounds, system: Iterable[Path]) -> tuple[Mount, ...]:
     seen = {**dict.fromkeys(system, MountKind.READABLE), **kinds}
     add((path for path in bounds.hidden if _nearest(path, seen) in _IN_REACH), MountKind.HIDDEN)
     for path, kind in list(kinds.items()):
+        if kind >= MountKind.PINNED and any(kinds.get(above) is MountKind.HIDDEN for above in path.parents):
+            del kinds[path]  # it would be seen again
+    for path, kind in list(kinds.items()):
         if kind >= MountKind.PINNED:
             between = _between(path, bounds.writable)
             add((above for above in between if _nearest(above, reach) is MountKind.WRITABLE), MountKind.PINNED)

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyDoor
+from goat_mcp.sandbox.hidden_search import HiddenSearch
 from goat_mcp.sandbox.options import Network, SandboxOptions, SandboxWish
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Reach
@@ -78,6 +79,7 @@ class Sandbox:
             HTTP): then `auto` is wanted where the setting is silent.
         confinements: the ways to confine, best first.
         temporary: where sessions have their temporary files.
+        hidden: finds what the user's rules let nobody read; None where there are no such rules.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Sandbox:
         confinements: Callable[[], Sequence[Confinement]],
         placeholders: Callable[[], Placeholders],
         temporary: SessionFolders,
+        hidden: HiddenSearch | None = None,
     ) -> None:
         self.options = options
         self._reach = reach
@@ -96,6 +99,7 @@ class Sandbox:
         self._confinements = confinements
         self._placeholders = placeholders
         self._temporary = temporary
+        self._hidden = hidden
         self._choice: Choice | None = None
         self._choosing = threading.Lock()
         self._doors: dict[tuple[str, ...], tuple[DomainProxy, ProxyDoor]] = {}
@@ -158,7 +162,11 @@ class Sandbox:
 
         def bounds_of() -> Bounds:
             bounds = self._reach.of(self.options, door, writes_below=writes_below)
-            return replace(bounds, temporary=self._temporary.of(principal, session_key))
+            bounds = replace(bounds, temporary=self._temporary.of(principal, session_key))
+            if self._hidden is None or not confinement.has_process_namespace:
+                return bounds
+            in_view = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
+            return replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(in_view)))
 
         try:
             bounds = await anyio.to_thread.run_sync(bounds_of)

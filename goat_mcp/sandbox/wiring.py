@@ -9,6 +9,7 @@ from pathlib import Path
 
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.sandbox.confinement import Confinement
+from goat_mcp.sandbox.hidden_search import HiddenSearch
 from goat_mcp.sandbox.landlock import Landlock
 from goat_mcp.sandbox.launcher import launcher_command
 from goat_mcp.sandbox.options import SandboxOptions
@@ -33,6 +34,7 @@ class Surroundings:
     runs_unasked: Callable[[str, str], bool]
     is_protected: Callable[[str], bool]
     run_at_the_end: Callable[[Sequence[str]], None]
+    hidden: HiddenSearch | None = None
 
 
 def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
@@ -59,4 +61,5 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
         confinements=confinements,
         placeholders=placeholders,
         temporary=SessionFolders(lambda: around.state.folder("sandbox", SESSIONS), clear_up_at_the_end),
+        hidden=around.hidden,
     )
