@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import anyio
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Answer, Ask, Form
+from goat_mcp.core.questions import Answer, Form
 
 PER_PRINCIPAL = 16
 IN_ALL = 64
@@ -28,8 +28,8 @@ one for it, so that they cannot wait for each other."""
 class CallSlots:
     """Places for running calls, given out in the order of arrival, but never more of them to one principal.
 
-    A call that waits for a person gives its place away meanwhile. When the person has answered it goes on at once,
-    even if that makes one more than there should be.
+    A call that waits for a person, or for calls it conflicts with, gives its place away meanwhile. After that it goes
+    on at once, even if that makes one more than there should be.
     """
 
     def __init__(self, per_principal: int = PER_PRINCIPAL, in_all: int = IN_ALL, *, queue_s: float = QUEUE_S) -> None:
@@ -41,17 +41,17 @@ class CallSlots:
         self._waiting: list[tuple[_Owner, anyio.Event]] = []
 
     @asynccontextmanager
-    async def of(self, ctx: ToolContext) -> AsyncGenerator[ToolContext]:
-        """Hold a place while the call runs; go on with the context that is given. Raises `ToolError(BUSY)`."""
+    async def of(self, ctx: ToolContext) -> AsyncGenerator[Place]:
+        """Hold a place while the call runs; go on with the context of it. Raises `ToolError(BUSY)`."""
         owner = (ctx.rights.depth, ctx.principal)
         # Nobody who waits could have this place: they get theirs as soon as there is one.
         if self._has_room(owner):
             self.enter(owner)
         else:
             await self._queue(owner, min(self._queue_s, ctx.wait_left_s()))
-        place = _Place(self, owner, ctx.ask)
+        place = Place(self, owner, ctx)
         try:
-            yield replace(ctx, ask=place.ask)
+            yield place
         finally:
             self.leave(owner)
 
@@ -97,7 +97,9 @@ class CallSlots:
             full = f"{self._per_principal} of your calls are running (limits.concurrent_calls)"
         else:
             full = f"{self._in_all} calls of all clients are running (limits.concurrent_calls_in_all)"
-        waited = f", and none has ended in {waited_s:.0f} s" if waited_s else f", and {MAX_WAITING} more are waiting"
+        waited = (
+            f", and others were first for {waited_s:.0f} s" if waited_s else f", and {MAX_WAITING} more are waiting"
+        )
         return ToolError(
             ErrorCode.BUSY,
             f"{full}{waited}",
@@ -106,24 +108,31 @@ class CallSlots:
         )
 
 
-class _Place:
-    """One running call's place, which it gives away while a person is asked."""
+class Place:
+    """One running call's place, which it gives away while it waits for others."""
 
-    __slots__ = ("_ask", "_asking", "_owner", "_slots")
+    __slots__ = ("_ask", "_owner", "_slots", "_waits", "ctx")
 
-    def __init__(self, slots: CallSlots, owner: _Owner, ask: Ask) -> None:
+    def __init__(self, slots: CallSlots, owner: _Owner, ctx: ToolContext) -> None:
         self._slots = slots
         self._owner = owner
-        self._ask = ask
-        self._asking = 0
+        self._ask = ctx.ask
+        self._waits = 0
+        self.ctx = replace(ctx, ask=self._ask_meanwhile)
 
-    async def ask(self, form: Form) -> Answer:
-        self._asking += 1
-        if self._asking == 1:
+    @contextmanager
+    def given_away(self) -> Generator[None]:
+        """Until the block ends the place is free for others."""
+        self._waits += 1
+        if self._waits == 1:
             self._slots.leave(self._owner)
         try:
-            return await self._ask(form)
+            yield
         finally:
-            self._asking -= 1
-            if not self._asking:
+            self._waits -= 1
+            if not self._waits:
                 self._slots.enter(self._owner)
+
+    async def _ask_meanwhile(self, form: Form) -> Answer:
+        with self.given_away():
+            return await self._ask(form)

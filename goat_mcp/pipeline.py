@@ -17,7 +17,7 @@ from anyio.abc import TaskStatus
 from goat_mcp.admission import Admission
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import Batch, BatchOutcome, Turn
-from goat_mcp.call_slots import CallSlots
+from goat_mcp.call_slots import CallSlots, Place
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -139,10 +139,12 @@ class Pipeline:
                     ErrorCode.TOOL_NOT_IN_CATALOG, f"{rule_name} is not among this agent's tools", "Use another tool."
                 )
 
-            async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
-                return await self._run(tool, arguments, ctx, turn)
+            async with self.slots.of(ctx) as place:
+                ctx = place.ctx
 
-            async with self.slots.of(ctx) as ctx:
+                async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
+                    return await self._run(tool, arguments, place, turn)
+
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
                     result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
             result = self._bounded(tool.spec, result, ctx)
@@ -168,7 +170,8 @@ class Pipeline:
                 self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
-    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
+    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], place: Place, turn: Turn) -> ToolResult:
+        ctx = place.ctx
         try:
             admitted = await self.admission.admit(tool, arguments, ctx)
         except ToolError as refusal:
@@ -176,7 +179,12 @@ class Pipeline:
                 turn.batch.interrupt(turn, refusal)
             raise
         turn.admitted()
-        async with self.scheduler.slot(admitted.access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s()):
+        async with self.scheduler.slot(
+            admitted.access,
+            session_key=ctx.session_key,
+            max_wait_s=ctx.wait_left_s(),
+            while_waiting=place.given_away,
+        ):
             turn.begin()
             failure: Exception | None = None
             try:

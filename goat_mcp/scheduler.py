@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import anyio
@@ -26,8 +26,18 @@ class Scheduler:
         self._running: list[_Running] = []
 
     @asynccontextmanager
-    async def slot(self, access: Access, *, session_key: str, max_wait_s: float) -> AsyncGenerator[None]:
-        """Hold a place while the call runs. Raises `ToolError(BUSY)` when earlier calls hold it for too long."""
+    async def slot(
+        self,
+        access: Access,
+        *,
+        session_key: str,
+        max_wait_s: float,
+        while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> AsyncGenerator[None]:
+        """Hold a place while the call runs. Raises `ToolError(BUSY)` when earlier calls hold it for too long.
+
+        `while_waiting` is entered for as long as it waits for them.
+        """
         if access == Access():
             yield
             return
@@ -36,7 +46,7 @@ class Scheduler:
         self._running.append(place)
         try:
             if earlier:
-                with anyio.move_on_after(max_wait_s):
+                with while_waiting(), anyio.move_on_after(max_wait_s):
                     for running in earlier:
                         await running.done.wait()
                 if not all(running.done.is_set() for running in earlier):

@@ -14,7 +14,8 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS
-from tests.test_pipeline import pipeline_over
+from goat_mcp.core.tool import Access
+from tests.test_pipeline import NOTHING, pipeline_over
 from tests.tool_doubles import fake
 
 pytestmark = pytest.mark.anyio
@@ -133,8 +134,8 @@ async def test_a_call_that_asks_a_person_leaves_its_place_to_another_meanwhile()
         return Answer(Reply.ACCEPTED)
 
     async def asking() -> None:
-        async with slots.of(ctx(ask=person)) as context:
-            reply = (await context.ask(FORM)).reply
+        async with slots.of(ctx(ask=person)) as place:
+            reply = (await place.ctx.ask(FORM)).reply
             done.append(f"asked: {reply}")
 
     async def other() -> None:
@@ -210,3 +211,23 @@ async def test_a_call_that_got_no_place_has_not_run_and_is_on_record(tmp_path: P
 
     assert (results[0].error_code, other.calls) == ("E_BUSY", [])
     assert '"E_BUSY"' in (tmp_path / "audit.jsonl").read_text()
+
+
+async def test_calls_that_wait_for_one_they_conflict_with_keep_no_others_from_running(tmp_path: Path) -> None:
+    shell = Access(category="shell")
+    release = anyio.Event()
+    running = fake("Bash", touches=shell, release=release)
+    pipeline = pipeline_over(tmp_path, running, fake("Read"), slots=CallSlots(2, queue_s=AT_ONCE_S))
+
+    results: list[ToolResult] = []
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(pipeline.call, "Bash", NOTHING, ctx())
+            await running.started.wait()
+            await anyio.wait_all_tasks_blocked()
+
+        results.append(await pipeline.call("Read", NOTHING, ctx()))
+        release.set()
+
+    assert [result.is_error for result in results] == [False]
+    assert len(running.calls) == 6
