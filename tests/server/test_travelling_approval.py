@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ async def test_it_expires(tmp_path: Path) -> None:
 
 async def test_a_tool_that_was_changed_meanwhile_is_asked_about_again(tmp_path: Path) -> None:
     changed = changing()
-    changed.spec = type(changed.spec)(**{**changed.spec.__dict__, "description": "Does something else now."})
+    changed.spec = replace(changed.spec, description="Does something else now.")
     here = changing()
     async with AsyncExitStack() as stack:
         one, other = await two(stack, tmp_path, here, changed)
