@@ -19,6 +19,10 @@ _NEVER_VERBS = frozenset(
     | {"gui", "citool", "gitk", "hook", "credential", "send-email", "upload-pack", "receive-pack", "upload-archive"}
     | {
         "shell",
+        "merge-index",
+        "merge-one-file",
+        "remote-ext",
+        "remote-fd",
         "fast-import",
         "http-backend",
         "p4",
@@ -34,14 +38,15 @@ _NEVER_VERBS = frozenset(
 _NEVER_OPTIONS = names(
     "--upload-pack --receive-pack --exec --exec-path --config --config-env --template --extcmd --open-files-in-pager "
     "--output --output-directory --ext-diff --textconv --filters --tool --git-dir --work-tree --namespace --help "
-    "--separate-git-dir --sendmail-cmd --recurse-submodules --strategy"
+    "--separate-git-dir --sendmail-cmd --recurse-submodules --strategy "
+    "--unsafe-paths --directory --prefix --interactive --edit-todo --index-output"
 )
 """Refused after any verb, abbreviated too: they name programs, directories or configuration."""
 _NEVER_LETTERS: Mapping[str, str] = {
     # A strategy is a program: git-merge-STRATEGY.
     "merge": "s",
     "pull": "s",
-    "rebase": "xs",
+    "rebase": "xsi",
     "clone": "uc",
     "archive": "o",
     "format-patch": "o",

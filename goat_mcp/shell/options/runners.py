@@ -25,12 +25,33 @@ _PROGRAMS = frozenset(
     | {"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "ctags", "cpio", "ansible", "ansible-playbook"}
     | {"parallel", "make-kpkg", "m4", "cscope", "gimp", "ffmpeg", "convert", "magick", "openssl", "nmap", "wish"}
 )
-_EDITORS = re.compile(r"[rg]?vim?(?:diff)?|emacs(?:client)?|.*awk")
-_INTERPRETERS = frozenset({"python", "pythonw", "ipython", "pypy", "node", "nodejs", "deno", "ts-node", "tsx"})
+_LIKE_PROGRAMS = re.compile(
+    r"[rg]?vim?(?:diff)?|emacs(?:client)?|.*awk|qemu-.*|.*-(?:gcc|g\+\+|cc|ld)|ld(?:-.*)?\.so.*"
+)
+_INTERPRETERS = frozenset(
+    {
+        "python",
+        "pythonw",
+        "ipython",
+        "bpython",
+        "ptpython",
+        "jython",
+        "pypy",
+        "node",
+        "nodejs",
+        "deno",
+        "ts-node",
+        "tsx",
+    }
+    | {"jruby", "java", "dotnet", "mono", "wine", "wine64", "swift", "elixir", "iex", "erl", "raku", "octave"}
+    | {"sbcl"}
+)
 _VARIANT = re.compile(
-    r"(?:-?\d[\w.+-]*|\.(?:tiny|basic|nox|gtk\d?|athena|distrib|real|static|exe|old|orig|bin)|-(?:dbg|debug|static|old|\d).*)+\Z"
+    r"(?:(?<![\d_])-?\d[\d.]*+[a-z]?(?:-[\w.+-]+)?"
+    r"|\.(?:tiny|basic|nox|gtk\d?|athena|distrib|real|static|exe|old|orig|bin)|-(?:dbg|debug|static|old))\Z"
 )
 """python3.11-dbg, vim.tiny, bash-static"""
+_MAX_NAME_CHARS = 64
 _RUNS_FIRST_WORD = frozenset({"npx", "bunx", "pnpx", "uvx"})
 _RUNS_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
 """What follows their scripts' names is for those; options before a verb are refused elsewhere."""
@@ -48,7 +69,10 @@ _VERB_RUNNERS: Mapping[str, tuple[str, ...]] = {
 def runner_problem(name: str, words: Sequence[str], named_words: int) -> str:
     """Empty, or why a wildcard rule does not cover this command of a program that runs others."""
     plain = _without_variant(name)
-    if name in _BUILTINS or plain in _PROGRAMS | SHELLS or _EDITORS.fullmatch(plain):
+    if plain not in _PROGRAMS:
+        # Where letter case does not count Python is python.
+        plain = plain.casefold()
+    if name in _BUILTINS or plain in _PROGRAMS | SHELLS or _LIKE_PROGRAMS.fullmatch(plain):
         return _only_exact(name)
     if plain in _INTERPRETERS:
         return _interpreter(name, words, named_words)
@@ -84,13 +108,13 @@ def _only_exact(name: str) -> str:
 
 def _without_variant(name: str) -> str:
     """python3.11-dbg is python."""
-    return _VARIANT.sub("", name)
+    return _VARIANT.sub("", name) if len(name) <= _MAX_NAME_CHARS else name
 
 
 def _interpreter(name: str, words: Sequence[str], named_words: int) -> str:
     if list(words[1:]) in (["--version"], ["-V"], ["-v"]):
         return ""
-    at = 2 if words[1:2] and words[1] in ("-m", "run") else 1
+    at = 2 if words[1:2] and words[1] in ("-m", "run", "-jar") else 1
     if named_words > at and len(words) > at and not words[at].startswith("-"):
         return ""
     return f"a rule must spell out what {name} runs ({name} FILE *, {name} -m MODULE *)"

@@ -200,7 +200,6 @@ TEXT_PROGRAMS: Mapping[str, OptionTable] = {
         "color-output tab raw-input seq stream",
     ),
     "cd": OptionTable("LP"),
-    "wget": OptionTable("qS", "tT", "", f"{_COMMON} quiet no-verbose spider server-response", "tries timeout"),
     "split": OptionTable("dexu", "abClnt", "", f"{_COMMON} verbose", "suffix-length bytes line-bytes lines number"),
     "sleep": OptionTable(long=_COMMON),
     "true": OptionTable(long=_COMMON),
@@ -217,6 +216,19 @@ _CURL = OptionTable(
     f"{_COMMON} silent show-error fail location head include verbose compressed",
     "request header user-agent referer max-time connect-timeout retry max-redirs",
 )
+_WGET = OptionTable(
+    "qS", "OtT", "", f"{_COMMON} quiet no-verbose spider server-response", "output-document tries timeout"
+)
+_TO_OUTPUT = re.compile(r"(?:^| )(?:-[qS]*O ?-|--output-document[ =]-|--spider)(?: |$)")
+
+
+def wget_problem(words: Sequence[str]) -> str:
+    """Empty, or why a wget command does more than fetch and print."""
+    problem = _WGET.problem(words)
+    documents = sum(bool(re.match(r"-[qS]*O|--output-document", word)) for word in words)
+    if not problem and (documents > 1 or not _TO_OUTPUT.search(" ".join(words))):
+        return "would write a file, perhaps one that the server names; `wget -qO- URL` prints"
+    return problem
 
 
 def curl_problem(words: Sequence[str]) -> str:
@@ -227,7 +239,7 @@ def curl_problem(words: Sequence[str]) -> str:
     return problem
 
 
-_NO_READERS = frozenset({"split", "wget", "man"})
+_NO_READERS = frozenset({"split", "man"})
 READERS = (frozenset(TEXT_PROGRAMS) - _NO_READERS) | {"echo", "find", "sed", "gsed", "tar", "ps", "uptime"}
 """Programs that print what they are told to read, with whatever options a rule lets them have, and neither write nor
 run or heed what lies in the directory they are started in."""

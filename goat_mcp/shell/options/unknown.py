@@ -22,6 +22,8 @@ def unknown_problem(words: Sequence[str], named_words: int, spelled: Collection[
 
     `named_words`: how many of the first words the rule spells out; `spelled`: the words it spells out elsewhere.
     """
+    if len(words) == 2 and words[1] in ("--version", "--help"):
+        return ""
     beyond = [
         index
         for index, word in enumerate(words)

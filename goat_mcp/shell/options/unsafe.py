@@ -13,7 +13,7 @@ from goat_mcp.shell.options.git import git_problem
 from goat_mcp.shell.options.runners import inner_command, runner_problem
 from goat_mcp.shell.options.sed import sed_problem
 from goat_mcp.shell.options.tar import tar_problem
-from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS, curl_problem
+from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS, curl_problem, wget_problem
 from goat_mcp.shell.options.unknown import unknown_problem
 from goat_mcp.shell.options.verbs import VERB_TOOLS, verb_problem
 
@@ -51,6 +51,8 @@ def _problem(name: str, words: Sequence[str], named_words: int, spelled: Collect
             return tar_problem(arguments)
         case "curl":
             return curl_problem(arguments)
+        case "wget":
+            return wget_problem(arguments)
         case _ if name in CHECKERS:
             return checker_problem(name, arguments)
         case _ if name in VERB_TOOLS:

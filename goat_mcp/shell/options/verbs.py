@@ -136,6 +136,10 @@ def verb_problem(name: str, words: Sequence[str], named_words: int, spelled: Col
     verb = words[at]
     if verb in tool.running:
         return f"{verb} runs what its arguments say; only a rule that spells the whole command covers it"
+    if any(looking.startswith(f"{verb} ") for looking in tool.looking):
+        # The first word only says what it is about: `gh pr`.
+        verb = " ".join(words[at : at + 2])
+        at += 1
     if named_words <= at:
         return f"{verb} may change something; a rule must spell it out ({name} {verb} *)"
     return unknown_problem(words, named_words, spelled)
