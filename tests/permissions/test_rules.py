@@ -339,7 +339,7 @@ def test_what_is_allowed_of_a_folder_is_not_allowed_of_every_worktree() -> None:
 
 
 @pytest.mark.parametrize(
-    "operand", ["cat secrets/k", "head -n1 ./secrets/k", "grep x --file=secrets/k", "cat /ws/secrets/k"]
+    "command", ["cat secrets/k", "head -n1 ./secrets/k", "grep x --file=secrets/k", "cat /ws/secrets/k"]
 )
 def test_a_command_that_names_a_file_that_may_not_be_read_is_denied(command: str) -> None:
     call = Call(spec("Bash", SideEffect.NETWORK), {"command": command}, roots=ROOTS, directory="/ws")
