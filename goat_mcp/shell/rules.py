@@ -19,7 +19,7 @@ def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
     """Empty if each command of a plain script is let pass by one of the allow patterns, else why not."""
     if script.not_plain:
         return f"holds {script.not_plain}, and no rule lets that pass unasked"
-    if any(words[0] in _CHANGE_DIRECTORY for words in script.commands):
+    if any(_changes_directory(words) for words in script.commands):
         # The rule's `make`, `./run.sh` and the hardened repository are those of the directory the script begins in.
         other = next((words[0] for words in script.commands if not _is_same_everywhere(words[0])), "")
         if other:
@@ -28,6 +28,11 @@ def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
         if reason := _not_covered(words, patterns):
             return reason
     return ""
+
+
+def _changes_directory(words: Sequence[str]) -> bool:
+    # `command cd x` and `builtin cd x` have an exact rule.
+    return not _CHANGE_DIRECTORY.isdisjoint(words if words[0] in ("command", "builtin", "eval") else words[:1])
 
 
 def _is_same_everywhere(name: str) -> bool:

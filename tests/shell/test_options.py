@@ -308,11 +308,13 @@ def test_the_reason_for_an_unknown_program_says_which_rule_would_cover_it() -> N
     [
         *("cd sub && git status", "cd x; ./run.sh a", "git status; cd x", "cd x && make", "cd x && npm run build"),
         *("cd x && pytest", "pushd x; frobnicate", "make; cd x", "cd x && /usr/bin/make", "cd x && ./ls"),
+        *("command cd x; make", "builtin cd x && make"),
     ],
 )
 def test_a_changed_directory_is_no_place_for_what_a_rule_meant_here(command: str) -> None:
     programs = ("cd", "pushd", "git", "./run.sh", "make", "npm run", "pytest", "frobnicate", "/usr/bin/make", "./ls")
-    rules = [CommandPattern.parse(f"{program} *") for program in programs]
+    texts = [*(f"{program} *" for program in programs), "command cd x", "builtin cd x"]
+    rules = [CommandPattern.parse(text) for text in texts]
 
     assert "changes the directory" in allowed_by(read_script(command), rules)
 
