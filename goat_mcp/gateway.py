@@ -445,11 +445,11 @@ class Gateway:
 
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
-        log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams)
+        log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
-        found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit)
+        found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit, self.rules)
         return self.redactor.tree(found)
 
     @asynccontextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.chosen_hooks import notices
 from goat_mcp.chosen_tools import ChosenTools
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.registry import Registry
 from goat_mcp.settings import Settings
 from goat_mcp.telemetry import Telemetry
@@ -18,22 +20,29 @@ if TYPE_CHECKING:  # loaded when a file is named
 
 
 def log_problems(
-    telemetry: Telemetry, settings: Settings, claude_settings: Sequence[ClaudeSettings], upstreams: Upstreams
+    telemetry: Telemetry,
+    settings: Settings,
+    claude_settings: Sequence[ClaudeSettings],
+    upstreams: Upstreams,
+    rules: RuleSet,
 ) -> None:
-    """One log line for each settings file, Claude Code's too, of which a part has no effect, and each upstream entry
-    that is wrong."""
+    """One log line for each settings file, Claude Code's too, of which a part has no effect, each upstream entry that
+    is wrong, and each rule that speaks of nobody."""
     for notice in settings.notices:
         telemetry.warning("settings", notice=notice)
     for notice in notices(claude_settings):
         telemetry.warning("claude settings", notice=notice)
     for problem in upstreams.problems:
         telemetry.warning("upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message)
+    for rule in _rules_about_nobody(rules, {status.server for status in upstreams.status()}):
+        telemetry.warning("permission rule", rule=rule["name"], problem=rule["detail"])
 
 
 def known_problems(
-    upstreams: Upstreams, registry: Registry, chosen: ChosenTools, audit: AuditLog
+    upstreams: Upstreams, registry: Registry, chosen: ChosenTools, audit: AuditLog, rules: RuleSet
 ) -> list[dict[str, Any]]:
-    """What is wrong with upstreams, which tools a name collision withholds, and whether calls go unrecorded."""
+    """What is wrong with upstreams, which tools a name collision withholds, which rules speak of nobody, and whether
+    calls go unrecorded."""
     wrong = [
         {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
         for status in upstreams.status()
@@ -44,4 +53,19 @@ def known_problems(
         for collision in registry.snapshot.collisions
     ]
     unrecorded = [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
-    return wrong + collided + chosen.unknown_servers() + unrecorded
+    silent = _rules_about_nobody(rules, {status.server for status in upstreams.status()})
+    return wrong + collided + chosen.unknown_servers() + silent + unrecorded
+
+
+def _rules_about_nobody(rules: RuleSet, servers: Collection[str]) -> list[dict[str, Any]]:
+    """Rules for a server that nobody configured: no error, since one settings file serves many lists of servers; but
+    one that denies under a misspelt name protects nobody."""
+    found: list[dict[str, Any]] = []
+    for effect, listed in (("allow", rules.allow), ("ask", rules.ask), ("deny", rules.deny)):
+        for rule in listed.rules:
+            server = rule.server or (rule.tool.split(SEPARATOR)[1] if rule.tool.startswith(UPSTREAM_PREFIX) else "")
+            if server and server not in servers:
+                known = f"; there are {', '.join(sorted(servers))}" if servers else ""
+                detail = f"permissions.{effect} speaks of nobody: no upstream is called {server}{known}"
+                found.append({"name": rule.text, "reason_code": "unknown_server", "detail": detail})
+    return found

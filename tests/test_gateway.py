@@ -234,3 +234,12 @@ async def test_where_a_command_would_begin_is_known_before_it_is_decided(tmp_pat
     assert begins(workdir=f"{tmp_path}/ws/link") == f"{tmp_path}/ws/sub"
     served.sessions.of(ctx.session_key).cwd = tmp_path / "ws" / "sub"
     assert begins() == f"{tmp_path}/ws/sub"
+
+
+def test_a_rule_for_a_server_that_nobody_configured_is_told(tmp_path: Path) -> None:
+    served = gateway(tmp_path, workspace=[tmp_path], permissions={"deny": ["mcp__githbu__push", "mcp__mail", "Bash"]})
+
+    assert [(problem["name"], problem["reason_code"]) for problem in served.problems()] == [
+        ("mcp__githbu__push", "unknown_server"),
+        ("mcp__mail", "unknown_server"),
+    ]
