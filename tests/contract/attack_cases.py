@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COMES_WITH_ITS_PART = "its part of this issue is being built; the test comes with it"
 NEEDS_PINS = (
     "what an upstream offers is pinned with the complete gateway, the next issue; until then a new tool of an allowed "
     "server runs, and `mcp__server__tool` rules name single ones"
 )
 
-REASONS = (COMES_WITH_ITS_PART, NEEDS_PINS)
+REASONS = (NEEDS_PINS,)
 """What may stand in the place of a file. Each must hold before a reviewer."""
 
 

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.attack_cases import ATTACK_CASES, COMES_WITH_ITS_PART, AttackCase, count_line
+from tests.contract.attack_cases import ATTACK_CASES, NEEDS_PINS, AttackCase, count_line
 
 TESTS = Path(__file__).resolve().parents[1]
-WAITS_FOR_RULES = "rules with patterns are not built yet"
-WAITS_FOR_SANDBOX = "there is no sandbox yet"
 WAITS_FOR_COMPRESSION = "there is no compressed output yet"
 
 OF_TOOLS = {
@@ -73,7 +71,7 @@ OF_TOOLS = {
     "bash-007": "tools/test_bash.py",
     "bash-008": "tools/test_bash.py",
     "bash-009": "tools/test_bash.py",
-    "bash-012": WAITS_FOR_SANDBOX,
+    "bash-012": "tools/test_bash_sandbox.py",
     "bash-013": "tools/test_bash.py",
     "bash-015": "tools/test_bash.py",
     "bash-017": WAITS_FOR_COMPRESSION,
@@ -91,7 +89,7 @@ OF_TOOLS = {
     "ask-002": "e2e/test_asking.py",
     "cfg-001": "tools/test_config.py",
     "plan-001": "tools/test_exit_plan_mode.py",
-    "perm-002": WAITS_FOR_RULES,
+    "perm-002": "permissions/test_rules.py",
     "reg-001": "contract/test_registry_cases.py",
     "reg-003": "contract/test_registry_cases.py",
     "conc-001": "contract/test_concurrent_calls.py",
@@ -143,6 +141,6 @@ def test_the_table_holds_every_attack_case_once_with_a_file_or_a_reason() -> Non
 
 def test_the_count_names_what_it_is_counted_against() -> None:
     tested = AttackCase("XX-1", "SHELL", "something", "tools/test_bash.py")
-    waiting = AttackCase("XX-2", "SHELL", "something else", COMES_WITH_ITS_PART)
+    waiting = AttackCase("XX-2", "SHELL", "something else", NEEDS_PINS)
 
     assert count_line((tested, waiting, tested)) == "attack cases: 2 of 3 run as tests, 1 listed with a reason"
