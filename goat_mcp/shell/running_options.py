@@ -17,14 +17,18 @@ _TEXT_OF = {
     "man": "--pager --html -P -H",
     "zip": "--unzip-command -TT",
     "rsync": "--rsh --rsync-path -e",
-    "scp": "-S",
-    "sftp": "-S",
+    "scp": "-S -o",
+    "sftp": "-S -o",
     "svn": "--diff-cmd --diff3-cmd --editor-cmd --merge-cmd --config-option",
     "hg": "--config",
     "bat": "--pager",
     "nc": "--exec --sh-exec --lua-exec -e -c",
     "make": "--eval",
-    "npm": "--script-shell",
+    "npm": "--script-shell --call -c",
+    "npx": "--call -c",
+    "ssh": "-o",
+    "less": "",
+    "xterm": "-e",
     "wget": "--use-askpass",
     "hyperfine": "--prepare --setup --cleanup --conclude -p -s -c",
     "gdb": "--eval-command --init-eval-command -ex -iex",
@@ -46,8 +50,8 @@ _SAME = {
     "readarray": "mapfile",
     **dict.fromkeys(("vi", "nvim", "view", "ex", "gvim", "rvim", "vimdiff"), "vim"),
 }
-_MARKED = re.compile(r"!|\b(?:shell|pipe|exec|hooks)\b")
-_ONLY_MARKED = frozenset({"vim", "gdb", "hg"})
+_MARKED = re.compile(r"!|\b(?:shell|pipe|exec|hooks)\b|command[= ]", re.IGNORECASE)
+_ONLY_MARKED = frozenset({"vim", "gdb", "hg", "ssh", "less"})
 """Their values are of a language of their own, which has words for running something."""
 _BEFORE_TEXT = re.compile(r"(?:exec=|[\w.-]+=!?|!|shell |:?!|\|)")
 """What stands before the command: tar's `exec=`, hg's `alias.x=!`, `!` of editors and debuggers."""
@@ -59,6 +63,8 @@ def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
     options = _TEXT_OF.get(program, "").split()
     found: list[Word] = []
     for index, word in enumerate(rest):
+        if program in ("vim", "less") and word.text.startswith("+"):
+            found.append(Word(word.text.partition("!")[2], word.literal))
         for option in options:
             attached = _value_attached(option, word.text)
             if attached is None:

@@ -27,6 +27,8 @@ from goat_mcp.shell.running_programs import (
 )
 from goat_mcp.shell.words import Word
 
+_SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
+"""bash5, bash-static"""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.DOTALL)
 
 
@@ -48,7 +50,7 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
     rest = list(words[1:])
     if name in ("eval", "trap", ".", "source") and rest and rest[0].text == "--":
         del rest[0]
-    if name in SHELLS:
+    if _SHELL_OF_A_VERSION.sub("", name) in SHELLS:
         _shell(inner, rest, fed)
     elif name == "eval":
         _text(inner, rest, "eval")
@@ -63,8 +65,15 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
         for word in rest:
             if "=" in word.text:
                 _text(inner, [Word(word.text.partition("=")[2], word.literal)], "alias")
-    elif name == "hash" and len(rest) > 1 and rest[0].text == "-p":
+    elif name == "hash" and len(rest) > 1 and re.fullmatch(r"-[a-z]*p", rest[0].text):
         inner.commands.append(rest[1:2])
+    elif name in ("fd", "fdfind"):
+        at = next((at for at, word in enumerate(rest, 1) if re.match(r"-[A-Za-z0-9]*[xX]\Z|--exec", word.text)), 0)
+        _append_command(inner, [rest[at:]] if at else [])
+    elif name in ("tmux", "screen"):
+        # Where the command begins only they know.
+        _append_command(inner, [rest[at:] for at in range(len(rest)) if not rest[at].text.startswith("-")][:10])
+        inner.texts.extend(word.text for word in rest if " " in word.text)
     elif name == "capsh":
         # What follows `--` goes to a shell.
         _shell(inner, _after_dashes(rest), fed)
@@ -100,8 +109,8 @@ def _after_dashes(rest: list[Word]) -> list[Word]:
 
 def assigned(inner: Inner, name: str, value: Word) -> None:
     """`NAME=VALUE`: programs run the text of some variables (GIT_PAGER)."""
-    if RUN_BY_VARIABLE.match(name):
-        _text(inner, [value], name)
+    if RUN_BY_VARIABLE.match(name) or name.startswith("GIT_CONFIG_VALUE_"):
+        _text(inner, [Word(value.text.removeprefix("!"), value.literal)], name)
 
 
 def _text(inner: Inner, words: Sequence[Word], by: str) -> None:
@@ -187,6 +196,11 @@ def _git(inner: Inner, rest: list[Word]) -> None:
     if verb == "submodule" and "foreach" in [word.text for word in after]:
         start = [word.text for word in after].index("foreach") + 1
         _text(inner, [word for word in after[start:] if not word.text.startswith("--")], "git submodule foreach")
+    elif verb == "config":
+        for position, word in enumerate(after[:-1]):
+            if RUN_BY_GIT_KEY.search(word.text) and not word.text.startswith("-"):
+                value = after[position + 1]
+                _text(inner, [Word(value.text.removeprefix("!"), value.literal)], "git config")
     elif verb == "bisect" and after and after[0].text == "run" and after[1:]:
         inner.commands.append(after[1:])
     elif verb in (
@@ -240,7 +254,7 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
     placeholder = _replaced_by_xargs(rest) if name in ("xargs", "parallel") else ""
     candidates = _after_options(rest, with_value, 0 if positions == "?" else int(positions or 0))
     if positions == "?":
-        candidates.append(candidates[0][1:])
+        candidates.append([word for word in candidates[0][1:3] if word.text != "--"] + candidates[0][3:])
     if name in ("xargs", "parallel"):
         if any(not command for command in candidates) and name == "parallel":
             inner.hidden = "parallel with commands that are not in the script"
@@ -249,6 +263,8 @@ def _wrapper(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
                 command = [Word(word.text, word.literal and placeholder not in word.text) for word in command]
             if command:
                 inner.commands.append(command)
+            if command and name == "parallel" and " " in command[0].text:
+                inner.texts.append(command[0].text)
         return
     if fed and not any(candidates):
         inner.hidden = f"{name} with a command that is not in the script"
@@ -271,6 +287,10 @@ def _after_options(rest: list[Word], with_value: frozenset[str], positions: int 
         if word == "--":
             index += 1
             break
+        if word == "-":
+            # `env - rm`
+            index += 1
+            continue
         if word in with_value:
             index += 2
             continue

@@ -143,6 +143,23 @@ def test_a_program_is_seen_through_what_runs_it(script: str) -> None:
             "conda run -n e rm x",
             "direnv exec . rm x",
         ),
+        *(
+            "runuser me -- rm x",
+            "hash -rp /bin/rm ls",
+            "npm exec --call='rm x'",
+            "npx -c 'rm x'",
+            "perf record -- rm x",
+        ),
+        *(
+            "tmux new -d 'rm x'",
+            "screen -dm rm x",
+            "bash5 -c 'rm x'",
+            "bash-static -c 'rm x'",
+            "parallel 'rm {}' ::: x",
+        ),
+        *("sem rm x", "env - rm x", "fd -x rm", "fd . -X rm {}", "fd --exec rm", "ssh -o ProxyCommand='rm x' h"),
+        *("less '+!rm x' f", "git config alias.z '!rm x'", "xterm -e rm x"),
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.z GIT_CONFIG_VALUE_0='!rm x' git z",
         *("gosu me rm x", "chronic rm x", "perf stat rm x", "hyperfine 'rm x'", "sshpass -p x rm y"),
     ],
 )
