@@ -132,6 +132,8 @@ class Admission:
         access = tool.access(input)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
         roots = self.permission.root_texts()
+        if ctx.rights.writes_below:
+            roots = (*roots, ctx.rights.writes_below)  # an agent's worktree: `Edit(src/**)` is about its copy as well
         workdir = str(judged.arguments.get("workdir") or "")
         directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
         call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory)

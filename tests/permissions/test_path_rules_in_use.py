@@ -11,8 +11,9 @@ import pytest
 from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import NO_LIMITS
 from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.state.directory import StateDirectory
 from tests.workspace.exchange import swapping
 
@@ -127,3 +128,18 @@ async def test_an_alias_of_an_argument_hides_nothing_from_a_rule(tmp_path: Path,
     result = await ground.call("Write", **{key: "@plain.txt", "content": "x"})
 
     assert result.error_code == "E_PERMISSION"
+
+
+async def test_an_agents_worktree_has_the_allow_rules_of_the_workspace(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, allow=["Edit(src/**)"])
+    ground.gateway.modes.default = Mode.DONT_ASK
+    copy = ground.root / ".worktrees" / "fix"
+    (copy / "src").mkdir(parents=True)
+    at_work = ToolContext(call_id="c", rights=NO_LIMITS.narrowed(allowed=None, writes_below=str(copy)))
+
+    async def write(path: Path, ctx: ToolContext) -> str | None:
+        return (await ground.gateway.call("Write", {"file_path": str(path), "content": "x"}, ctx)).error_code
+
+    assert await write(copy / "src" / "a.py", at_work) is None
+    assert await write(copy / "lib" / "a.py", at_work) == "E_PERMISSION"
+    assert await write(copy / "src" / "b.py", ToolContext(call_id="c")) == "E_PERMISSION"
