@@ -61,6 +61,7 @@ class Bounds:
         absent: below writable paths, not there, and not to be made by it.
         hidden: not to be seen, whatever directory they lie in.
         watched: below writable paths, not there; what is there afterwards was planted and is set aside.
+        missed: why there may be more that should be pinned or read-only, in words.
         links: symbolic links that are to be there, each with its target, so that a path leads where it does outside.
         temporary: a directory for temporary files that is to be in place of an empty one.
         home: the user's home directory; an empty one is in its place, unless it is in reach anyway.
@@ -73,6 +74,7 @@ class Bounds:
     read_only: tuple[Path, ...] = ()
     absent: tuple[Path, ...] = ()
     watched: tuple[Path, ...] = ()
+    missed: tuple[str, ...] = ()
     hidden: tuple[Path, ...] = ()
     links: tuple[tuple[Path, Path], ...] = ()
     temporary: Path | None = None

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.sandbox.confinement import Bounds, ProxyDoor
+from goat_mcp.sandbox.found_before import FoundBefore
+from goat_mcp.sandbox.git_paths import ProtectedPaths
 from goat_mcp.sandbox.options import Network, SandboxOptions
-from goat_mcp.sandbox.protected_paths import ProtectedPaths, ProtectedSearch, git_folder
+from goat_mcp.sandbox.protected_paths import ProtectedSearch
 
 _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pypirc"),
@@ -34,9 +36,9 @@ class Places:
 class Reach:
     """Makes `Bounds`. Blocking: it looks for protected names below what may be written."""
 
-    def __init__(self, places: Places, is_protected: Callable[[str], bool]) -> None:
+    def __init__(self, places: Places, is_protected: Callable[[str], bool], before: FoundBefore | None = None) -> None:
         self._places = places
-        self._search = ProtectedSearch(is_protected)
+        self._search = ProtectedSearch(is_protected, before)
 
     def of(self, options: SandboxOptions, door: ProxyDoor | None, *, writes_below: str = "") -> Bounds:
         """Bounds for the workspace. `writes_below`: the only directory that may be changed; the roots stay readable.
@@ -54,7 +56,7 @@ class Reach:
             writable, readable = [below], [root for root in roots if not root.is_relative_to(below)]
             if (repository := _repository_of(below)) is not None:
                 writable.append(repository)
-                _join(found, git_folder(repository))
+                found.add(self._search.in_git(repository))
                 found.read_only += [path for name in _IN_MAIN_CHECKOUT if (path := repository / name).is_file()]
         shown = self._places.shown
         return self._bounds(options, door, writable, readable, found, shown=shown, writes_more=not writes_below)
@@ -92,7 +94,7 @@ class Reach:
         ]
         for directory in writable:
             if directory.is_dir() and directory not in found.pinned:
-                _join(found, self._search.below(directory))
+                found.add(self._search.below(directory))
         home = None if self._places.home is None else _real(self._places.home)
         return Bounds(
             writable=tuple(dict.fromkeys(writable)),
@@ -101,6 +103,7 @@ class Reach:
             read_only=tuple(found.read_only),
             absent=tuple(found.absent),
             watched=tuple(found.watched),
+            missed=tuple(dict.fromkeys(found.missed)),
             hidden=(*private, *_secrets(home, writable)),
             links=tuple((path, _real(path)) for path in asked if path.exists() and path != _real(path)),
             home=home,
@@ -115,14 +118,6 @@ class Reach:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
-
-
-def _join(found: ProtectedPaths, more: ProtectedPaths) -> None:
-    found.pinned += more.pinned
-    found.read_only += more.read_only
-    found.absent += more.absent
-    found.watched += more.watched
-    found.is_complete &= more.is_complete
 
 
 def _secrets(home: Path | None, writable: Sequence[Path]) -> list[Path]:

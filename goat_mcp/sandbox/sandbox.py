@@ -49,6 +49,13 @@ class ConfinedProcess:
     def has_process_namespace(self) -> bool:
         return self.confinement.has_process_namespace
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should know of what it does not keep."""
+        return tuple(
+            f"not all nested repositories and settings could be protected: {why}" for why in self.bounds.missed
+        )
+
     def launch(
         self,
         arguments: Sequence[str],

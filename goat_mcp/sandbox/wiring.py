@@ -9,6 +9,7 @@ from pathlib import Path
 
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.sandbox.confinement import Confinement
+from goat_mcp.sandbox.found_before import FoundBefore
 from goat_mcp.sandbox.hidden_search import HiddenSearch
 from goat_mcp.sandbox.landlock import Landlock
 from goat_mcp.sandbox.launcher import launcher_command
@@ -56,7 +57,7 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
     places = Places(roots=around.roots, private=(around.state.path,), shown=(around.spill,), home=Path.home())
     return Sandbox(
         options,
-        Reach(places, around.is_protected),
+        Reach(places, around.is_protected, FoundBefore(lambda: around.state.folder("sandbox"))),
         runs_unasked=around.runs_unasked,
         confinements=confinements,
         placeholders=placeholders,

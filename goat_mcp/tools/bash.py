@@ -208,6 +208,8 @@ class Bash(
         )
         if state.unsandboxed:
             notices.append(f"unsandboxed: {state.reason}")
+        if confined is not None:
+            notices.extend(confined.notices)
         if confined is not None and input.disable_sandbox:
             notices.append("dangerouslyDisableSandbox was ignored: only the user's settings turn the sandbox off")
         return confined, "off" if state.wanted is SandboxWish.OFF else state.name

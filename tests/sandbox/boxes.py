@@ -15,6 +15,7 @@ import pytest
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.sandbox.confinement import Bounds, Job, Launch
+from goat_mcp.sandbox.found_before import FoundBefore
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Places, Reach
@@ -57,7 +58,9 @@ class Box:
 
     def bounds(self, writes_below: str = "") -> Bounds:
         places = Places(roots=lambda: (self.root,), private=(self.state,), home=self.home)
-        return Reach(places, is_protected).of(self.options, None, writes_below=writes_below)
+        return Reach(places, is_protected, FoundBefore(lambda: self.notes)).of(
+            self.options, None, writes_below=writes_below
+        )
 
     def job(self, script: str, bounds: Bounds | None = None, **environment: str) -> Job:
         return Job(

@@ -293,3 +293,16 @@ async def test_where_the_workspace_lies_below_tmp_another_place_is_kept(bench: S
     found = await bench.run("echo $TMPDIR; cat $TMPDIR/file; cat /tmp/file")
 
     assert found.text.startswith("/var/tmp\nkept\ncat: /tmp/file: No such file")
+
+
+async def test_a_result_says_when_not_all_repositories_could_be_protected(bench: ShellBench) -> None:
+    made = await bench.run("mkdir -p j{1..400}/.git")
+
+    result = await bench.run("echo up")
+
+    assert "could be protected" not in made.text
+    assert result.text.startswith("up\n")
+    assert (
+        "[not all nested repositories and settings could be protected: "
+        f"there are too many repositories below {bench.root}]"
+    ) in result.text
