@@ -252,8 +252,18 @@ class Gateway:
                 is_protected=lambda path: protected_reason(path) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
                 hidden=self._hidden_from_commands() if self.rules.hides_files else None,
+                records=self._records_elsewhere,
             ),
         )
+
+    def _records_elsewhere(self) -> list[Path]:
+        """The audit record's files, where the user wants them outside the state directory."""
+        from goat_mcp.audit.rotation import kept_files
+
+        if self.settings.audit.path is None:
+            return []
+        path = self.settings.audit.path.expanduser()
+        return [path, *(kept for _, kept in kept_files(path))]
 
     def _hidden_from_commands(self) -> HiddenSearch:
         from goat_mcp.sandbox.hidden_search import HiddenSearch

@@ -18,18 +18,22 @@ _SECRETS = (
     *(".config/gcloud", ".config/gh", ".config/goat-mcp", ".password-store", ".local/share/keyrings"),
     *(".mozilla", ".config/google-chrome", ".config/chromium"),
 )
-"""What is hidden where somebody made the home directory itself part of the workspace."""
+"""What is hidden where the home directory itself is in reach, as part of the workspace or by the settings."""
 _POINTER = "gitdir: "
 _IN_MAIN_CHECKOUT = ("HEAD", "index")
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are. `private` is the server's own, never shown; `shown` lies in it and commands may read it."""
+    """Where things are. `private` is the server's own, never shown; `shown` lies in it and commands may read it.
+
+    `records` are files that commands neither see nor change, wherever they lie, and beside which they put nothing.
+    """
 
     roots: Callable[[], Sequence[Path]]
     private: tuple[Path, ...] = ()
     shown: tuple[Path, ...] = ()
+    records: Callable[[], Sequence[Path]] = tuple
     home: Path | None = None
 
 
@@ -92,10 +96,16 @@ class Reach:
             *self._allowed([*readable, *map(_real, more_readable)], private),
             *(path for one in shown if (path := _real(one)).exists()),
         ]
+        records = [_real(path) for path in self._places.records()]
+        # A file made beside a record could pass for a part of it.
+        closed = {path.parent for path in records}
+        readable = [*readable, *(path for path in writable if path in closed)]
+        writable = [path for path in writable if path not in closed]
         for directory in writable:
             if directory.is_dir() and directory not in found.pinned:
                 found.add(self._search.below(directory))
         home = None if self._places.home is None else _real(self._places.home)
+        found = _with_closed(found, closed, writable)
         return Bounds(
             writable=tuple(dict.fromkeys(writable)),
             readable=tuple(dict.fromkeys(readable)),
@@ -104,7 +114,7 @@ class Reach:
             absent=tuple(found.absent),
             watched=tuple(found.watched),
             missed=tuple(dict.fromkeys(found.missed)),
-            hidden=(*private, *_secrets(home, writable)),
+            hidden=(*private, *records, *_secrets(home, (*writable, *readable))),
             links=tuple((path, _real(path)) for path in asked if path.exists() and path != _real(path)),
             home=home,
             network=options.sandbox_network,
@@ -120,10 +130,28 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _secrets(home: Path | None, writable: Sequence[Path]) -> list[Path]:
-    if home is None or not any(home.is_relative_to(path) for path in writable):
+def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Path]) -> ProtectedPaths:
+    """The same with these folders read-only as a whole, but for what is writable in them by itself."""
+
+    def stays(path: Path) -> bool:
+        above = next((one for one in path.parents if one in closed or one in writable), None)
+        return above not in closed
+
+    return ProtectedPaths(
+        pinned=[*filter(stays, found.pinned)],
+        read_only=[*filter(stays, found.read_only), *closed],
+        absent=[*filter(stays, found.absent)],
+        watched=[*filter(stays, found.watched)],
+        missed=found.missed,
+    )
+
+
+def _secrets(home: Path | None, in_reach: Sequence[Path]) -> list[Path]:
+    """Keys and passwords that come into view with a directory they lie in, and that nobody has named themselves."""
+    if home is None:
         return []
-    return [path for name in _SECRETS if (path := home / name).exists() and not path.is_symlink()]
+    there = dict.fromkeys(_real(path) for name in _SECRETS if (path := home / name).exists())
+    return [path for path in there if path not in in_reach and any(one in path.parents for one in in_reach)]
 
 
 def _repository_of(worktree: Path) -> Path | None:

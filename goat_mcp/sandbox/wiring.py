@@ -26,6 +26,7 @@ from goat_mcp.state.directory import StateDirectory
 class Surroundings:
     """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read; nothing else of it may.
 
+    `records` are the audit record's files where they lie elsewhere.
     `run_at_the_end` takes a command that is to run when this process is gone, however it went.
     """
 
@@ -36,6 +37,7 @@ class Surroundings:
     is_protected: Callable[[str], bool]
     run_at_the_end: Callable[[Sequence[str]], None]
     hidden: HiddenSearch | None = None
+    records: Callable[[], Sequence[Path]] = tuple
 
 
 def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
@@ -54,7 +56,13 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
             Landlock(),
         )
 
-    places = Places(roots=around.roots, private=(around.state.path,), shown=(around.spill,), home=Path.home())
+    places = Places(
+        roots=around.roots,
+        private=(around.state.path,),
+        shown=(around.spill,),
+        records=around.records,
+        home=Path.home(),
+    )
     return Sandbox(
         options,
         Reach(places, around.is_protected, FoundBefore(lambda: around.state.folder("sandbox"))),

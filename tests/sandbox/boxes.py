@@ -45,6 +45,7 @@ class Box:
     folder: Path
     options: SandboxOptions = field(default_factory=SandboxOptions)
     home: Path | None = None
+    records: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
@@ -57,7 +58,7 @@ class Box:
         self.confinement = Bubblewrap(self.placeholders, system_call_filter=lambda: system_call_filter(Sockets.NETWORK))
 
     def bounds(self, writes_below: str = "") -> Bounds:
-        places = Places(roots=lambda: (self.root,), private=(self.state,), home=self.home)
+        places = Places(roots=lambda: (self.root,), private=(self.state,), records=lambda: self.records, home=self.home)
         return Reach(places, is_protected, FoundBefore(lambda: self.notes)).of(
             self.options, None, writes_below=writes_below
         )

@@ -366,6 +366,64 @@ def test_where_home_itself_is_the_workspace_its_keys_are_hidden(tmp_path: Path) 
     assert names(box.root) == [".bashrc", ".local", ".netrc", ".ssh", "file"]
 
 
+@pytest.mark.parametrize("seen_as", ["the workspace of an agent in a worktree", "sandbox_read"])
+def test_where_home_can_only_be_read_its_keys_are_hidden_too(tmp_path: Path, seen_as: str) -> None:
+    home = tmp_path.resolve() / "ws"
+    for name in (".ssh", ".config/gh", "real-aws", ".wt/w"):
+        (home / name).mkdir(parents=True)
+        (home / name / "key").write_text("canary-key")
+    (home / ".aws").symlink_to("real-aws")
+    (home / ".netrc").write_text("canary-netrc")
+    (home / "notes").write_text("mine\n")
+    if seen_as == "sandbox_read":
+        box = Box(tmp_path / "other", SandboxOptions(sandbox_read=(home,)), home=home)
+        bounds = box.bounds()
+    else:
+        box = Box(tmp_path, home=home)
+        bounds = box.bounds(writes_below=str(home / ".wt/w"))
+
+    output = box.run(f"cd {home}; cat .ssh/* .netrc .config/gh/* .aws/* real-aws/*; cat notes", bounds)
+
+    assert "canary" not in output
+    assert output.endswith("mine\n")
+
+
+def test_a_folder_of_keys_that_the_settings_name_can_be_read(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    for name in (".ssh", ".aws", ".kube"):
+        (home / name).mkdir(parents=True)
+        (home / name / "key").write_text(f"key of {name}\n")
+    named = (home, home / ".ssh", home / ".aws/key")
+    box = Box(tmp_path, SandboxOptions(sandbox_read=named), home=home)
+
+    output = box.run(f"cd {home}; cat .ssh/key .aws/key .kube/key 2>&1")
+
+    assert output == "key of .ssh\nkey of .aws\ncat: .kube/key: No such file or directory\n"
+
+
+@pytest.mark.parametrize("reach", ["sandbox_write", "sandbox_read", "workspace"])
+def test_a_record_beside_the_state_directory_is_neither_seen_nor_changed(tmp_path: Path, reach: str) -> None:
+    # R-AUDIT-1
+    folder = tmp_path.resolve() / ("ws/deep" if reach == "workspace" else "records")
+    folder.mkdir(parents=True)
+    record, kept = folder / "audit.jsonl", folder / "audit.000001.jsonl"
+    for file in (record, kept):
+        file.write_text("canary-record")
+    (folder / "notes").write_text("mine\n")
+    options = SandboxOptions.model_validate({} if reach == "workspace" else {reach: [str(folder)]})
+    box = Box(tmp_path, options, records=(record, kept))
+
+    output = box.run(
+        f"cd {folder}; cat audit*; rm -f audit*; mv audit.jsonl x; echo forged >> audit.jsonl\n"
+        f"echo forged > audit.000002.jsonl; mv {folder} {folder}2; cat notes"
+    )
+
+    assert "canary" not in output
+    assert output.endswith("mine\n")
+    assert (record.read_text(), kept.read_text()) == ("canary-record", "canary-record")
+    assert names(folder) == ["audit.000001.jsonl", "audit.jsonl", "notes"]
+
+
 def test_a_protected_name_that_is_a_link_shows_nothing_of_where_it_leads(box: Box) -> None:
     secret = box.folder / "outside"
     secret.mkdir()
