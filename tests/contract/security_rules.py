@@ -64,8 +64,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "test_r_file_5_a_file_that_a_rule_denies_is_out_of_reach_by_any_name "
         "permissions/test_path_rules_in_use.py::"
         "test_the_rule_holds_for_the_file_that_was_opened_while_a_link_changes_places",
-        "Without a sandbox Bash reads what your account reads, but for commands that plainly name such a file. A hard link "
-        "is another file. Landlock does not hide files.",
+        "Without a sandbox Bash reads what your account reads, but for commands that plainly name such a file. A hard "
+        "link is another file. Landlock does not hide files.",
     ),
     _rule(
         "R-FILE-6",
@@ -150,8 +150,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "permissions/test_rules.py::"
         "test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode "
         "shell/test_seen.py::test_*",
-        "Best effort: not what an interpreter is told (`python -c`, `awk`, `sed`, `ed`), nor a script file, nor what another "
-        "PATH, the project's configuration or a job for later (`crontab`) runs.",
+        "Best effort: not what an interpreter is told (`python -c`, `awk`, `sed`, `ed`), nor a script file, nor what "
+        "another PATH, the project's configuration or a job for later (`crontab`) runs.",
     ),
     _rule(
         "R-SHELL-6",
