@@ -53,13 +53,15 @@ class ProtectedSearch:
 
     def below(self, directory: Path) -> ProtectedPaths:
         """What there is below one directory, as of a moment ago where looking takes long."""
-        return self._found(directory, self._walk)
+        return self._found(directory, self._walk, is_workspace=True)
 
     def in_git(self, directory: Path) -> ProtectedPaths:
         """What to protect in one git directory, with those of its submodules and worktrees."""
-        return self._found(directory, _walk_git)
+        return self._found(directory, _walk_git, is_workspace=False)
 
-    def _found(self, top: Path, walk: Callable[[Path, float], tuple[Found, bool]]) -> ProtectedPaths:
+    def _found(
+        self, top: Path, walk: Callable[[Path, float], tuple[Found, bool]], *, is_workspace: bool
+    ) -> ProtectedPaths:
         with self._lock:
             good_until_s, found = self._known.get(top, (0.0, None))
             now_s = time.monotonic()
@@ -67,7 +69,7 @@ class ProtectedSearch:
                 new, is_complete = walk(top, now_s + self._scan_s)
                 known = self._before.below(top).with_more(new.git, new.others)
                 self._before.keep(top, known)
-                found = _protection(top, known)
+                found = _protection(top, known, is_workspace=is_workspace)
                 if not is_complete:
                     found.missed.append(f"looking through {top} takes more than {self._scan_s:g} s")
                 took_s = time.monotonic() - now_s
@@ -106,9 +108,9 @@ def _walk_git(top: Path, until_s: float) -> tuple[Found, bool]:
     return Found(git=tuple(directories_of(top))), True
 
 
-def _protection(top: Path, known: Found) -> ProtectedPaths:
+def _protection(top: Path, known: Found, *, is_workspace: bool) -> ProtectedPaths:
     found = ProtectedPaths()
-    if os.access(top, os.W_OK):
+    if is_workspace and os.access(top, os.W_OK):  # nobody starts an editor in a git directory
         found.absent.extend(top / name for name in _ABSENT_AT_TOP if not os.path.lexists(top / name))
     # There is one of each of these: a command cannot make more of them, and nothing it makes comes before them.
     git = [path for path in (top, top / GIT) if path in known.git]

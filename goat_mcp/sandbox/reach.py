@@ -101,8 +101,9 @@ class Reach:
         closed = {path.parent for path in records}
         readable = [*readable, *(path for path in writable if path in closed)]
         writable = [path for path in writable if path not in closed]
+        searched = frozenset(found.pinned)
         for directory in writable:
-            if directory.is_dir() and directory not in found.pinned:
+            if directory.is_dir() and directory not in searched:
                 found.add(self._search.below(directory))
         home = None if self._places.home is None else _real(self._places.home)
         found = _with_closed(found, closed, writable)

@@ -162,3 +162,23 @@ def test_a_submodules_git_directory_cannot_be_prepared(box: Box, is_there: bool)
     assert ("committed" in output) == is_there
     assert not (box.root / ".git/modules/libs/there/hooks/post-checkout").exists()
     assert (box.root / ".git/modules").exists() == is_there
+
+
+def test_a_git_directory_gets_no_placeholders_of_editors(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+
+    found = ProtectedSearch(is_protected).in_git(tmp_path / ".git")
+
+    assert found.pinned == [tmp_path / ".git"]
+    assert found.absent == [tmp_path / ".git/modules"]
+
+
+@needs_bubblewrap
+def test_a_workspace_made_to_look_like_a_git_directory_keeps_its_placeholders(box: Box) -> None:
+    box.run("mkdir objects refs; touch HEAD config")
+
+    output = box.run("echo x > .mcp.json; echo x > .claude/settings.json")
+
+    assert "Is a directory" in output
+    assert "Permission denied" in output
+    assert names(box.root) == ["HEAD", "config", "objects", "refs"]
