@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
@@ -85,13 +86,15 @@ class CommandPattern:
 
     def matches_any_spelling(self, words: Sequence[str]) -> bool:
         """`matches` for deny rules: the program's directory and letter case do not count."""
+        return _glob(self._any_spelling, (bare_name(words[0]).casefold(), *words[1:]), _word_matches)
+
+    @cached_property
+    def _any_spelling(self) -> tuple[tuple[str | None, ...] | None, ...]:
         name = self.parts[0]
-        if name is not None and None not in name:
-            spelled = "".join(character for character in name if character is not None)
-            folded: tuple[str | None, ...] | None = tuple(bare_name(spelled).casefold())
-        else:
-            folded = name
-        return _glob((folded, *self.parts[1:]), (bare_name(words[0]).casefold(), *words[1:]), _word_matches)
+        if name is None or None in name:
+            return self.parts
+        spelled = "".join(character for character in name if character is not None)
+        return (tuple(bare_name(spelled).casefold()), *self.parts[1:])
 
 
 def _names_an_option(part: Sequence[str | None]) -> bool:
