@@ -27,6 +27,7 @@ T = TypeVar("T")
 FILE_NAME = "state.db"
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 5.0
+BUSY_RETRY_S = 0.02
 CLOSE_TIMEOUT_S = 1.0
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS todos (owner TEXT PRIMARY KEY, items TEXT NOT NULL, changed_at_s REAL NOT NULL)",
@@ -37,6 +38,8 @@ _SCHEMA = (
 )
 _DAMAGED = frozenset({11, 26})
 """SQLITE_CORRUPT and SQLITE_NOTADB."""
+_BUSY = frozenset({5, 6})
+"""SQLITE_BUSY and SQLITE_LOCKED."""
 
 
 class Warn(Protocol):
@@ -124,7 +127,7 @@ class Database:
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=16
         )
         try:
-            _prepare(connection, self._path)
+            _prepare_patiently(connection, self._path)
         except BaseException:
             connection.close()
             raise
@@ -155,6 +158,22 @@ class Database:
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{self._path}{suffix}").replace(f"{aside}{suffix}")
         self._warn("damaged state database set aside", path=str(aside), problem=problem)
+
+
+def _prepare_patiently(connection: Connection, path: Path) -> None:
+    """Where two processes make a database of the same new file, SQLite refuses one of them at once instead of waiting."""
+    import sqlite3
+
+    give_up_s = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return _prepare(connection, path)
+        except sqlite3.OperationalError as problem:
+            if _code(problem) not in _BUSY or time.monotonic() > give_up_s:
+                raise
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            time.sleep(BUSY_RETRY_S)
 
 
 def _prepare(connection: Connection, path: Path) -> None:

@@ -18,6 +18,7 @@ import anyio.from_thread
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state import database as database_module
 from goat_mcp.state.database import SCHEMA_VERSION, Database
 from goat_mcp.state.directory import StateDirectory
 
@@ -223,6 +224,25 @@ async def test_opening_waits_for_who_reads_the_file_at_that_moment(state: StateD
 
     reader.close()
     assert results == [[]]
+
+
+async def test_opening_is_tried_again_where_sqlite_refuses_one_of_two_that_open_a_new_file(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = database_module._prepare  # pyright: ignore[reportPrivateUsage]
+    refusals = [sqlite3.OperationalError("database is locked")]
+    refusals[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+    def refused_once(connection: sqlite3.Connection, path: Path) -> None:
+        if refusals:
+            raise refusals.pop()
+        prepare(connection, path)
+
+    monkeypatch.setattr(database_module, "_prepare", refused_once)
+
+    await Database(state, Log()).write(put("a"))
+
+    assert await Database(state, Log()).read(owners) == ["a"]
 
 
 async def test_a_file_that_was_deleted_under_us_is_made_anew(state: StateDirectory) -> None:
