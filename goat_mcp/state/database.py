@@ -161,7 +161,7 @@ class Database:
 
 
 def _prepare_patiently(connection: Connection, path: Path) -> None:
-    """Where two processes make a database of the same new file, SQLite refuses one of them at once instead of waiting."""
+    """Where two processes make a new file a database, SQLite refuses one of them at once instead of waiting."""
     import sqlite3
 
     give_up_s = time.monotonic() + BUSY_TIMEOUT_S
