@@ -1,5 +1,5 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, docs/tools/*.md, the README's table;
-and from tables of the tests docs/attack-cases.md and docs/security.md.
+docs/upstream-problems.md; and from tables of the tests docs/attack-cases.md and docs/security.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -19,6 +19,7 @@ from goat_mcp.builtin_contracts import FILE, contract_document
 from goat_mcp.builtin_tools import TOOL_CLASSES
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.tool_docs.page import document, short_doc
+from goat_mcp.upstreams.reason_pages import reasons_page
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
@@ -27,6 +28,7 @@ CONTRACTS = ROOT / "goat_mcp" / FILE
 README = ROOT / "README.md"
 ATTACKS = ROOT / "docs" / "attack-cases.md"
 SECURITY = ROOT / "docs" / "security.md"
+REASONS = ROOT / "docs" / "upstream-problems.md"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
 
 
@@ -139,6 +141,7 @@ def wanted_files() -> dict[Path, str]:
     files[CONTRACTS] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     files[ATTACKS] = attacks_page()
     files[SECURITY] = security_page()
+    files[REASONS] = reasons_page()
     head, _, rest = README.read_text().partition(TABLE_START)
     _, _, tail = rest.partition(TABLE_END)
     files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs, folder='docs/tools/')}\n\n{TABLE_END}{tail}"

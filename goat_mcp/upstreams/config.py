@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import InvalidName, clean_server_name
@@ -25,6 +25,7 @@ from goat_mcp.upstreams.entry import (
     StdioLaunch,
     UpstreamConfig,
 )
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
 from goat_mcp.upstreams.self_launch import launches_us
 
@@ -54,14 +55,14 @@ class UpstreamProblem:
     """An entry that is not used, or used with a reservation. `message` says what to write instead."""
 
     name: str
-    reason_code: Literal["config_error", "self_launch", "disabled", "unknown_key"]
+    reason_code: ReasonCode
     message: str
     file: str = ""
 
     @property
     def is_fatal(self) -> bool:
         """Whether the entry is left out."""
-        return self.reason_code != "unknown_key"
+        return self.reason_code is not ReasonCode.UNKNOWN_KEY
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def load_upstream_files(
             try:
                 config = _parse_entry(name, entry, file, references, problems)
             except _BrokenEntry as broken:
-                problems.append(UpstreamProblem(name, "config_error", str(broken), str(file)))
+                problems.append(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, str(broken), str(file)))
                 continue
             if config is None:
                 continue
@@ -105,7 +106,7 @@ def load_upstream_files(
                 message = (
                     f"{name!r} has the same name as {twin.name!r} in tool names ({config.server!r}); rename one of them"
                 )
-                problems.append(UpstreamProblem(name, "config_error", message, str(file)))
+                problems.append(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, message, str(file)))
     return UpstreamFiles(tuple(configs), tuple(problems))
 
 
@@ -171,10 +172,10 @@ def _parse_entry(
     except InvalidName as problem:
         raise _BrokenEntry(f"the name {problem}; rename the entry") from None
     if _flag(given, "disabled"):
-        problems.append(UpstreamProblem(name, "disabled", "disabled: true in its entry", str(file)))
+        problems.append(UpstreamProblem(name, ReasonCode.DISABLED, "disabled: true in its entry", str(file)))
         return None
     for key in sorted(set(given) - _KNOWN_KEYS):
-        problems.append(UpstreamProblem(name, "unknown_key", f"{key}: unknown key, ignored", str(file)))
+        problems.append(UpstreamProblem(name, ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored", str(file)))
     for key, value in given.items():
         # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.
         if key not in _SECRET_KEYS and (reference := secret_reference_in(value)):
@@ -187,7 +188,7 @@ def _parse_entry(
     references.hide(*_secrets_of(target))
     if isinstance(target, StdioLaunch) and launches_us(target.command, target.args, target.env, target.cwd, file):
         message = f"would start goat-mcp again with the same file {file}; skipped"
-        problems.append(UpstreamProblem(name, "self_launch", message, str(file)))
+        problems.append(UpstreamProblem(name, ReasonCode.SELF_LAUNCH, message, str(file)))
         return None
     start = given.get("start", "lazy")
     if start not in ("lazy", "eager"):

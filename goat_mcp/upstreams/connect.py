@@ -24,6 +24,7 @@ from goat_mcp.upstreams.connection import Connection
 from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.stdio_link import stdio_link
 
 DISCOVER_TIMEOUT_S = 10.0
@@ -71,7 +72,7 @@ async def connect(
             with anyio.fail_after(start_timeout_s):
                 await _negotiate(connection, dispatcher, known_version)
         except TimeoutError:
-            raise StartFailure("start_timeout", f"it did not answer within {start_timeout_s:g} s") from None
+            raise StartFailure(ReasonCode.START_TIMEOUT, f"it did not answer within {start_timeout_s:g} s") from None
         yield connection
 
 
@@ -120,7 +121,7 @@ async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, know
         if refused.code == UNSUPPORTED_PROTOCOL_VERSION and await _discover_again(connection):
             return
         raise StartFailure(
-            "handshake_failed", f"it refused the handshake: {refused.code} {refused.message[:300]}"
+            ReasonCode.HANDSHAKE_FAILED, f"it refused the handshake: {refused.code} {refused.message[:300]}"
         ) from None
     except LinkFault as failure:
         raise _start_failure(failure.fault) from None
@@ -168,7 +169,9 @@ async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> 
     answer = await connection.request("initialize", params, options={"cancel_on_abandon": False})
     version = answer.get("protocolVersion")
     if version not in HANDSHAKE_PROTOCOL_VERSIONS:
-        raise StartFailure("handshake_failed", f"it speaks protocol revision {str(version)[:40]!r}, which we do not")
+        raise StartFailure(
+            ReasonCode.HANDSHAKE_FAILED, f"it speaks protocol revision {str(version)[:40]!r}, which we do not"
+        )
     connection.version = version
     connection.announces_changes = False
     connection.capabilities = _capabilities(answer)
@@ -192,8 +195,8 @@ def _capabilities(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _start_failure(fault: Fault) -> StartFailure:
     reason = {
-        FaultKind.AUTH_REQUIRED: "auth_required",
-        FaultKind.UNREACHABLE: "unreachable",
-        FaultKind.LOST: "start_failed",
-    }.get(fault.kind, "handshake_failed")
+        FaultKind.AUTH_REQUIRED: ReasonCode.AUTH_REQUIRED,
+        FaultKind.UNREACHABLE: ReasonCode.UNREACHABLE,
+        FaultKind.LOST: ReasonCode.START_FAILED,
+    }.get(fault.kind, ReasonCode.HANDSHAKE_FAILED)
     return StartFailure(reason, fault.detail)

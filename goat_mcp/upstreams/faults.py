@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
+from goat_mcp.upstreams.reason_code import ReasonCode
+
 _MARK = "goat-mcp/fault"
 
 
@@ -44,7 +46,7 @@ class LinkFault(Exception):
 class StartFailure(Exception):
     """An upstream could not be started or connected to. `reason_code` is stable and shown in status."""
 
-    def __init__(self, reason_code: str, message: str) -> None:
+    def __init__(self, reason_code: ReasonCode, message: str) -> None:
         super().__init__(message)
         self.reason_code = reason_code
         self.message = message

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.envelope import passing_meta
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.withheld import Withheld
 
 MAX_DESCRIPTION_CHARS = 4096
@@ -27,6 +28,11 @@ _TEXTS = ("title", "description")
 _DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 _NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _REVISIONS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
+
+
+class _Problem(NamedTuple):
+    code: ReasonCode
+    text: str
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
         try:
             entry = _visible(given)
         except RecursionError:
-            withheld.append(Withheld(name, "its entry is nested too deeply"))
+            withheld.append(Withheld(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
             continue
         is_escaped = entry != given or name != given["name"][:200]
         description = entry.get("description")
@@ -66,14 +72,14 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
         if "_meta" in entry:
             entry["_meta"] = passing_meta(entry["_meta"])
         problem = _problem(entry)
-        if problem and "outputSchema" in entry:
+        if problem is not None and "outputSchema" in entry:
             # Without its output schema a tool may still be fine; with a broken one no client takes the list.
             without = {key: value for key, value in entry.items() if key != "outputSchema"}
-            if not _problem(without):
-                without_output.append(f"{name}: {problem}")
-                entry, problem = without, ""
-        if problem:
-            withheld.append(Withheld(name, make_visible(problem)))
+            if _problem(without) is None:
+                without_output.append(f"{name}: {problem.text}")
+                entry, problem = without, None
+        if problem is not None:
+            withheld.append(Withheld(name, make_visible(problem.text), problem.code))
         else:
             entries.append(entry)
             escaped += is_escaped
@@ -114,12 +120,13 @@ def _texts_visible(node: dict[str, Any]) -> dict[str, Any]:
     return {**node, **texts}
 
 
-def _problem(entry: Mapping[str, Any]) -> str:
+def _problem(entry: Mapping[str, Any]) -> _Problem | None:
     for member in ("inputSchema", "outputSchema"):
         if member in entry and len(_size(entry[member])) > MAX_SCHEMA_BYTES:
-            return f"its {member} is larger than {MAX_SCHEMA_BYTES} bytes"
+            return _Problem(ReasonCode.SCHEMA_TOO_LARGE, f"its {member} is larger than {MAX_SCHEMA_BYTES} bytes")
         if _is_deeper(entry.get(member), MAX_SCHEMA_LEVELS):
-            return f"its {member} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
+            deep = f"its {member} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
+            return _Problem(ReasonCode.SCHEMA_TOO_DEEP, deep)
     for revision in _REVISIONS:
         answer = {"tools": [entry], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         try:
@@ -127,10 +134,11 @@ def _problem(entry: Mapping[str, Any]) -> str:
         except ValidationError as invalid:
             first = invalid.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"] if part not in ("tools", 0))
-            return f"it is no valid tool: {where}: {first['msg']}"[:300]
+            code = ReasonCode.BROKEN_SCHEMA if "Schema" in where else ReasonCode.BROKEN_ENTRY
+            return _Problem(code, f"it is no valid tool: {where}: {first['msg']}"[:300])
         except RecursionError:
-            return "its schema is nested too deeply"
-    return ""
+            return _Problem(ReasonCode.SCHEMA_TOO_DEEP, "its schema is nested too deeply")
+    return None
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.withheld import Withheld
 
 
@@ -32,7 +34,7 @@ class UpstreamStatus:
     name: str
     server: str
     state: UpstreamState
-    reason_code: str = ""
+    reason_code: ReasonCode | Literal[""] = ""
     detail: str = ""
     since_s: float = 0.0
     next_try_s: float | None = None

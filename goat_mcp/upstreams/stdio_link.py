@@ -28,6 +28,7 @@ from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.frames import FrameReader
+from goat_mcp.upstreams.reason_code import ReasonCode
 
 CLOSE_WAIT_S = 2.0
 """How long a process may take to end by itself, and again after TERM (LIF-8)."""
@@ -69,7 +70,7 @@ async def stdio_link(
         plan.finish()
         if not isinstance(problem, OSError | ValueError):
             raise
-        raise StartFailure("start_failed", f"cannot start {launch.command!r}: {problem}") from None
+        raise StartFailure(ReasonCode.START_FAILED, f"cannot start {launch.command!r}: {problem}") from None
     finally:
         for descriptor in plan.own_fds:
             os.close(descriptor)
@@ -105,17 +106,21 @@ async def _plan(
     confined: Confined | None = None
     if launch.sandbox is not None:
         if confine is None:
-            raise StartFailure("sandbox_unavailable", "its entry wants a sandbox, and nobody here can make one")
+            raise StartFailure(
+                ReasonCode.SANDBOX_UNAVAILABLE, "its entry wants a sandbox, and nobody here can make one"
+            )
         try:
             confined = await confine(launch.sandbox, Path(launch.cwd or Path.cwd()))
         except ToolError as none:
-            raise StartFailure("sandbox_unavailable", none.message) from None
+            raise StartFailure(ReasonCode.SANDBOX_UNAVAILABLE, none.message) from None
     if confined is None:
         return Launch(arguments=tuple(arguments), environment={**environment, **marker}, directory=launch.cwd or "")
     try:
         return confined.launch(arguments, environment=environment, marker=marker)
     except OSError as problem:
-        raise StartFailure("start_failed", f"cannot start {launch.command!r} in a sandbox: {problem}") from None
+        raise StartFailure(
+            ReasonCode.START_FAILED, f"cannot start {launch.command!r} in a sandbox: {problem}"
+        ) from None
 
 
 def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
@@ -125,13 +130,13 @@ def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
     if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
         path = Path(launch.command).expanduser()
         if not path.is_file():
-            raise StartFailure("command_not_found", f"command {launch.command!r}: there is no file {path}")
+            raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {launch.command!r}: there is no file {path}")
         return str(path)
     folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
     found = shutil.which(launch.command, path=os.pathsep.join(folders))
     if found is None:
         raise StartFailure(
-            "command_not_found",
+            ReasonCode.COMMAND_NOT_FOUND,
             f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",
         )
     return found

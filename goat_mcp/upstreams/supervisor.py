@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, cast
 
 import anyio
 
@@ -23,6 +23,7 @@ from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.output_check import OutputCheck
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.tool_shelf import ToolShelf
@@ -106,7 +107,7 @@ class Supervisor:
         self._known_version: str | None = None
         self._state = UpstreamState.IDLE
         self._since_s = time.monotonic()
-        self._reason_code = ""
+        self._reason_code: ReasonCode | Literal[""] = ""
         self._detail = ""
         self._last_connection: LiveConnection | None = None
 
@@ -184,7 +185,7 @@ class Supervisor:
             name=self.config.name,
             server=self.config.server,
             state=self._state,
-            reason_code=self._reason_code or ("list_truncated" if self._tools.truncated else ""),
+            reason_code=self._reason_code or (ReasonCode.LIST_TRUNCATED if self._tools.truncated else ""),
             detail=self._detail or self._tools.truncated,
             since_s=now_s - self._since_s,
             next_try_s=self._retry.wait_s(now_s) if waits else None,
@@ -251,10 +252,10 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self._reason_code, self._detail = "lost", life.why
+        self._reason_code, self._detail = ReasonCode.LOST, life.why
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
-            self._fail_attempt("lost", life.why)
+            self._fail_attempt(ReasonCode.LOST, life.why)
         else:
             # Who waits for a connection by now gets the next one.
             self._enter(UpstreamState.WAITING)
@@ -334,10 +335,10 @@ class Supervisor:
         problem = await self._tools.refresh(connection, self._known_version or "", self._limits.list_timeout_s)
         self._first_outcome.set()
         if problem:
-            self._reason_code, self._detail = "list_failed", problem
+            self._reason_code, self._detail = ReasonCode.LIST_FAILED, problem
             self._telemetry.warning("upstream did not list its tools", upstream=self.config.name, problem=problem)
-        elif self._reason_code == "list_failed":
-            self._reason_code = self._detail = ""
+        elif self._reason_code == ReasonCode.LIST_FAILED:
+            self._reason_code, self._detail = "", ""
         return not problem
 
     async def _keep_listening(self, connection: LiveConnection) -> None:
@@ -359,15 +360,15 @@ class Supervisor:
         if state is not self._state:
             self._state, self._since_s = state, time.monotonic()
         if state is UpstreamState.READY:
-            self._reason_code = self._detail = ""
+            self._reason_code, self._detail = "", ""
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""
         cause = _start_failure(error)
         if cause is None:
             self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
-            cause = StartFailure("connection_broke", f"the connection broke: {type(error).__name__}")
-        if cause.reason_code == "auth_required":
+            cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
+        if cause.reason_code is ReasonCode.AUTH_REQUIRED:
             self._retry.hold(time.monotonic())
         else:
             self._retry.failed(time.monotonic())
@@ -378,7 +379,7 @@ class Supervisor:
             )
         self._fail_attempt(cause.reason_code, cause.message)
 
-    def _fail_attempt(self, reason_code: str, why: str) -> None:
+    def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
         self._reason_code, self._detail = reason_code, why
         self._enter(UpstreamState.FAILED if self._retry.is_open(time.monotonic()) else UpstreamState.WAITING)
         self._first_outcome.set()
@@ -395,7 +396,7 @@ class Supervisor:
             ErrorCode.UPSTREAM_DOWN,
             f"upstream {self.config.name} is down: {problem}{again}; the call did not run",
             "The operator can see more in the server's status; call again later.",
-            facts={"upstream": self.config.name, "reason": self._reason_code or "starting"},
+            facts={"upstream": self.config.name, "reason": self._reason_code or ReasonCode.STARTING},
         )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goat_mcp.upstreams.reason_code import ReasonCode
+
 
 @dataclass(frozen=True)
 class Withheld:
-    """`name` is the upstream's own, cut; `reason` is for people."""
+    """`name` is the upstream's own, cut; `reason` is for people, `reason_code` for programs."""
 
     name: str
     reason: str
+    reason_code: ReasonCode = ReasonCode.BROKEN_ENTRY

@@ -9,6 +9,7 @@ from goat_mcp.registry import Registry
 from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listed_entries import MAX_SCHEMA_BYTES, usable_entries
 from goat_mcp.upstreams.proxy_tool import upstream_tool
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.relay import relayed_result
 from goat_mcp.upstreams.withheld import Withheld
 
@@ -107,4 +108,4 @@ def test_an_entry_nested_without_end_is_withheld_alone() -> None:
     usable = usable_entries([entry(inputSchema=deep), entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
-    assert usable.withheld == (Withheld("t", "its entry is nested too deeply"),)
+    assert usable.withheld == (Withheld("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
