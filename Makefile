@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NODE_TESTS := tests/e2e/node
 LITELLM := tests/e2e/litellm
 
-.PHONY: setup demo test unit lint generated bench node litellm bubblewrap clean
+.PHONY: setup demo test unit lint generated bench node litellm bubblewrap conformance clean
 
 setup: $(VENV)/.ready
 
@@ -74,6 +74,10 @@ bench: setup
 	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip && \
 	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench; }
 	@$(BIN)/python -m bench.run $(BENCH)
+
+# The official suite, directly and through goat-mcp; the result goes to docs/conformance.md. Installs what it needs.
+conformance: setup
+	@$(BIN)/python -m tests.conformance.run
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

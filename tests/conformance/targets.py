@@ -1,0 +1,105 @@
+"""What the server scenarios are run against: our fixture itself, and goat-mcp in front of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client
+
+from tests.e2e.goat import REPOSITORY, Launch, wait_for_url
+from tests.e2e.processes import end
+
+READY_WITHIN_S = 90.0
+_FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
+_TOOL = "test_simple_text"
+
+
+@contextmanager
+def direct(folder: Path) -> Generator[str]:
+    """The fixture by itself."""
+    with (folder / "fixture.stderr").open("w") as said:
+        process = subprocess.Popen(
+            [*_FIXTURE, "--http"],
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            end(process)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+@contextmanager
+def behind_http(folder: Path) -> Generator[str]:
+    """goat-mcp with the fixture as an HTTP upstream."""
+    with direct(folder) as url, _goat(folder, {"url": url}) as front:
+        yield front
+
+
+@contextmanager
+def behind_stdio(folder: Path) -> Generator[str]:
+    """goat-mcp with the fixture as a child process."""
+    command, *arguments = _FIXTURE
+    entry = {"command": command, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}}
+    with _goat(folder, entry) as front:
+        yield front
+
+
+@contextmanager
+def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
+    upstreams = folder / "upstreams.json"
+    upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, "naming": "flat", "start": "eager"}}}))
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    options = ("--upstreams", str(upstreams), "--mode", "bypassPermissions", "--set", "limits.calls_per_s=0")
+    launch = Launch(folder, workspace, options)
+    process = subprocess.Popen(
+        [*launch.command, "--http", "127.0.0.1:0", "--no-token"],
+        env=launch.environment,
+        cwd=workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said: list[str] = []
+    try:
+        url = wait_for_url(process, said)
+        anyio.run(_until_listed, url)
+        yield url
+    finally:
+        end(process)
+        (folder / "goat.stderr").write_text("".join(said))
+
+
+async def _until_listed(url: str) -> None:
+    """The upstream starts beside the requests; what is tested here is what it offers once it is there."""
+    ends_at_s = time.monotonic() + READY_WITHIN_S
+    async with Client(url, mode="legacy", read_timeout_seconds=READY_WITHIN_S) as client:
+        while time.monotonic() < ends_at_s:
+            listed = await client.list_tools()
+            if any(tool.name == _TOOL for tool in listed.tools):
+                return
+            await anyio.sleep(0.2)
+    raise AssertionError(f"goat-mcp did not list the fixture's tools within {READY_WITHIN_S} s")
+
+
+TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "direct": direct,
+    "HTTP upstream": behind_http,
+    "stdio upstream": behind_stdio,
+}
