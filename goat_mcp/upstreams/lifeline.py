@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 import anyio
@@ -27,6 +28,10 @@ class Lifeline(Protocol):
 
     async def ready(self, max_wait_s: float) -> LiveConnection:
         """A connection, started if need be. Raises `ToolError(UPSTREAM_DOWN)`."""
+        ...
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """A request has its connection or waits for one: it is not idle."""
         ...
 
     def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
@@ -61,6 +66,17 @@ async def once_or_twice(
 
     Tells the supervisor what it learns. Raises what `run` raises, and `ToolError(UPSTREAM_DOWN)`.
     """
+    with lifeline.in_use():
+        return await _run(lifeline, run, wait_left_s, is_read=is_read)
+
+
+async def _run(
+    lifeline: Lifeline,
+    run: Callable[[LiveConnection], Awaitable[T]],
+    wait_left_s: Callable[[], float],
+    *,
+    is_read: bool,
+) -> T:
     may_repeat = True
     while True:
         connection = await lifeline.ready(wait_left_s())

@@ -1,4 +1,4 @@
-"""The resources of all upstreams: `core.mcp_resources.McpResources` over their supervisors."""
+"""The resources of all upstreams, as `core.mcp_resources.McpResources`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from goat_mcp.core.mcp_resources import ServerResources
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.resource_reads import ResourceReads
-from goat_mcp.upstreams.supervisor import Supervisor
+from goat_mcp.upstreams.upstream import Upstream
 
 _NAMES_SHOWN = 20
 
 
 class UpstreamResources:
-    """One `ResourceReads` per supervisor. Entries left out of use are known by their `problems`.
+    """One `ResourceReads` per upstream. Entries left out of use are known by their `problems`.
 
     `why_denied` says of a server's name in tool names what keeps it from clients; such a one is not even started.
     """
 
     def __init__(
         self,
-        supervisors: Sequence[Supervisor],
+        upstreams: Sequence[Upstream],
         problems: Sequence[UpstreamProblem] = (),
         why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
-        self._reads = {one.config.name: ResourceReads(one.config, one, one.calls.slots) for one in supervisors}
-        self._name_of = {one.config.server: one.config.name for one in supervisors}
-        self._server_of = {one.config.name: one.config.server for one in supervisors}
+        self._reads = {one.config.name: ResourceReads(one.config, one.lifeline, one.calls.slots) for one in upstreams}
+        self._name_of = {one.config.server: one.config.name for one in upstreams}
+        self._server_of = {one.config.name: one.config.server for one in upstreams}
         self._why_denied = why_denied
         self._left_out = {problem.name: problem for problem in problems if problem.is_fatal}
 

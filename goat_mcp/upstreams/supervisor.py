@@ -1,33 +1,28 @@
-"""One task per upstream: it owns the connection, starts it when wanted, and reconnects. Its tools are on a `ToolShelf`.
+"""One task per connection to an upstream: it starts it when wanted, and reconnects. What it is for is `Upstream`'s.
 
-Nothing an upstream does reaches beyond its own supervisor (D4). Contract: LIF-1 to LIF-9, CHG-1, CHG-2, ISO-1, ISO-4.
+Nothing an upstream does reaches beyond its own supervisor (D4). Contract: LIF-1 to LIF-9, ISO-1.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
-from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.tool_shelf import ToolShelf
-from goat_mcp.upstreams.warm_catalog import WarmCatalog
+from goat_mcp.upstreams.status import UpstreamState
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,8 @@ class SupervisorLimits:
 
 
 Connect = Callable[..., AbstractAsyncContextManager[LiveConnection]]
+Beside = Callable[[LiveConnection], Coroutine[Any, Any, None]]
+"""What runs beside a connection as long as it lives."""
 
 
 class _Attempt:
@@ -75,25 +72,25 @@ class _Life:
 
 
 class Supervisor:
-    """Owns one upstream. `run` is its task; everything else may be called from other tasks of the same loop."""
+    """Owns one connection. `run` is its task; everything else may be called from other tasks of the same loop."""
 
     def __init__(
         self,
         config: UpstreamConfig,
         *,
-        registry: Registry,
-        warm: WarmCatalog,
         telemetry: Telemetry,
+        beside: Beside,
+        failed: Callable[[], None] = lambda: None,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
     ) -> None:
+        """`failed` is told of each try that came to nothing."""
         self.config = config
-        self._output = OutputCheck(config.name, config.output_check, telemetry)
-        self.calls = UpstreamCalls(config, self, self._output)
-        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
         self._telemetry = telemetry
+        self._beside = beside
+        self._failed = failed
         self._guard = guard
         self._confine = confine
         self._limits = limits or SupervisorLimits()
@@ -103,32 +100,27 @@ class Supervisor:
         self._life: _Life | None = None
         self._demand = anyio.Event()
         self._asked_s = float("-inf")
-        self._first_outcome = anyio.Event()
-        self._known_version: str | None = None
-        self._state = UpstreamState.IDLE
-        self._since_s = time.monotonic()
-        self._reason_code: ReasonCode | Literal[""] = ""
-        self._detail = ""
-        self._last_connection: LiveConnection | None = None
+        self._in_use = 0
+        self.known_version: str | None = None
+        """The protocol revision that was proved last."""
+        self.state = UpstreamState.IDLE
+        self.since_s = time.monotonic()
+        self.reason_code: ReasonCode | Literal[""] = ""
+        self.detail = ""
+        self.last_connection: LiveConnection | None = None
 
     # What others ask of it
 
+    def want(self) -> None:
+        """Start it, and keep it as long as it is asked for."""
+        self._asked_s = time.monotonic()
+        self._demand.set()
+
     @property
-    def is_known(self) -> bool:
-        """Whether its tools are known, from now or from an earlier run."""
-        return self._tools.is_known
-
-    def load_warm(self) -> None:
-        """Show the tools of the last run. Nothing is started."""
-        version = self._tools.load_warm()
-        if version is not None:
-            self._known_version = version or None
-            self._first_outcome.set()
-
-    async def first_outcome(self) -> None:
-        """Start it, and wait for its first list or its first failure."""
-        self._want()
-        await self._first_outcome.wait()
+    def next_try_s(self) -> float | None:
+        """How long until the next try to connect; None where none is due."""
+        waits = self.state in (UpstreamState.WAITING, UpstreamState.FAILED)
+        return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
         if self._retry.is_open(time.monotonic()):
@@ -140,7 +132,7 @@ class Supervisor:
             self._asked_s = time.monotonic()
             return life.connection
         self.check()
-        self._want()
+        self.want()
         if self._attempt.settled.is_set():
             # It led to the connection that has just ended.
             self._attempt = _Attempt()
@@ -151,6 +143,14 @@ class Supervisor:
             return attempt.connection
         raise attempt.failure or self._down("it is still starting")
 
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        self._in_use += 1
+        try:
+            yield
+        finally:
+            self._in_use -= 1
+
     def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
         life = self._life
         if life is not None and life.connection is connection and not life.over.is_set():
@@ -158,7 +158,7 @@ class Supervisor:
             life.end(is_failure=is_failure, why=why)
 
     def forget_version(self) -> None:
-        self._known_version = None
+        self.known_version = None
 
     def worked(self) -> None:
         if self._retry.failures:
@@ -169,41 +169,12 @@ class Supervisor:
         # A connection that ended is counted where it ends.
         if life is not None and not life.connection.closed.is_set() and not life.over.is_set():
             self._retry.failed(time.monotonic())
-            self._detail = why
+            self.detail = why
 
     def doubt(self, connection: LiveConnection) -> None:
         life = self._life
         if life is not None and life.connection is connection:
             life.doubted.set()
-
-    def status(self) -> UpstreamStatus:
-        connection = self._last_connection
-        junk, oversized = connection.junk() if connection is not None else (0, 0)
-        now_s = time.monotonic()
-        waits = self._state in (UpstreamState.WAITING, UpstreamState.FAILED)
-        return UpstreamStatus(
-            name=self.config.name,
-            server=self.config.server,
-            state=self._state,
-            reason_code=self._reason_code or (ReasonCode.LIST_TRUNCATED if self._tools.truncated else ""),
-            detail=self._detail or self._tools.truncated,
-            since_s=now_s - self._since_s,
-            next_try_s=self._retry.wait_s(now_s) if waits else None,
-            version=connection.version if connection is not None else (self._known_version or ""),
-            tool_count=self._tools.count,
-            withheld=self._tools.withheld,
-            collisions=self._tools.collisions(),
-            shortened_descriptions=self._tools.shortened,
-            mentions=self._tools.mentions,
-            junk_lines=junk,
-            oversized_frames=oversized,
-            unknown_blocks=self.calls.unknown_blocks,
-            escaped_tools=self._tools.escaped,
-            output_mismatches=self._output.mismatches,
-            unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
-            calls_in_flight=self.calls.slots.in_flight,
-            stderr_tail=connection.stderr_text() if connection is not None else "",
-        )
 
     # Its task
 
@@ -217,17 +188,13 @@ class Supervisor:
         finally:
             self._enter(UpstreamState.STOPPED)
 
-    def _want(self) -> None:
-        self._asked_s = time.monotonic()
-        self._demand.set()
-
     def _is_wanted(self) -> bool:
         asked = time.monotonic() - self._asked_s < self._limits.idle_reap_s
         return self.config.start == "eager" or asked
 
     async def _until_wanted(self) -> None:
         while not self._is_wanted():
-            if self._state is not UpstreamState.FAILED:
+            if self.state is not UpstreamState.FAILED:
                 self._enter(UpstreamState.IDLE)
             self._demand = anyio.Event()
             await self._demand.wait()
@@ -252,7 +219,7 @@ class Supervisor:
         if time.monotonic() - started_s > self._limits.stable_after_s:
             self._retry.worked()
         self._retry.failed(time.monotonic())
-        self._reason_code, self._detail = ReasonCode.LOST, life.why
+        self.reason_code, self.detail = ReasonCode.LOST, life.why
         self._telemetry.warning("upstream lost", upstream=self.config.name, problem=life.why)
         if self._retry.is_open(time.monotonic()):
             self._fail_attempt(ReasonCode.LOST, life.why)
@@ -267,14 +234,14 @@ class Supervisor:
             from goat_mcp.upstreams.connect import connect as connect
         async with connect(
             self.config.target,
-            known_version=self._known_version,
+            known_version=self.known_version,
             guard=self._guard,
             confine=self._confine,
             start_timeout_s=self._limits.start_timeout_s,
         ) as connection:
             life = self._life = _Life(connection)
-            self._last_connection = connection
-            self._known_version = connection.version if connection.era_is_proved else None
+            self.last_connection = connection
+            self.known_version = connection.version if connection.era_is_proved else None
             self._enter(UpstreamState.READY)
             self._attempt.connection = connection
             self._attempt.settled.set()
@@ -282,9 +249,7 @@ class Supervisor:
                 group.start_soon(self._notice_closed, life)
                 group.start_soon(self._notice_idle, life)
                 group.start_soon(self._notice_hung, life)
-                group.start_soon(self._keep_listed, connection)
-                if connection.announces_changes:
-                    group.start_soon(self._keep_listening, connection)
+                group.start_soon(self._beside, connection)
                 await life.over.wait()
                 group.cancel_scope.cancel()
         return life
@@ -311,56 +276,20 @@ class Supervisor:
             return
         while True:
             idle_s = time.monotonic() - self._asked_s
-            if self.calls.slots.in_flight:
+            if self._in_use:
                 self._asked_s = time.monotonic()
             elif idle_s >= self._limits.idle_reap_s:
                 self.drop(life.connection, is_failure=False, why=_IDLE)
                 return
             await anyio.sleep(max(self._limits.idle_reap_s - idle_s, self._limits.idle_reap_s / 100))
 
-    async def _keep_listed(self, connection: LiveConnection) -> None:
-        """List now and after each notice of change, at most once per interval."""
-        while True:
-            connection.tools_changed = anyio.Event()
-            listed_s = time.monotonic()
-            listed = await self._list(connection)
-            if listed:
-                await connection.tools_changed.wait()
-            else:
-                with anyio.move_on_after(self._limits.relist_after_failure_s):
-                    await connection.tools_changed.wait()
-            await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
-
-    async def _list(self, connection: LiveConnection) -> bool:
-        problem = await self._tools.refresh(connection, self._known_version or "", self._limits.list_timeout_s)
-        self._first_outcome.set()
-        if problem:
-            self._reason_code, self._detail = ReasonCode.LIST_FAILED, problem
-            self._telemetry.warning("upstream did not list its tools", upstream=self.config.name, problem=problem)
-        elif self._reason_code == ReasonCode.LIST_FAILED:
-            self._reason_code, self._detail = "", ""
-        return not problem
-
-    async def _keep_listening(self, connection: LiveConnection) -> None:
-        """Hold the change stream of a stateless upstream; when it is lost, list again, for changes were missed."""
-        while True:
-            try:
-                await connection.listen()
-            except UpstreamError as refused:
-                self._telemetry.debug("no change stream", upstream=self.config.name, problem=str(refused))
-                return
-            except LinkFault as failure:
-                self._telemetry.debug("change stream lost", upstream=self.config.name, problem=str(failure))
-            await anyio.sleep(self._limits.relist_interval_s)
-            connection.tools_changed.set()
-
     # What it keeps
 
     def _enter(self, state: UpstreamState) -> None:
-        if state is not self._state:
-            self._state, self._since_s = state, time.monotonic()
+        if state is not self.state:
+            self.state, self.since_s = state, time.monotonic()
         if state is UpstreamState.READY:
-            self._reason_code, self._detail = "", ""
+            self.reason_code, self.detail = "", ""
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""
@@ -372,7 +301,7 @@ class Supervisor:
             self._retry.hold(time.monotonic())
         else:
             self._retry.failed(time.monotonic())
-        if (cause.reason_code, cause.message) != (self._reason_code, self._detail):
+        if (cause.reason_code, cause.message) != (self.reason_code, self.detail):
             # The same failure again, try after try, is no news.
             self._telemetry.warning(
                 "upstream failed", upstream=self.config.name, reason=cause.reason_code, problem=cause.message
@@ -380,9 +309,9 @@ class Supervisor:
         self._fail_attempt(cause.reason_code, cause.message)
 
     def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
-        self._reason_code, self._detail = reason_code, why
+        self.reason_code, self.detail = reason_code, why
         self._enter(UpstreamState.FAILED if self._retry.is_open(time.monotonic()) else UpstreamState.WAITING)
-        self._first_outcome.set()
+        self._failed()
         # Whoever waits learns why; who comes later waits for the next try.
         self._attempt.failure = self._down()
         self._attempt.settled.set()
@@ -391,12 +320,12 @@ class Supervisor:
     def _down(self, why: str = "") -> ToolError:
         wait_s = self._retry.wait_s(time.monotonic())
         again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
-        problem = why or self._detail or "not connected"
+        problem = why or self.detail or "not connected"
         return ToolError(
             ErrorCode.UPSTREAM_DOWN,
             f"upstream {self.config.name} is down: {problem}{again}; the call did not run",
             "The operator can see more in the server's status; call again later.",
-            facts={"upstream": self.config.name, "reason": self._reason_code or ReasonCode.STARTING},
+            facts={"upstream": self.config.name, "reason": self.reason_code or ReasonCode.STARTING},
         )
 
 

@@ -19,14 +19,15 @@ from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Supervisor, SupervisorLimits
+from goat_mcp.upstreams.supervisor import SupervisorLimits
+from goat_mcp.upstreams.upstream import Upstream
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 FIRST_LIST_WAIT_S = 3.0
 
 
 class Upstreams:
-    """Builds one supervisor per entry, in config order, and runs them side by side."""
+    """Builds one `Upstream` per entry, in config order, and runs them side by side."""
 
     def __init__(
         self,
@@ -45,8 +46,8 @@ class Upstreams:
         warm = WarmCatalog(state, telemetry.warning)
         self.problems = tuple(problems)
         self._why_denied = why_denied
-        self._supervisors = [
-            Supervisor(
+        self._upstreams = [
+            Upstream(
                 config,
                 registry=registry,
                 warm=warm,
@@ -63,14 +64,14 @@ class Upstreams:
 
     def load_warm_catalogs(self) -> None:
         """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
-        for supervisor in self._supervisors:
-            supervisor.load_warm()
+        for upstream in self._upstreams:
+            upstream.load_warm()
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Supervise until cancelled; then every child process is ended before this returns."""
         async with anyio.create_task_group() as group:
-            for supervisor in self._supervisors:
-                group.start_soon(supervisor.run)
+            for upstream in self._upstreams:
+                group.start_soon(upstream.run)
             task_status.started()
 
     async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
@@ -78,7 +79,7 @@ class Upstreams:
 
         Later calls, and calls after the wait is over, return at once: changes reach clients as `list_changed`.
         """
-        unseen = [supervisor for supervisor in self._supervisors if not supervisor.is_known]
+        unseen = [upstream for upstream in self._upstreams if not upstream.is_known]
         if not unseen:
             return
         if self._first_list_until_s is None:
@@ -88,16 +89,16 @@ class Upstreams:
             return
         with anyio.move_on_after(left_s):
             async with anyio.create_task_group() as group:
-                for supervisor in unseen:
-                    group.start_soon(supervisor.first_outcome)
+                for upstream in unseen:
+                    group.start_soon(upstream.first_outcome)
 
     async def first_outcome(self, name: str, max_wait_s: float) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""
-        unseen = [one for one in self._supervisors if not one.is_known and name.startswith(one.config.prefix)]
+        unseen = [one for one in self._upstreams if not one.is_known and name.startswith(one.config.prefix)]
         with anyio.move_on_after(max_wait_s):
             async with anyio.create_task_group() as group:
-                for supervisor in unseen:
-                    group.start_soon(supervisor.first_outcome)
+                for upstream in unseen:
+                    group.start_soon(upstream.first_outcome)
 
     def resources(self) -> McpResources:
         """What they offer to be read."""
@@ -105,12 +106,12 @@ class Upstreams:
             # Loaded by the first list or read of a resource, not at start.
             from goat_mcp.upstreams.resources import UpstreamResources
 
-            self._resources = UpstreamResources(self._supervisors, self.problems, self._why_denied)
+            self._resources = UpstreamResources(self._upstreams, self.problems, self._why_denied)
         return self._resources
 
     def status(self) -> list[UpstreamStatus]:
         """Every entry a user wrote, in order of use first and those left out after them."""
-        return [supervisor.status() for supervisor in self._supervisors] + [
+        return [upstream.status() for upstream in self._upstreams] + [
             UpstreamStatus(
                 name=problem.name,
                 server="",

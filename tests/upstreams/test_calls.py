@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +88,9 @@ class Double:
 
     async def ready(self, max_wait_s: float) -> Double:
         return self
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def drop(self, connection: object, *, is_failure: bool, why: str) -> None:
         self.events.append(f"drop {is_failure}")

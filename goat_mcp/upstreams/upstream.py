@@ -1,0 +1,162 @@
+"""One upstream: what it offers, kept on show, and the calls into it. Its connection is the `Supervisor`'s.
+
+Contract: CHG-1, CHG-2, ISO-4.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import anyio
+
+from goat_mcp.core.errors import UpstreamError
+from goat_mcp.registry import Registry
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.calls import UpstreamCalls
+from goat_mcp.upstreams.confine import Confine
+from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.output_check import OutputCheck
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import UpstreamStatus
+from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
+from goat_mcp.upstreams.tool_shelf import ToolShelf
+from goat_mcp.upstreams.warm_catalog import WarmCatalog
+
+
+class Upstream:
+    """One entry of the user's. `run` is its task; everything else may be called from other tasks of the same loop."""
+
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        *,
+        registry: Registry,
+        warm: WarmCatalog,
+        telemetry: Telemetry,
+        guard: ProcessGuard | None = None,
+        confine: Confine | None = None,
+        limits: SupervisorLimits | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        self.config = config
+        self._limits = limits or SupervisorLimits()
+        self._telemetry = telemetry
+        self._first_outcome = anyio.Event()
+        self.lifeline = self._supervisor = Supervisor(
+            config,
+            telemetry=telemetry,
+            beside=self._keep_listed,
+            failed=self._first_outcome.set,
+            guard=guard,
+            confine=confine,
+            limits=self._limits,
+            connect=connect,
+        )
+        self._output = OutputCheck(config.name, config.output_check, telemetry)
+        self.calls = UpstreamCalls(config, self._supervisor, self._output)
+        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
+        self._list_problem = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known, from now or from an earlier run."""
+        return self._tools.is_known
+
+    def load_warm(self) -> None:
+        """Show the tools of the last run. Nothing is started."""
+        version = self._tools.load_warm()
+        if version is not None:
+            self._supervisor.known_version = version or None
+            self._first_outcome.set()
+
+    async def first_outcome(self) -> None:
+        """Start it, and wait for its first list or its first failure."""
+        self._supervisor.want()
+        await self._first_outcome.wait()
+
+    async def run(self) -> None:
+        """Live until cancelled."""
+        await self._supervisor.run()
+
+    async def _keep_listed(self, connection: LiveConnection) -> None:
+        """List now and after each notice of change, at most once per interval."""
+        async with anyio.create_task_group() as group:
+            if connection.announces_changes:
+                group.start_soon(self._keep_listening, connection)
+            while True:
+                connection.tools_changed = anyio.Event()
+                listed_s = time.monotonic()
+                listed = await self._list(connection)
+                if listed:
+                    await connection.tools_changed.wait()
+                else:
+                    with anyio.move_on_after(self._limits.relist_after_failure_s):
+                        await connection.tools_changed.wait()
+                await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
+
+    async def _list(self, connection: LiveConnection) -> bool:
+        version = self._supervisor.known_version or ""
+        self._list_problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s)
+        self._first_outcome.set()
+        if self._list_problem:
+            self._telemetry.warning(
+                "upstream did not list its tools", upstream=self.config.name, problem=self._list_problem
+            )
+        return not self._list_problem
+
+    async def _keep_listening(self, connection: LiveConnection) -> None:
+        """Hold the change stream of a stateless upstream; when it is lost, list again, for changes were missed."""
+        while True:
+            try:
+                await connection.listen()
+            except UpstreamError as refused:
+                self._telemetry.debug("no change stream", upstream=self.config.name, problem=str(refused))
+                return
+            except LinkFault as failure:
+                self._telemetry.debug("change stream lost", upstream=self.config.name, problem=str(failure))
+            await anyio.sleep(self._limits.relist_interval_s)
+            connection.tools_changed.set()
+
+    def status(self) -> UpstreamStatus:
+        supervisor = self._supervisor
+        connection = supervisor.last_connection
+        junk, oversized = connection.junk() if connection is not None else (0, 0)
+        reason_code, detail = self._trouble()
+        return UpstreamStatus(
+            name=self.config.name,
+            server=self.config.server,
+            state=supervisor.state,
+            reason_code=reason_code,
+            detail=detail,
+            since_s=time.monotonic() - supervisor.since_s,
+            next_try_s=supervisor.next_try_s,
+            version=connection.version if connection is not None else (supervisor.known_version or ""),
+            tool_count=self._tools.count,
+            withheld=self._tools.withheld,
+            collisions=self._tools.collisions(),
+            shortened_descriptions=self._tools.shortened,
+            mentions=self._tools.mentions,
+            junk_lines=junk,
+            oversized_frames=oversized,
+            unknown_blocks=self.calls.unknown_blocks,
+            escaped_tools=self._tools.escaped,
+            output_mismatches=self._output.mismatches,
+            unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
+            calls_in_flight=self.calls.slots.in_flight,
+            stderr_tail=connection.stderr_text() if connection is not None else "",
+        )
+
+    def _trouble(self) -> tuple[ReasonCode | Literal[""], str]:
+        """What is wrong, the connection first."""
+        supervisor = self._supervisor
+        if supervisor.reason_code:
+            return supervisor.reason_code, supervisor.detail
+        if self._list_problem:
+            return ReasonCode.LIST_FAILED, self._list_problem
+        if self._tools.truncated:
+            return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
+        return "", supervisor.detail
