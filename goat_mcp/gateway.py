@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -77,6 +78,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
+    from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.coordinator import TeamCoordinator
 
@@ -109,6 +111,7 @@ class Gateway:
         hooks: Hooks | None = None,
     ) -> None:
         self.settings = settings
+        self.started_s = time.time()
         self._serves_http = serves_http
         self.claude_settings = claude_settings(settings)
         self.state = state or StateDirectory.default()
@@ -203,6 +206,7 @@ class Gateway:
             problems=files.problems,
             why_denied=self._why_denied,
             confine=self._confine_upstream,
+            on_change=self._status_changed,
         )
         self.upstreams.load_warm_catalogs()
 
@@ -400,6 +404,28 @@ class Gateway:
             calls=self.calls,
             announcements=self.announcements,
             max_chars=self.settings.output.max_chars,
+            status=self.status,
+        )
+
+    @cached_property
+    def status(self) -> GatewayStatus:
+        """What there is to know of this gateway and its upstreams; loaded when somebody asks, or after the start."""
+        from goat_mcp.status.gateway_status import GatewayStatus
+
+        permission = self.pipeline.permission
+        return GatewayStatus(
+            self.settings,
+            upstreams=self.upstreams,
+            redactor=self.redactor,
+            approval=permission.approval.value,
+            mode=self.modes.default.value,
+            rules=self.rules,
+            roots=lambda: self.workspace.roots,
+            sandbox=lambda: self.sandbox.known_state() if "sandbox" in self.__dict__ else None,
+            hooks=self._hook_programs.hooks if self._hook_programs is not None else (),
+            problems=self.problems,
+            transport="http" if self._serves_http else "stdio",
+            started_s=self.started_s,
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
@@ -446,6 +472,9 @@ class Gateway:
                 directory=str(self.workspace.roots[0]),
                 remedy="start goat-mcp with --workspace, or in that directory",
             )
+
+    def _status_changed(self) -> None:
+        self.announcements.changed("goat://status")
 
     def _why_denied(self, server: str) -> str:
         """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""

@@ -16,6 +16,8 @@ from goat_mcp.state.plan_resources import PLANS_URI, PlanResources
 from goat_mcp.state.plans import PlanStore
 from goat_mcp.state.todo_resource import TodoResource
 from goat_mcp.state.todos import TODOS_URI, Todos
+from goat_mcp.status.gateway_status import GatewayStatus
+from goat_mcp.status.resource import StatusResource
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tasks.resources import TaskResources
 
@@ -33,6 +35,7 @@ class OwnResources:
         calls: CallLog,
         announcements: Announcements,
         max_chars: int,
+        status: GatewayStatus,
     ) -> None:
         self.providers: Sequence[ResourceProvider] = (
             TodoResource(todos),
@@ -41,6 +44,7 @@ class OwnResources:
             ReviewResource(review),
             CallLogResource(calls),
             ErrorPages(),
+            StatusResource(status),
         )
         self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
             TODOS_URI: todos.look,

@@ -10,6 +10,7 @@ _COMMANDS = {
     "serve": "serve",
     "list": "list_tools",
     "call": "call",
+    "status": "status",
     "why": "why",
     "export": "export",
     "docs": "docs",

@@ -13,6 +13,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.known_outside import publish_status
 from goat_mcp.server.lifetime import stop_when_orphaned, stopping_on_signals
 from goat_mcp.server.stdio import stdio_streams
 from goat_mcp.settings import Settings
@@ -59,6 +60,7 @@ async def _serve_stdio(gateway: Gateway, parent: int) -> None:
         with stopping_on_signals(stop, gateway.guard):
             group.start_soon(stop_when_orphaned, parent, stop)
             await group.start(adapter.run)
+            group.start_soon(publish_status, gateway)
             _collect_garbage_from_now_on()
             streams = stdio_streams(max_frame_bytes=gateway.settings.limits.frame_bytes, telemetry=gateway.telemetry)
             async with streams as (read, write):
@@ -70,6 +72,7 @@ async def _serve_http(gateway: Gateway, server: HttpServer, say: Callable[[str],
     async with gateway.running(), anyio.create_task_group() as group:
         with stopping_on_signals(server.stop, gateway.guard):
             await group.start(server.adapter.run)
+            group.start_soon(publish_status, gateway)
             _collect_garbage_from_now_on()
             await server.serve(lambda where: say(f"goat-mcp: listening on {where}"))
         group.cancel_scope.cancel()

@@ -28,7 +28,8 @@ class UpstreamStatus:
 
     `reason_code` is empty while nothing is wrong; `detail` says it for people. `escaped_tools` had invisible
     characters in a name or description, `mentions` are texts that speak of another server's tools, `unchecked_outputs`
-    are tools with an `outputSchema` we do not check against.
+    are tools with an `outputSchema` we do not check against. `catalog_at_s` is when its list was last read, in seconds
+    since 1970.
     """
 
     name: str
@@ -51,5 +52,6 @@ class UpstreamStatus:
     output_mismatches: int = 0
     unchecked_outputs: tuple[str, ...] = ()
     calls_in_flight: int = 0
+    catalog_at_s: float | None = None
     stderr_tail: str = ""
     file: str = ""

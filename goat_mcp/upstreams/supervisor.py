@@ -85,8 +85,9 @@ class Supervisor:
         confine: Confine | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`failed` is told of each try that came to nothing."""
+        """`failed` is told of each try that came to nothing, `on_change` of each change of state."""
         self.config = config
         self._telemetry = telemetry
         self._beside = beside
@@ -95,6 +96,7 @@ class Supervisor:
         self._confine = confine
         self._limits = limits or SupervisorLimits()
         self._connect = connect
+        self._on_change = on_change
         self._retry = RetryPolicy(self._limits.retry)
         self._attempt = _Attempt()
         self._life: _Life | None = None
@@ -290,6 +292,7 @@ class Supervisor:
             self.state, self.since_s = state, time.monotonic()
         if state is UpstreamState.READY:
             self.reason_code, self.detail = "", ""
+        self._on_change()
 
     def _note_failure(self, error: Exception) -> None:
         """A try to connect failed, or the connection broke in a way of its own."""

@@ -5,6 +5,7 @@ Contract: CHG-1, LIF-2, ISO-4. When to list is the supervisor's business.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,7 @@ class ToolShelf:
         self.mentions: tuple[str, ...] = ()
         self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
+        self._listed_at_s: float | None = None
 
     @property
     def is_known(self) -> bool:
@@ -80,9 +82,16 @@ class ToolShelf:
         usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
         self.withheld, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
+        self._listed_at_s = time.time()
         self._store(usable.entries, version)
         self._publish(usable.entries)
         return ""
+
+    def listed_at_s(self) -> float | None:
+        """When the list on show was read from the upstream, by this run or an earlier one; None if it never was."""
+        if self._listed_at_s is None and self._entries is not None:
+            self._listed_at_s = self._warm.stored_at_s(self._config.server, self._config.fingerprint)
+        return self._listed_at_s
 
     def collisions(self) -> tuple[str, ...]:
         """Names of ours that another source keeps, each with the remedy."""

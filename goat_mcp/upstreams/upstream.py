@@ -6,6 +6,7 @@ Contract: CHG-1, CHG-2, ISO-4.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import anyio
@@ -41,10 +42,13 @@ class Upstream:
         confine: Confine | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_change` hears that something in `status` changed; it must not block."""
         self.config = config
         self._limits = limits or SupervisorLimits()
         self._telemetry = telemetry
+        self._on_change = on_change
         self._first_outcome = anyio.Event()
         self.lifeline = self._supervisor = Supervisor(
             config,
@@ -55,6 +59,7 @@ class Upstream:
             confine=confine,
             limits=self._limits,
             connect=connect,
+            on_change=on_change,
         )
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.calls = UpstreamCalls(config, self._supervisor, self._output)
@@ -106,6 +111,7 @@ class Upstream:
             self._telemetry.warning(
                 "upstream did not list its tools", upstream=self.config.name, problem=self._list_problem
             )
+        self._on_change()
         return not self._list_problem
 
     async def _keep_listening(self, connection: LiveConnection) -> None:
@@ -147,6 +153,7 @@ class Upstream:
             output_mismatches=self._output.mismatches,
             unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
             calls_in_flight=self.calls.slots.in_flight,
+            catalog_at_s=self._tools.listed_at_s(),
             stderr_tail=connection.stderr_text() if connection is not None else "",
         )
 

@@ -41,9 +41,14 @@ class Upstreams:
         problems: Sequence[UpstreamProblem] = (),
         limits: SupervisorLimits | None = None,
         why_denied: Callable[[str], str] = lambda server: "",
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does."""
+        """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
+
+        `on_change` hears that something in `status` changed; it must not block.
+        """
         warm = WarmCatalog(state, telemetry.warning)
+        self.configs = tuple(configs)
         self.problems = tuple(problems)
         self._why_denied = why_denied
         self._upstreams = [
@@ -55,6 +60,7 @@ class Upstreams:
                 guard=guard,
                 confine=confine,
                 limits=limits,
+                on_change=on_change,
             )
             for config in configs
         ]

@@ -58,6 +58,13 @@ class WarmCatalog:
         except (ValueError, KeyError, TypeError):
             return self._set_aside(path)
 
+    def stored_at_s(self, server: str, fingerprint: str) -> float | None:
+        """When it was last written, in seconds since 1970: a list that did not change is not written again."""
+        try:
+            return self.path(server, fingerprint).stat().st_mtime
+        except OSError:
+            return None
+
     def _set_aside(self, path: Path) -> None:
         set_aside(path, self._warn)
 

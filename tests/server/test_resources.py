@@ -68,6 +68,7 @@ async def test_what_there_is_is_listed_and_may_be_watched(tmp_path: Path, mode: 
         ("goat://review", "application/json"),
         ("goat://calls", "application/json"),
         ("goat://errors", "text/markdown"),
+        ("goat://status", "application/json"),
     ]
     assert [found.uri_template for found in templates] == [
         "goat://tasks/{id}",
