@@ -127,13 +127,14 @@ async def _negotiate(connection: Connection, dispatcher: JSONRPCDispatcher, know
         raise _start_failure(failure.fault) from None
 
 
-async def _discover(connection: Connection) -> bool:
+async def _discover(connection: Connection, *, may_repeat: bool = True) -> bool:
     connection.version = STATELESS_VERSION
     options: CallOptions = {"timeout": DISCOVER_TIMEOUT_S, "cancel_on_abandon": False}
     try:
         answer = await connection.request("server/discover", {}, options=options)
-    except UpstreamError:
-        return False
+    except UpstreamError as refused:
+        # One that names our revision as it refuses it has lost its way, not its era.
+        return may_repeat and _names_our_revision(refused) and await _discover(connection, may_repeat=False)
     except LinkFault as failure:
         if failure.fault.kind in (FaultKind.MALFORMED, FaultKind.HTTP_STATUS) and failure.fault.detail not in (
             "HTTP 408",
@@ -149,6 +150,14 @@ async def _discover(connection: Connection) -> bool:
     connection.announces_changes = _announces(answer)
     connection.capabilities = _capabilities(answer)
     return True
+
+
+def _names_our_revision(refused: UpstreamError) -> bool:
+    match refused.data:
+        case {"supported": [*versions]}:
+            return refused.code == UNSUPPORTED_PROTOCOL_VERSION and STATELESS_VERSION in versions
+        case _:
+            return False
 
 
 async def _discover_again(connection: Connection) -> bool:

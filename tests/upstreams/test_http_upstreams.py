@@ -288,6 +288,29 @@ async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated
     assert status.state is UpstreamState.READY
 
 
+async def test_one_that_refuses_our_revision_and_names_it_is_asked_once_more(tmp_path: Path) -> None:
+    """ERA-2: -32022 with a revision of ours among the supported ones is no proof of the other era."""
+    refusals = 1
+
+    def answer(request: bytes) -> bytes:
+        nonlocal refusals
+        if b"server/discover" in request and refusals:
+            refusals -= 1
+            error = {"code": -32022, "message": "unsupported", "data": {"supported": ["2026-07-28"]}}
+            body = {"jsonrpc": "2.0", "id": json.loads(request.partition(b"\r\n\r\n")[2])["id"], "error": error}
+            return response("400 Bad Request", json.dumps(body).encode(), content_type="application/json")
+        if b"server/discover" in request:
+            return answered(request, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+        return answered(request, {"tools": LISTED})
+
+    async with canned_server(answer) as (port, requests), fleet(tmp_path, {"web": entry(port)}) as running:
+        status = running.status("web")
+
+    methods = [json.loads(request.partition(b"\r\n\r\n")[2])["method"] for request in requests]
+    assert status.state is UpstreamState.READY
+    assert methods[:3] == ["server/discover", "server/discover", "tools/list"]
+
+
 async def test_one_broken_connection_does_not_break_the_calls_beside_it(tmp_path: Path) -> None:
     broke = anyio.Event()
 

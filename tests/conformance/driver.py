@@ -1,0 +1,138 @@
+"""What the suite runs in its client scenarios: goat-mcp with the suite's server as its only upstream, and a user of it.
+
+`python -m tests.conformance.driver URL`; the scenario's name and what it wants come in environment variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client
+from mcp.client.context import ClientRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval
+from goat_mcp.server.adapter import Adapter
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+
+WITHIN_S = 25.0
+"""Less than the suite waits: it would end its shell and leave us running."""
+
+Step = Callable[[Client, Mapping[str, Any]], Awaitable[None]]
+
+
+@asynccontextmanager
+async def user(url: str, folder: Path, revision: str) -> AsyncGenerator[Client]:
+    """A client of a goat-mcp in front of that URL; both are gone afterwards."""
+    upstreams = folder / "upstreams.json"
+    upstreams.write_text(json.dumps({"mcpServers": {"suite": {"url": url, "naming": "flat"}}}))
+    settings = Settings.model_validate({"workspace": [folder], "upstreams": [upstreams], "mode": "bypassPermissions"})
+    gateway = Gateway(settings, approval=Approval.HOST, state=StateDirectory(folder / "state"))
+    adapter = Adapter(gateway, "stdio")
+    mode = revision if revision in MODERN_PROTOCOL_VERSIONS else "legacy"
+    async with gateway.running(), anyio.create_task_group() as group:
+        await group.start(adapter.run)
+        async with Client(adapter.server, mode=mode, elicitation_callback=_accept) as client:
+            yield client
+        group.cancel_scope.cancel()
+
+
+async def _accept(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Agree to everything, with the defaults of the form, and yes where there are none."""
+    content: dict[str, Any] = {}
+    if isinstance(params, types.ElicitRequestFormParams):
+        for name, field in params.requested_schema.get("properties", {}).items():
+            if "default" in field:
+                content[name] = field["default"]
+            elif field.get("type") == "boolean":
+                content[name] = True
+    return types.ElicitResult(action="accept", content=content)
+
+
+async def _tools_of_upstream(client: Client) -> list[types.Tool]:
+    """goat-mcp lists its own tools first; theirs are named in its manifests."""
+    from goat_mcp.builtin_tools import TOOL_CLASSES
+
+    ours = {tool.contract.name for tool in TOOL_CLASSES}
+    return [tool for tool in (await client.list_tools()).tools if tool.name not in ours]
+
+
+async def _just_look(client: Client, context: Mapping[str, Any]) -> None:
+    await _tools_of_upstream(client)
+
+
+async def _add_numbers(client: Client, context: Mapping[str, Any]) -> None:
+    await _tools_of_upstream(client)
+    await client.call_tool("add_numbers", {"a": 2, "b": 3})
+
+
+async def _call_every_tool(client: Client, context: Mapping[str, Any]) -> None:
+    for tool in await _tools_of_upstream(client):
+        await client.call_tool(tool.name, dict.fromkeys(tool.input_schema.get("properties", {}), "x"))
+
+
+async def _call_as_told(client: Client, context: Mapping[str, Any]) -> None:
+    await _tools_of_upstream(client)
+    for call in context["toolCalls"]:
+        await client.call_tool(call["name"], call["arguments"])
+
+
+async def _use_everything(client: Client, context: Mapping[str, Any]) -> None:
+    await _call_every_tool(client, context)
+    for resource in (await client.list_resources()).resources:
+        if not str(resource.uri).startswith("goat://"):
+            await client.read_resource(str(resource.uri))
+    for prompt in (await client.list_prompts()).prompts:
+        await client.get_prompt(prompt.name)
+
+
+async def _echo_the_schema(client: Client, context: Mapping[str, Any]) -> None:
+    tools = {tool.name: tool for tool in await _tools_of_upstream(client)}
+    await client.call_tool("json_schema_echo", {"schema": tools["json_schema_2020_12_tool"].input_schema})
+
+
+STEPS: Mapping[str, Step] = {
+    "initialize": _just_look,
+    "request-metadata": _just_look,
+    "json-schema-ref-no-deref": _just_look,
+    "tools_call": _add_numbers,
+    "http-standard-headers": _use_everything,
+    "http-custom-headers": _call_as_told,
+    "json-schema-2020-12-preservation": _echo_the_schema,
+}
+"""What a user does in a scenario; in the others, call every tool there is."""
+
+
+async def _run(url: str, scenario: str, revision: str, context: Mapping[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder, anyio.fail_after(WITHIN_S):
+        async with user(url, Path(folder), revision) as client:
+            await STEPS.get(scenario, _call_every_tool)(client, context)
+
+
+def main() -> int:
+    environment = os.environ
+    scenario = environment["MCP_CONFORMANCE_SCENARIO"]
+    revision = environment["MCP_CONFORMANCE_PROTOCOL_VERSION"]
+    context = json.loads(environment.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    try:
+        anyio.run(_run, sys.argv[1], scenario, revision, context)
+    except MCPError as refused:
+        print(f"the upstream refused: {refused}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
