@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 NODE_TESTS := tests/e2e/node
 LITELLM := tests/e2e/litellm
+SUITE := tests/conformance/node
 
-.PHONY: setup demo test unit lint generated bench node litellm bubblewrap conformance clean
+.PHONY: setup demo test unit lint generated bench node litellm bubblewrap conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -22,7 +23,7 @@ demo: setup
 
 test: setup lint unit
 
-unit: setup node litellm bubblewrap
+unit: setup node conformance-suite litellm bubblewrap
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
@@ -75,8 +76,20 @@ bench: setup
 	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench; }
 	@$(BIN)/python -m bench.run $(BENCH)
 
-# The official suite, directly and through goat-mcp; the result goes to docs/conformance.md. Installs what it needs.
-conformance: setup
+# The official suite with a Node that is new enough; where it cannot be had those tests are skipped, saying so.
+SUITE_STAMP := $(SUITE)/node_modules/.ready
+
+conformance-suite:
+	@if command -v npm >/dev/null; then $(MAKE) -s $(SUITE_STAMP); \
+	else echo "no npm here: the conformance suite will be skipped"; fi
+
+$(SUITE_STAMP): $(SUITE)/package.json
+	@echo "installing into $(SUITE)/node_modules ..."
+	@npm install --prefix $(SUITE) --silent --no-progress
+	@touch $@
+
+# The suite run directly and through goat-mcp; the result goes to docs/conformance.md.
+conformance: setup conformance-suite
 	@$(BIN)/python -m tests.conformance.run
 
 clean:

@@ -11,10 +11,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "node"
 MODULES = FOLDER / "node_modules"
 ENTRY = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
@@ -74,27 +75,36 @@ class Suite:
         options = ["--suite", "all", "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
         return self._outcomes("server", names, ["--url", url, *options], folder)
 
-    def against_client(self, command: Sequence[str], scenario: str, revision: str, folder: Path) -> Outcome:
-        """One client scenario: the suite serves, and runs `command` with the URL of its server."""
+    def against_client(self, command: str, scenario: str, revision: str, folder: Path) -> Outcome:
+        """One client scenario: the suite serves, and runs `command` with the URL of its server.
+
+        As in the suite's own count, a warning fails it, and so does a client that ends badly.
+        """
         options = ["--scenario", scenario, "--spec-version", revision, "--timeout", str(SCENARIO_TIMEOUT_MS)]
-        (outcome,) = self._outcomes("client", [scenario], ["--command", " ".join(command), *options], folder)
-        return outcome
+        (outcome,) = self._outcomes("client", [scenario], ["--command", command, *options], folder)
+        return replace(outcome, failures=(*outcome.failures, *outcome.warnings), warnings=())
 
     def _outcomes(self, side: Side, names: Iterable[str], options: Sequence[str], folder: Path) -> list[Outcome]:
         try:
             done = self._run([side, *options, "--output-dir", str(folder)], RUN_TIMEOUT_S)
-            why = f"the suite left no result (exit code {done.returncode}): {(done.stdout + done.stderr)[-500:]}"
         except subprocess.TimeoutExpired:
-            why = f"the suite was not done after {RUN_TIMEOUT_S} s"
+            return [Outcome(name, 0, (f"the suite was not done after {RUN_TIMEOUT_S} s",)) for name in names]
         found = {
             _STAMPED.sub("", str(file.parent.relative_to(folder))).removeprefix("server-"): json.loads(file.read_text())
             for file in folder.rglob("checks.json")
         }
-        return [_outcome(name, found[name]) if name in found else Outcome(name, 0, (why,)) for name in names]
+        of_client = "".join(file.read_text()[-1000:] for file in folder.rglob("stderr.txt"))
+        ended = f"the suite ended with {done.returncode}: {_one_line((of_client or done.stdout + done.stderr)[-300:])}"
+        outcomes = [_outcome(name, found[name]) if name in found else Outcome(name, 0, (ended,)) for name in names]
+        if done.returncode != 0 and all(outcome.passed and not outcome.warnings for outcome in outcomes):
+            # It knows something that it did not write down, e.g. that the client ended with an error.
+            return [replace(outcome, failures=(ended,)) for outcome in outcomes]
+        return outcomes
 
     def _run(self, arguments: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
         command = [self.program, str(ENTRY), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        # From here, so that what it runs finds our packages.
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
 def _outcome(scenario: str, checks: list[Mapping[str, Any]]) -> Outcome:
