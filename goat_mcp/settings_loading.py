@@ -22,6 +22,7 @@ from goat_mcp.settings import (
     setting_keys,
 )
 from goat_mcp.settings_tree import append, as_list, keys_in, layer, merge, place
+from goat_mcp.state.config_folder import config_folder, own_upstreams_file
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.trust import FILE_NAME, has_project_file
 from goat_mcp.workspace.default_roots import default_roots
@@ -65,6 +66,8 @@ def load_settings(
     for key, names in (added or {}).items():
         append(tree, key, names)
         origin.sources[key] = "flag"
+    if config_file is None and "upstreams" not in tree and os.path.lexists(own_upstreams_file()):
+        tree["upstreams"] = [str(_own_upstreams())]
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
     origin.users_files = (Path(users_file),) if users_file else ()
@@ -113,7 +116,7 @@ def _key_of_variable(variable: str) -> str:
 
 def _users_tree(named: Path | None) -> tuple[str, Mapping[str, Any]]:
     """The user's own file, and what it says; empty where there is none."""
-    path = named or _config_folder() / FILE_NAME
+    path = named or config_folder() / FILE_NAME
     # A link that leads nowhere is no missing file: rules may be at its end.
     if named is None and not os.path.lexists(path):
         return "", {}
@@ -134,11 +137,15 @@ def _users_tree(named: Path | None) -> tuple[str, Mapping[str, Any]]:
     return str(path), tree
 
 
-def _config_folder() -> Path:
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    if os.name == "nt":
-        base = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
-    return base / "goat-mcp"
+def _own_upstreams() -> Path:
+    """The user's `upstreams.json`. Raises `BrokenSettings` for one that somebody else could have written."""
+    from goat_mcp.trust.settings_file import BrokenFile, read_users_file
+
+    path = own_upstreams_file()
+    try:
+        return read_users_file(path).path
+    except BrokenFile as broken:
+        raise BrokenSettings(str(broken), f"Mend {path}, or move it away, and start again.") from None
 
 
 def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:

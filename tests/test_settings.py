@@ -177,3 +177,26 @@ def test_a_wrong_secret_is_not_shown(key: str, value: str) -> None:
 )
 def test_a_base_url_is_a_whole_http_address(url: str) -> None:
     assert "wants http(s)://HOST[:PORT][/PATH]" in problem(f"web.search.base_url={url}")
+
+
+def own_upstreams(tmp_path: Path) -> Path:
+    folder = tmp_path / "config" / "goat-mcp"
+    folder.mkdir(parents=True)
+    file = folder / "upstreams.json"
+    file.write_text('{"mcpServers": {}}')
+    return file
+
+
+def test_the_users_upstreams_count_where_nothing_names_others(tmp_path: Path) -> None:
+    file = own_upstreams(tmp_path)
+
+    assert load_settings({}).upstreams == (file,)
+    assert load_settings({"upstreams": ["other.json"]}).upstreams == (Path("other.json"),)
+    assert load_settings({}, config_file=config(tmp_path, "mode: plan\n")).upstreams == ()
+    assert load_settings({}, overrides=["upstreams=[]"]).upstreams == ()
+
+
+def test_users_upstreams_that_others_can_write_are_refused(tmp_path: Path) -> None:
+    own_upstreams(tmp_path).chmod(0o666)
+
+    assert "upstreams.json can be written by others (mode 0666)" in problem()

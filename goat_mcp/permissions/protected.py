@@ -9,7 +9,15 @@ _NAMES = frozenset(
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".xprofile"),
         *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc"),
         *(".gitconfig", ".gitmodules", ".envrc", "config.fish", ".xinitrc", ".xsession", ".xsessionrc"),
-        *(".mcp.json", ".claude.json", ".npmrc", ".yarnrc", ".yarnrc.yml"),
+        *(
+            ".mcp.json",
+            ".claude.json",
+            "claude_desktop_config.json",
+            "mcp_config.json",
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+        ),
         *(".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit", ".pythonstartup"),
     }
 )
@@ -33,6 +41,8 @@ def protected_reason(path: str) -> str | None:
             # All of it: hooks and config, but also what names other folders for them, and what git runs when resumed.
             return "git runs or obeys it"
         if part.startswith(".goat") or part == "goat-mcp.yaml" or part == "goat.lock":
+            return "it is goat-mcp's own configuration"
+        if part == "upstreams.json" and index and parts[index - 1] == "goat-mcp":
             return "it is goat-mcp's own configuration"
         if part in _FOLDERS or (part == "fish" and index and parts[index - 1] == ".config"):
             return "an editor or agent obeys it"

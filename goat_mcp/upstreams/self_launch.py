@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from goat_mcp.state.config_folder import own_upstreams_file
+
 _PROGRAM = "goat-mcp"
 _MODULE = "goat_mcp"
 _FLAG = "--upstreams"
@@ -12,15 +14,18 @@ _VARIABLE = "GOAT_MCP_UPSTREAMS"
 
 
 def launches_us(command: str, args: Sequence[str], env: Mapping[str, str], cwd: str | None, file: Path) -> bool:
-    """Whether the command runs goat-mcp with `file` among its upstream files."""
-    if not _is_goat(command, args):
+    """Whether the command runs goat-mcp with `file` among its upstream files: named ones, else the user's own."""
+    if not is_goat(command, args):
         return False
-    named = [*_files_of(args), *([env[_VARIABLE]] if _VARIABLE in env else [])]
+    named = [*upstream_files_of(args), *([env[_VARIABLE]] if _VARIABLE in env else [])]
     here = file.resolve()
+    if not named and not any(arg.partition("=")[0] == "--config" for arg in args):
+        return here == own_upstreams_file().resolve()
     return any(here == Path(cwd or Path.cwd(), Path(name).expanduser()).resolve() for name in named)
 
 
-def _is_goat(command: str, args: Sequence[str]) -> bool:
+def is_goat(command: str, args: Sequence[str]) -> bool:
+    """Whether the command starts goat-mcp, with whatever upstreams."""
     if PurePath(command.replace("\\", "/")).name.removesuffix(".exe") == _PROGRAM:
         return True
     for before, arg in zip(("", *args), args, strict=False):
@@ -33,7 +38,8 @@ def _is_goat(command: str, args: Sequence[str]) -> bool:
     return False
 
 
-def _files_of(args: Sequence[str]) -> Iterator[str]:
+def upstream_files_of(args: Sequence[str]) -> Iterator[str]:
+    """What the flag `--upstreams` names."""
     for index, arg in enumerate(args):
         if arg == _FLAG and index + 1 < len(args):
             yield args[index + 1]

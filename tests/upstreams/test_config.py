@@ -241,3 +241,16 @@ def test_an_entry_that_would_start_us_again_is_skipped(tmp_path: Path, entry: di
     assert isinstance(found, UpstreamProblem) is skipped
     if isinstance(found, UpstreamProblem):
         assert found.reason_code == "self_launch"
+
+
+def test_an_entry_that_would_start_us_with_the_users_own_file_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "goat-mcp").mkdir()
+
+    found = one(tmp_path / "goat-mcp", {"command": "goat-mcp", "args": ["serve"]})
+    other = one(tmp_path / "goat-mcp", {"command": "goat-mcp", "args": ["serve", "--config", "other.yaml"]})
+
+    assert isinstance(found, UpstreamProblem) and found.reason_code == "self_launch"
+    assert isinstance(other, UpstreamConfig)

@@ -1,0 +1,69 @@
+"""`goat-mcp eject`: a host's file as it was before goat-mcp wrote it, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.host_changes import dry_run as dry_run_flag
+
+if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.hosts.receipts import Receipts
+
+
+@click.command()
+@click.argument("host", required=False)
+@click.option(
+    "--file", "named", type=click.Path(path_type=Path), metavar="FILE", help="Which file, where there are several."
+)
+@click.option("--keep-changes", is_flag=True, help="The file was changed since: put the servers back, keep the rest.")
+@dry_run_flag
+@flags.as_json
+def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: bool, as_json: bool) -> None:
+    """Put back what a host's file held before `import --move` or `install`.
+
+    Your upstreams file keeps the servers. A file that was changed since is left alone, unless you say what to do.
+    """
+    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+    from goat_mcp.hosts.host_file import replace_bytes
+    from goat_mcp.hosts.putting_back import plan_eject
+    from goat_mcp.hosts.table import HOSTS
+
+    refuse_a_model(dry_run)
+    receipts = _chosen(host, named)
+    last, change = plan_eject(receipts, keep_changes=keep_changes)
+    diff = shown_diff(change)
+    if not as_json:
+        say_diff(change)
+    if not dry_run:
+        replace_bytes(change.path, change.after, was=change.before)
+        receipts.drop_last()
+    if as_json:
+        fields = {"host": last.host, "file": str(change.path), "restored": not dry_run, "diff": diff}
+        click.echo(json.dumps({**fields, "dry_run": dry_run}))
+        return
+    click.echo("Nothing was written (--dry-run)." if dry_run else f"{change.path} is as it was.")
+    if not dry_run and HOSTS[last.host].after:
+        click.echo(HOSTS[last.host].after)
+
+
+def _chosen(host: str | None, named: Path | None) -> Receipts:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.hosts.putting_back import written_files
+    from goat_mcp.hosts.table import host_named
+    from goat_mcp.state.directory import StateDirectory
+
+    found = written_files(StateDirectory.default(), None if host is None else host_named(host))
+    if named is not None:
+        found = [receipts for receipts in found if receipts.file == named.absolute()]
+    if not found:
+        whose = f"{host}'s file" if host else "any host's file"
+        raise ToolError(ErrorCode.NOT_FOUND, f"goat-mcp has not written {whose}", "There is nothing to put back.")
+    if len(found) > 1:
+        files = ", ".join(str(receipts.file) for receipts in found)
+        raise ToolError(ErrorCode.AMBIGUOUS, f"goat-mcp has written several files: {files}", "Name one with --file.")
+    return found[0]

@@ -1,0 +1,65 @@
+"""What `import`, `eject`, `install` and `uninstall` show of a change of a file: a diff without secrets."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:  # loaded when a command runs
+    from goat_mcp.core.redaction import Redactor
+    from goat_mcp.hosts.importing import Change
+
+dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
+project = click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="The servers of this project in place of the user's.",
+)
+
+
+def refuse_a_model(dry: bool) -> None:
+    """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
+    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+
+    if not dry:
+        refuse_commands_of_models("change which servers a host starts")
+
+
+def shown_diff(change: Change) -> str:
+    """A unified diff; every secret that either side holds is taken out, and nothing steers a terminal."""
+    from goat_mcp.cli.terminal import escaped
+
+    redactor = _redactor(change)
+    before, after = ((data or b"").decode("utf-8", "replace") for data in (change.before, change.after))
+    names = [str(change.path) if data is not None else "(no file)" for data in (change.before, change.after)]
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), names[0], names[1], lineterm="")
+    return escaped(redactor.text("\n".join(lines)))
+
+
+def say_diff(change: Change) -> None:
+    text = shown_diff(change)
+    if text:
+        click.echo(text)
+
+
+def _redactor(change: Change) -> Redactor:
+    from goat_mcp.core.redaction import Redactor, is_likely_secret
+
+    redactor = Redactor()
+    for data in (change.before, change.after):
+        for name, value in _texts_in((data or b"").decode("utf-8", "replace")):
+            if is_likely_secret(name, value) and "${" not in value:
+                redactor.add(value)
+    return redactor
+
+
+def _texts_in(text: str) -> Iterator[tuple[str, str]]:
+    """Every `name: "value"` and `name = "value"`, whatever notation the file is in."""
+    import re
+
+    yield from re.findall(r"""["']?([\w.-]+)["']?\s*[:=]\s*["']([^"'\r\n]*)["']""", text)

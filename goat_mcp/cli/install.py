@@ -1,0 +1,48 @@
+"""`goat-mcp install`: goat-mcp among the servers of a host, beside those it has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.host_changes import dry_run as dry_run_flag
+from goat_mcp.cli.host_changes import project as project_flag
+
+
+@click.command()
+@click.argument("host")
+@project_flag
+@dry_run_flag
+@flags.as_json
+def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
+    """Add goat-mcp to the servers of HOST; the others stay. `goat-mcp uninstall HOST` takes it out again."""
+    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+    from goat_mcp.hosts.importing import plan_install, write_host
+    from goat_mcp.hosts.machine import Machine
+    from goat_mcp.hosts.sources import one_source
+    from goat_mcp.hosts.table import host_named
+    from goat_mcp.state.config_folder import own_upstreams_file
+    from goat_mcp.state.directory import StateDirectory
+
+    refuse_a_model(dry_run)
+    machine = Machine.this()
+    source = one_source(host_named(host), machine, None if project is None else project.resolve())
+    change = plan_install(source, own_upstreams_file(), machine)
+    if not dry_run:
+        write_host(source, change, StateDirectory.default(), why="install")
+    if as_json:
+        fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
+        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
+        return
+    say_diff(change)
+    if not change.is_one:
+        click.echo(f"{source.host.title} starts goat-mcp already: {change.path}")
+    elif dry_run:
+        click.echo("Nothing was written (--dry-run).")
+    else:
+        click.echo(f"{source.host.title} starts goat-mcp now: {change.path}")
+        if source.host.after:
+            click.echo(source.host.after)

@@ -1,0 +1,47 @@
+"""`goat-mcp uninstall`: goat-mcp taken out of a host's servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.host_changes import dry_run as dry_run_flag
+from goat_mcp.cli.host_changes import project as project_flag
+
+
+@click.command()
+@click.argument("host")
+@project_flag
+@dry_run_flag
+@flags.as_json
+def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
+    """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
+    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+    from goat_mcp.hosts.host_file import replace_bytes
+    from goat_mcp.hosts.machine import Machine
+    from goat_mcp.hosts.putting_back import plan_uninstall
+    from goat_mcp.hosts.receipts import Receipts
+    from goat_mcp.hosts.sources import one_source
+    from goat_mcp.hosts.table import host_named
+    from goat_mcp.state.directory import StateDirectory
+
+    refuse_a_model(dry_run)
+    state = StateDirectory.default()
+    source = one_source(host_named(host), Machine.this(), None if project is None else project.resolve())
+    is_as_it_was, change = plan_uninstall(source, state)
+    if change.is_one and not dry_run:
+        replace_bytes(change.path, change.after, was=change.before)
+        if is_as_it_was:
+            Receipts(state, change.path).drop_last()
+    if as_json:
+        fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
+        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
+        return
+    say_diff(change)
+    if not change.is_one:
+        click.echo(f"{source.host.title} does not start goat-mcp: {change.path}")
+    else:
+        click.echo("Nothing was written (--dry-run)." if dry_run else f"{change.path} starts goat-mcp no longer.")

@@ -1,0 +1,223 @@
+"""`goat-mcp import`, `eject`, `install`, `uninstall`: a user's servers move behind goat-mcp, and back. CFG-2."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_call import run
+from tests.docs.test_documents import ROOT
+
+pytestmark = pytest.mark.e2e
+
+TOKEN = "ghp_canarycanarycanary12345"
+WEATHER = json.dumps({"command": sys.executable, "args": [str(ROOT / "examples" / "weather_stdio.py")]})
+DESKTOP = f"""\
+{{
+  "globalShortcut": "Ctrl+Space",
+  "mcpServers": {{
+    "weather": {WEATHER},
+    "github": {{
+      "command": "docker",
+      "args": ["run", "-i", "--rm", "ghcr.io/github/github-mcp-server"],
+      "env": {{ "GITHUB_PERSONAL_ACCESS_TOKEN": "{TOKEN}" }}
+    }},
+    "files": {{ "command": "npx", "args": ["-y", "@scope/files", "/data"], "note": "mine" }}
+  }},
+  "isUsingBuiltInNode": true
+}}
+"""
+
+
+@pytest.fixture
+def desktop(tmp_path: Path) -> Path:
+    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(DESKTOP)
+    file.chmod(0o644)
+    return file
+
+
+def ours(folder: Path) -> Path:
+    return folder / ".config" / "goat-mcp" / "upstreams.json"
+
+
+def done(*words: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    ended = run(*words, cwd=cwd, variables=variables)
+    assert ended.returncode == 0, ended.stderr
+    return ended
+
+
+def outcomes(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    (host,) = json.loads(ended.stdout)["hosts"]
+    return {server["name"]: server["outcome"] for server in host["servers"]}
+
+
+def written(file: Path, text: str | Mapping[str, Any]) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text if isinstance(text, str) else json.dumps(text))
+    return file
+
+
+def test_one_command_moves_three_servers_and_the_catalog_shows_them(tmp_path: Path, desktop: Path) -> None:
+    moved = done("import", "claude-desktop", "--move", cwd=tmp_path)
+    listed = json.loads(done("list", "--json", cwd=tmp_path).stdout)
+    entry = json.loads(desktop.read_text())
+
+    assert [*json.loads(ours(tmp_path).read_text())["mcpServers"]] == ["weather", "github", "files"]
+    assert (ours(tmp_path).stat().st_mode & 0o777, desktop.stat().st_mode & 0o777) == (0o600, 0o644)
+    assert [*entry] == ["globalShortcut", "mcpServers", "isUsingBuiltInNode"]
+    assert [*entry["mcpServers"]] == ["goat"] and entry["mcpServers"]["goat"]["args"][-1] == "serve"
+    assert Path(entry["mcpServers"]["goat"]["command"]).is_absolute()
+    assert entry["mcpServers"]["goat"]["env"] == {"GOAT_MCP_STATE_DIR": str(tmp_path / "state")}
+    assert "mcp__weather__current_weather" in [tool["name"] for tool in listed["tools"]]
+    assert {problem["name"] for problem in listed["problems"]} == {"github", "files"}
+    assert "files: taken over" in moved.stdout and "note: not known here, left out" in moved.stdout
+
+
+def test_eject_puts_the_bytes_back(tmp_path: Path, desktop: Path) -> None:
+    before = desktop.read_bytes()
+    done("import", "claude-desktop", "--move", cwd=tmp_path)
+    changed = desktop.read_bytes()
+
+    shown = done("eject", "claude-desktop", "--dry-run", cwd=tmp_path)
+    left = desktop.read_bytes()
+    done("eject", "claude-desktop", cwd=tmp_path)
+    again = run("eject", "claude-desktop", cwd=tmp_path)
+
+    assert (left, desktop.read_bytes(), stat.S_IMODE(desktop.stat().st_mode)) == (changed, before, 0o644)
+    assert changed != before and TOKEN not in shown.stdout
+    assert again.returncode == 1 and "has not written claude-desktop's file" in again.stderr
+
+
+def test_a_file_that_was_changed_since_is_left_alone_until_the_user_says(tmp_path: Path, desktop: Path) -> None:
+    before = json.loads(desktop.read_text())
+    done("import", "claude-desktop", "--move", cwd=tmp_path)
+    tree = json.loads(desktop.read_text())
+    tree["mcpServers"]["added"] = {"command": "later"}
+    desktop.write_text(json.dumps({**tree, "globalShortcut": "F1"}))
+    changed = desktop.read_bytes()
+
+    refused = run("eject", "claude-desktop", cwd=tmp_path)
+    left = desktop.read_bytes()
+    done("eject", "claude-desktop", "--keep-changes", cwd=tmp_path)
+
+    assert refused.returncode == 1 and "has been changed since" in refused.stderr and "--keep-changes" in refused.stderr
+    assert left == changed
+    assert json.loads(desktop.read_text()) == {
+        **before,
+        "globalShortcut": "F1",
+        "mcpServers": {**before["mcpServers"], "added": {"command": "later"}},
+    }
+
+
+def test_a_dry_run_shows_everything_and_writes_nothing(tmp_path: Path, desktop: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+
+    shown = done("import", "claude-desktop", "--move", "--dry-run", cwd=tmp_path)
+
+    assert sorted(tmp_path.rglob("*")) == before and desktop.read_text() == DESKTOP
+    assert '+    "goat": {' in shown.stdout and "Nothing was written" in shown.stdout
+
+
+def test_a_second_import_brings_nothing_and_changes_nothing(tmp_path: Path, desktop: Path) -> None:
+    first = done("import", "--json", cwd=tmp_path)
+    mine = ours(tmp_path).read_text().replace(TOKEN, "${keyring:goat-mcp/github}")
+    ours(tmp_path).write_text(mine)
+
+    second = done("import", "--json", cwd=tmp_path)
+
+    assert set(outcomes(first).values()) == {"imported"} and set(outcomes(second).values()) == {"present"}
+    assert ours(tmp_path).read_text() == mine
+
+
+# R-SECRET-1, R-SECRET-2
+@pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
+def test_a_secret_is_taken_over_and_shown_nowhere(tmp_path: Path, desktop: Path, words: tuple[str, ...]) -> None:
+    moved = done("import", "claude-desktop", "--move", *words, cwd=tmp_path)
+    back = done("eject", *words, cwd=tmp_path)
+
+    assert TOKEN in ours(tmp_path).read_text()
+    assert "keyring set goat-mcp" in moved.stdout and "${keyring:goat-mcp/" in moved.stdout
+    assert not any(TOKEN in text for ended in (moved, back) for text in (ended.stdout, ended.stderr))
+
+
+def test_a_broken_file_is_refused_with_its_place_and_nothing_is_written(tmp_path: Path, desktop: Path) -> None:
+    desktop.write_text('{"mcpServers": {"a": {"command": "x"},}}')
+
+    ended = run("import", "claude-desktop", "--move", cwd=tmp_path)
+
+    assert ended.returncode == 1 and "line 1, column" in ended.stderr and "Nothing was changed" in ended.stderr
+    assert not ours(tmp_path).exists() and not (tmp_path / "state").exists()
+
+
+def test_a_command_that_a_model_runs_changes_no_servers(tmp_path: Path, desktop: Path) -> None:
+    for words in (
+        ("import",),
+        ("import", "claude-desktop", "--move"),
+        ("eject",),
+        ("install", "codex"),
+        ("uninstall", "codex"),
+    ):
+        ended = run(*words, cwd=tmp_path, variables={"GOAT_MCP_CALL": "guard.call"})
+        assert ended.returncode == 1 and "a command that a model runs cannot change" in ended.stderr
+
+    assert desktop.read_text() == DESKTOP and not ours(tmp_path).exists()
+
+
+HOST_FILES = {
+    "claude-code": (".claude.json", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "vscode": (".config/Code/User/mcp.json", "servers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+    "windsurf": (".codeium/windsurf/mcp_config.json", "mcpServers"),
+    "zed": (".config/zed/settings.json", "context_servers"),
+}
+
+
+@pytest.mark.parametrize("host", HOST_FILES)
+def test_installing_adds_one_entry_and_uninstalling_restores_the_bytes(tmp_path: Path, host: str) -> None:
+    name, root = HOST_FILES[host]
+    file = written(tmp_path / name, f'{{"a": [1, 2],\n  "{root}": {{\n    "x": {{"command": "y"}}\n  }}\n}}')
+    before = file.read_bytes()
+
+    done("install", host, cwd=tmp_path)
+    entries = json.loads(file.read_text())[root]
+    again = done("install", host, "--json", cwd=tmp_path)
+    done("uninstall", host, cwd=tmp_path)
+
+    assert [*entries] == ["x", "goat"] and entries["x"] == {"command": "y"}
+    assert json.loads(again.stdout)["changed"] is False
+    assert file.read_bytes() == before
+
+
+def test_where_there_was_no_file_there_is_none_after_uninstalling(tmp_path: Path) -> None:
+    file = tmp_path / ".codex" / "config.toml"
+
+    done("install", "codex", cwd=tmp_path)
+    text = file.read_text()
+    done("uninstall", "codex", cwd=tmp_path)
+
+    assert text.startswith("[mcp_servers.goat]\ncommand = ") and not file.exists()
+
+
+def test_a_host_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
+    ended = run("import", "cluade-desktop", cwd=tmp_path)
+
+    assert ended.returncode == 1 and "did you mean claude-desktop?" in ended.stderr
+
+
+def test_where_settings_name_other_upstreams_nothing_is_moved(tmp_path: Path, desktop: Path) -> None:
+    written(tmp_path / ".config" / "goat-mcp" / "goat-mcp.yaml", "upstreams: [others.json]\n")
+
+    ended = run("import", "claude-desktop", "--move", cwd=tmp_path)
+
+    assert ended.returncode == 1 and "names its own upstreams" in ended.stderr
+    assert desktop.read_text() == DESKTOP and not ours(tmp_path).exists()
