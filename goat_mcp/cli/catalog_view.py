@@ -10,6 +10,9 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway import Gateway
     from goat_mcp.settings import Settings
 
+LIST_WAIT_S = 15.0
+"""A client must have its list at once and hears of the rest later; a person at a terminal has this one chance."""
+
 
 def complete_catalog(settings: Settings) -> Gateway:
     """A gateway that has listed its upstreams, and has stopped again: its catalog is read, nothing is called."""
@@ -27,7 +30,7 @@ def complete_catalog(settings: Settings) -> Gateway:
 
 async def _list_upstreams(gateway: Gateway) -> None:
     async with gateway.running():
-        await gateway.upstreams.first_list()
+        await gateway.upstreams.first_list(LIST_WAIT_S)
 
 
 def print_problems(gateway: Gateway) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -98,11 +98,16 @@ def written(draw: st.DrawFn, value: Any) -> str:
     if isinstance(value, dict):
         parts = [
             draw(_BLANKS) + json.dumps(key) + draw(_BLANKS) + ":" + draw(_BLANKS) + draw(written(child)) + draw(_BLANKS)
-            for key, child in value.items()
+            for key, child in cast("dict[str, Any]", value).items()
         ]
         return "{" + ",".join(parts) + draw(st.sampled_from(["", ","]) if parts else st.just("")) + draw(_BLANKS) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(draw(_BLANKS) + draw(written(item)) for item in value) + draw(_BLANKS) + "]"
+        return (
+            "["
+            + ",".join(draw(_BLANKS) + draw(written(item)) for item in cast("list[Any]", value))
+            + draw(_BLANKS)
+            + "]"
+        )
     return json.dumps(value)
 
 
