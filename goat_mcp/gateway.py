@@ -64,6 +64,7 @@ from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import load_upstream_files
+from goat_mcp.upstreams.logins import Logins
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
@@ -207,6 +208,7 @@ class Gateway:
             why_denied=self._why_denied,
             confine=self._confine_upstream,
             on_change=self._status_changed,
+            logins=Logins(self.state, self.http, self.references.hide, warn=self.telemetry.warning),
         )
         self.upstreams.load_warm_catalogs()
 

@@ -176,6 +176,10 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The MCP server the tool belongs to does not run or cannot be reached. Nothing was done.",
         "Tell the user. It is started again by itself; the call may work later.",
     ),
+    ErrorCode.AUTH: (
+        "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done.",
+        "Tell the user: they log in with the command in the suggestion, then the same call works.",
+    ),
     ErrorCode.OUTCOME_UNKNOWN: (
         "The connection to the tool's server was lost after the call was sent. Whether it was done, nobody knows.",
         "Look at what is there before you call again: it may have been done.",

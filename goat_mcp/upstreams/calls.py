@@ -109,9 +109,9 @@ class UpstreamCalls:
         facts = {"upstream": name, "reason": str(fault.kind)}
         if fault.kind is FaultKind.AUTH_REQUIRED:
             return ToolError(
-                ErrorCode.UPSTREAM_DOWN,
+                ErrorCode.AUTH,
                 f"upstream {name} refused our credentials ({fault.detail}); the call did not run",
-                "The operator must put valid credentials into the headers of this upstream.",
+                self._config.login_step,
                 facts=facts,
             )
         if fault.kind is FaultKind.UNREACHABLE or fault.kind is FaultKind.SESSION_LOST:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import InvalidName, clean_server_name
@@ -29,8 +29,11 @@ from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
 from goat_mcp.upstreams.self_launch import launches_us
 
+if TYPE_CHECKING:  # few entries have any
+    from goat_mcp.upstreams.oauth.options import OAuthOptions
+
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
-_HTTP_KEYS = frozenset({"url", "headers"})
+_HTTP_KEYS = frozenset({"url", "headers", "oauth"})
 _OUR_KEYS = frozenset(
     {
         "naming",
@@ -178,7 +181,7 @@ def _parse_entry(
         problems.append(UpstreamProblem(name, ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored", str(file)))
     for key, value in given.items():
         # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.
-        if key not in _SECRET_KEYS and (reference := secret_reference_in(value)):
+        if key not in _SECRET_KEYS and (reference := secret_reference_in(_without_secret_keys(key, value))):
             raise _BrokenEntry(f"{key}: {reference} is a secret and would be seen there; {_elsewhere(given)}")
     try:
         given = cast("dict[str, Any]", references.resolve(given))
@@ -224,7 +227,8 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
             raise _BrokenEntry("type: stdio does not go with url; leave type out")
         if misplaced := sorted(SANDBOX_KEYS & set(given)):
             raise _BrokenEntry(f"{misplaced[0]}: does not go with url, only with command; leave it out")
-        return HttpEndpoint(_url(given["url"]), _texts(given, "headers"))
+        oauth = given.get("oauth")
+        return HttpEndpoint(_url(given["url"]), _texts(given, "headers"), _oauth(oauth), oauth is False)
     if kind in _HTTP_TYPES:
         raise _BrokenEntry(f"type: {kind} does not go with command; leave type out")
     command, args, cwd = given["command"], given.get("args", []), given.get("cwd")
@@ -255,6 +259,24 @@ def _sandbox(given: Mapping[str, Any]) -> SandboxOptions | None:
         raise _BrokenEntry(str(broken)) from None
 
 
+def _oauth(value: Any) -> OAuthOptions | None:
+    if value is None or isinstance(value, bool):
+        return None
+    from goat_mcp.upstreams.oauth.options import BrokenOAuthKeys, oauth_options
+
+    try:
+        return oauth_options(value)
+    except BrokenOAuthKeys as broken:
+        raise _BrokenEntry(str(broken)) from None
+
+
+def _without_secret_keys(key: str, value: Any) -> Any:
+    """What of an entry's value is seen by others."""
+    if key == "oauth" and isinstance(value, dict):
+        return {name: child for name, child in cast("dict[str, Any]", value).items() if name != "client_secret"}
+    return value
+
+
 def _is_relative_path(command: str) -> bool:
     is_path = "/" in command or (os.name == "nt" and "\\" in command)
     return is_path and not Path(command).expanduser().is_absolute()
@@ -269,6 +291,8 @@ def _secrets_of(target: StdioLaunch | HttpEndpoint) -> list[str]:
     if isinstance(target, StdioLaunch):
         return [value for name, value in target.env.items() if is_likely_secret(name, value)]
     values = [value for name, value in target.headers.items() if name.lower() not in _PLAIN_HEADERS]
+    if target.oauth is not None and (secret := target.oauth.client_secret.get_secret_value()):
+        values.append(secret)
     # What follows `Bearer` may be told without it.
     return [form for value in values for form in (value, value.rpartition(" ")[2])]
 

@@ -24,6 +24,7 @@ from goat_mcp.upstreams.connection import Connection
 from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
+from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.stdio_link import stdio_link
 
@@ -38,6 +39,7 @@ async def connect(
     guard: ProcessGuard | None,
     start_timeout_s: float,
     confine: Confine | None = None,
+    login: LoginDoor | None = None,
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.
 
@@ -51,7 +53,7 @@ async def connect(
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.http_link import http_link
 
-            link, read, write = await stack.enter_async_context(http_link(target))
+            link, read, write = await stack.enter_async_context(http_link(target, login))
         dispatcher = JSONRPCDispatcher(read, write)
         connection = Connection(
             version=STATELESS_VERSION,

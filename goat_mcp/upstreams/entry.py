@@ -6,10 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.sandbox.options import SandboxOptions
+
+if TYPE_CHECKING:  # few entries have any
+    from goat_mcp.upstreams.oauth.options import OAuthOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
@@ -33,6 +36,13 @@ class HttpEndpoint:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    oauth: OAuthOptions | None = None
+    is_oauth_off: bool = False
+
+    @property
+    def may_log_in(self) -> bool:
+        """Whether a login is of use: credentials among the headers are the user's choice and stay (AUT-3)."""
+        return not self.is_oauth_off and all(name.lower() != "authorization" for name in self.headers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +73,15 @@ class UpstreamConfig:
         if self.naming == "qualified":
             return f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}"
         return f"{self.naming}{SEPARATOR}"
+
+    @property
+    def login_step(self) -> str:
+        """What a person can do where it wants credentials."""
+        if not isinstance(self.target, HttpEndpoint) or not self.target.may_log_in:
+            return "The operator must put valid credentials into the headers of this upstream."
+        import shlex
+
+        return f"The user can log in with: goat-mcp auth login {shlex.quote(self.name)}"
 
     @property
     def fingerprint(self) -> str:

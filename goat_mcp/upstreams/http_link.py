@@ -18,8 +18,11 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK's tr
 from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
 
+from goat_mcp.upstreams.authorised_requests import send_authorised
 from goat_mcp.upstreams.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
+from goat_mcp.upstreams.login_problems import AuthServerDown, LoginNeeded
+from goat_mcp.upstreams.logins import LoginDoor
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 _CONNECT_TIMEOUT_S = 10.0
@@ -72,8 +75,9 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, marks: FaultMarks) -> None:
+    def __init__(self, marks: FaultMarks, login: LoginDoor | None) -> None:
         self._marks = marks
+        self._login = login
         self._inner = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEP_ALIVE_S)
         )
@@ -88,7 +92,14 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            response = await self._inner.handle_async_request(request)
+            if self._login is None:
+                response = await self._inner.handle_async_request(request)
+            else:
+                response = await send_authorised(self._login, request, self._inner.handle_async_request)
+        except LoginNeeded as needed:
+            return self._fault(request, 401, FaultKind.AUTH_REQUIRED, needed.why)
+        except AuthServerDown as down:
+            return self._fault(request, 503, FaultKind.UNREACHABLE, f"its authorization server: {down}")
         except _NEVER_SENT as problem:
             return self._fault(request, 503, FaultKind.UNREACHABLE, f"{type(problem).__name__}: {problem}")
         except httpx2.TransportError as problem:
@@ -123,7 +134,7 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
         error = _json_rpc_error(body)
         if _SESSION_HEADER in request.headers and (status == 404 or _names_lost_session(error)):
             return self._fault(request, status, FaultKind.SESSION_LOST, "the upstream no longer knows our session")
-        if error is not None:
+        if error is not None and status != 401:
             return httpx2.Response(status, request=request, content=body, headers={"content-type": "application/json"})
         if status in (401, 403):
             return self._fault(request, status, FaultKind.AUTH_REQUIRED, f"HTTP {status}")
@@ -188,11 +199,12 @@ def _names_lost_session(error: dict[str, Any] | None) -> bool:
 @asynccontextmanager
 async def http_link(
     endpoint: HttpEndpoint,
+    login: LoginDoor | None = None,
 ) -> AsyncGenerator[tuple[HttpLink, ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Yield the streams. Nothing is sent before the first message."""
     link = HttpLink(FaultMarks())
     client = httpx2.AsyncClient(
-        transport=_RequestScoped(link.marks),
+        transport=_RequestScoped(link.marks, login),
         # What is packed has no size we could hold it to.
         headers={**endpoint.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),

@@ -20,6 +20,7 @@ from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
@@ -83,6 +84,7 @@ class Supervisor:
         failed: Callable[[], None] = lambda: None,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
+        login: LoginDoor | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
@@ -94,6 +96,9 @@ class Supervisor:
         self._failed = failed
         self._guard = guard
         self._confine = confine
+        self._login = login
+        self._refused_login: object = None
+        self._retry_now = anyio.Event()
         self._limits = limits or SupervisorLimits()
         self._connect = connect
         self._on_change = on_change
@@ -125,6 +130,9 @@ class Supervisor:
         return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
+        if self.reason_code is ReasonCode.AUTH_REQUIRED and self._has_new_login():
+            self._retry.worked()
+            self._retry_now.set()
         if self._retry.is_open(time.monotonic()):
             raise self._down()
 
@@ -185,7 +193,9 @@ class Supervisor:
         try:
             while True:
                 await self._until_wanted()
-                await anyio.sleep(self._retry.wait_s(time.monotonic()))
+                self._retry_now = anyio.Event()
+                with anyio.move_on_after(self._retry.wait_s(time.monotonic())):
+                    await self._retry_now.wait()
                 await self._live_once()
         finally:
             self._enter(UpstreamState.STOPPED)
@@ -239,6 +249,7 @@ class Supervisor:
             known_version=self.known_version,
             guard=self._guard,
             confine=self._confine,
+            login=self._login,
             start_timeout_s=self._limits.start_timeout_s,
         ) as connection:
             life = self._life = _Life(connection)
@@ -302,6 +313,7 @@ class Supervisor:
             cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
         if cause.reason_code is ReasonCode.AUTH_REQUIRED:
             self._retry.hold(time.monotonic())
+            self._refused_login = self._login.stored() if self._login is not None else None
         else:
             self._retry.failed(time.monotonic())
         if (cause.reason_code, cause.message) != (self.reason_code, self.detail):
@@ -310,6 +322,10 @@ class Supervisor:
                 "upstream failed", upstream=self.config.name, reason=cause.reason_code, problem=cause.message
             )
         self._fail_attempt(cause.reason_code, cause.message)
+
+    def _has_new_login(self) -> bool:
+        """Whether somebody has logged in since it refused us."""
+        return self._login is not None and self._login.stored() != self._refused_login
 
     def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
@@ -324,6 +340,13 @@ class Supervisor:
         wait_s = self._retry.wait_s(time.monotonic())
         again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
         problem = why or self.detail or "not connected"
+        if self.reason_code is ReasonCode.AUTH_REQUIRED:
+            return ToolError(
+                ErrorCode.AUTH,
+                f"upstream {self.config.name} wants a login: {problem}; the call did not run",
+                self.config.login_step,
+                facts={"upstream": self.config.name, "reason": self.reason_code},
+            )
         return ToolError(
             ErrorCode.UPSTREAM_DOWN,
             f"upstream {self.config.name} is down: {problem}{again}; the call did not run",

@@ -20,6 +20,7 @@ from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamStatus
@@ -40,6 +41,7 @@ class Upstream:
         telemetry: Telemetry,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
+        login: LoginDoor | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
@@ -57,6 +59,7 @@ class Upstream:
             failed=self._first_outcome.set,
             guard=guard,
             confine=confine,
+            login=login,
             limits=self._limits,
             connect=connect,
             on_change=on_change,

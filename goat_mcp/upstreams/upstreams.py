@@ -18,6 +18,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.logins import Logins
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.upstream import Upstream
@@ -38,6 +39,7 @@ class Upstreams:
         telemetry: Telemetry,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
+        logins: Logins | None = None,
         problems: Sequence[UpstreamProblem] = (),
         limits: SupervisorLimits | None = None,
         why_denied: Callable[[str], str] = lambda server: "",
@@ -59,6 +61,7 @@ class Upstreams:
                 telemetry=telemetry,
                 guard=guard,
                 confine=confine,
+                login=logins.of(config) if logins is not None else None,
                 limits=limits,
                 on_change=on_change,
             )

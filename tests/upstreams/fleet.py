@@ -21,6 +21,7 @@ from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamFiles, load_upstream_files
 from goat_mcp.upstreams.confine import Confine
+from goat_mcp.upstreams.logins import Logins
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
@@ -93,6 +94,7 @@ async def fleet(
     first_list: bool = True,
     why_denied: Callable[[str], str] = lambda server: "",
     confine: Confine | None = None,
+    logins: Logins | None = None,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries)
@@ -106,6 +108,7 @@ async def fleet(
         limits=limits,
         why_denied=why_denied,
         confine=confine,
+        logins=logins,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)

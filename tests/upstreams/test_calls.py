@@ -156,7 +156,7 @@ async def test_it_is_not_tried_a_third_time(kind: FaultKind) -> None:
         (fault(FaultKind.HTTP_STATUS, "HTTP 502"), ErrorCode.OUTCOME_UNKNOWN),
         (fault(FaultKind.HTTP_STATUS, "HTTP 429"), ErrorCode.RATE),
         (fault(FaultKind.MALFORMED), ErrorCode.UPSTREAM),
-        (fault(FaultKind.AUTH_REQUIRED), ErrorCode.UPSTREAM_DOWN),
+        (fault(FaultKind.AUTH_REQUIRED), ErrorCode.AUTH),
     ],
 )
 async def test_a_call_that_may_have_run_is_never_repeated(failure: Exception, code: ErrorCode) -> None:

@@ -19,6 +19,7 @@ from anyio.abc import SocketStream
 from goat_mcp.core.errors import ErrorCode, ToolError
 from tests.repetitions import times
 from tests.upstreams.fleet import Fleet, fleet, server, warm
+from tests.upstreams.oauth.guarded_server import logins_of
 from tests.upstreams.test_hostile_upstreams import peak_memory_bytes
 from tests.upstreams.test_http_upstreams import LISTED, answered, body_of, canned_server, entry, response
 
@@ -161,7 +162,7 @@ LOGIN = "http://x/$(touch ran)"
 async def test_up_35_a_login_address_is_never_followed_or_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, login: str
 ) -> None:
-    """R-UP-9, CVE-2025-6514: there is no login to upstreams yet; what one names is neither asked nor opened."""
+    """R-UP-9, CVE-2025-6514: while nobody logs in, what an upstream names is neither asked nor opened."""
     monkeypatch.chdir(tmp_path)
     opened: list[Any] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
@@ -174,12 +175,12 @@ async def test_up_35_a_login_address_is_never_followed_or_run(
     async with canned_server(answer) as (port, requests):
         entries = {"web": entry(port), "good": server("raw.py", "plain")}
         warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
-        async with fleet(tmp_path, entries) as running:
+        async with fleet(tmp_path, entries, logins=logins_of(tmp_path)) as running:
             error = await running.failing("mcp__web__echo")
             status = running.status("web")
             await healthy(running)
 
-    assert error.code is ErrorCode.UPSTREAM_DOWN
+    assert error.code is ErrorCode.AUTH
     assert status.reason_code == "auth_required"
     assert login not in error.message
     assert {request.split(b" ")[1] for request in requests} == {b"/mcp"}
@@ -229,7 +230,9 @@ async def test_up_36_a_refusal_of_any_kind_is_one_clean_error(tmp_path: Path, wr
         grown = peak_memory_bytes() - before
         await healthy(running)
 
-    assert error.code in (ErrorCode.UPSTREAM, ErrorCode.UPSTREAM_DOWN, ErrorCode.OUTCOME_UNKNOWN), error.code
+    assert error.code in (ErrorCode.UPSTREAM, ErrorCode.UPSTREAM_DOWN, ErrorCode.OUTCOME_UNKNOWN, ErrorCode.AUTH), (
+        error.code
+    )
     assert "web" in error.message and len(error.message) < 600
     assert grown < 64 * MIB
     assert took_s < 10

@@ -204,7 +204,7 @@ async def test_refused_credentials_are_named_as_such_and_not_tried_again_at_once
             error = await running.failing("mcp__web__echo")
             status = running.status("web")
 
-    assert error.code is ErrorCode.UPSTREAM_DOWN
+    assert error.code is ErrorCode.AUTH
     assert "HTTP 401" in error.message and "canary" not in error.message
     assert (status.state, status.reason_code) == (UpstreamState.FAILED, "auth_required")
     assert len(requests) == 1

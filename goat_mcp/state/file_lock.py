@@ -1,0 +1,58 @@
+"""One process at a time: a lock on a file, which the system takes back from whoever dies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+_POLL_S = 0.02
+
+
+class LockTimeout(Exception):
+    """Somebody else has held it all the time."""
+
+
+@asynccontextmanager
+async def file_lock(path: Path, max_wait_s: float) -> AsyncGenerator[None]:
+    """Hold the lock of this file, which is made if need be and never removed. Raises `LockTimeout` and `OSError`.
+
+    Two holders in one process exclude each other as well. Asked for again and again, so that a cancelled wait
+    leaves nothing behind.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline_s = anyio.current_time() + max_wait_s
+        while not _taken(descriptor):
+            if anyio.current_time() > deadline_s:
+                raise LockTimeout(f"{path} was locked for {max_wait_s:g} s")
+            await anyio.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)  # gives the lock back
+
+
+if os.name == "nt":
+
+    def _taken(descriptor: int) -> bool:
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # pyright: ignore  # not there on POSIX
+        except OSError:
+            return False
+        return True
+
+else:
+
+    def _taken(descriptor: int) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

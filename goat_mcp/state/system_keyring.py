@@ -1,0 +1,92 @@
+"""The system's keyring: asked in threads that nobody has to wait for, since a locked one asks its owner first.
+
+The library is loaded with the first question. What is kept there, and under which names, is for the callers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+WAIT_S = 20.0
+"""A keyring that is locked asks its owner, who may be away."""
+
+T = TypeVar("T")
+
+
+class KeyringTrouble(Exception):
+    """The keyring cannot be used now. The text goes on after `the keyring`."""
+
+
+class SystemKeyring:
+    """What the library `keyring` finds on this machine. `backend` is another one of its kind."""
+
+    def __init__(self, backend: Any = None, *, wait_s: float = WAIT_S) -> None:
+        self._backend = backend
+        self._wait_s = wait_s
+
+    def is_there(self) -> bool:
+        """Whether anything could be kept: many servers and containers have none."""
+        try:
+            backend: Any = self._found()
+            # A property of the class; some raise instead of answering.
+            return self._answer(lambda: float(backend.__class__.priority) > 0)
+        except KeyringTrouble:
+            return False
+
+    def get(self, service: str, user: str) -> str | None:
+        """Raises `KeyringTrouble`, as all of these do."""
+        return self._answer(lambda: self._found().get_password(service, user))
+
+    def set(self, service: str, user: str, secret: str) -> None:
+        """Keep it, and see that it was kept: some backends cut what is long."""
+
+        def keep() -> bool:
+            backend = self._found()
+            backend.set_password(service, user, secret)
+            return backend.get_password(service, user) == secret
+
+        if not self._answer(keep):
+            raise KeyringTrouble("did not keep what it was given")
+
+    def delete(self, service: str, user: str) -> None:
+        """Nothing happens where there is none."""
+
+        def drop() -> None:
+            backend = self._found()
+            if backend.get_password(service, user) is not None:
+                backend.delete_password(service, user)
+
+        self._answer(drop)
+
+    def _found(self) -> Any:
+        if self._backend is not None:
+            return self._backend
+        try:
+            import keyring
+        except ImportError:
+            raise KeyringTrouble("needs the package keyring, which is not installed") from None
+        return keyring.get_keyring()
+
+    def _answer(self, ask: Callable[[], T]) -> T:
+        answers: list[T] = []
+        problems: list[Exception] = []
+
+        def run() -> None:
+            try:
+                answers.append(ask())
+            except Exception as problem:  # a backend raises what it likes
+                problems.append(problem)
+
+        # In a thread of its own: nobody can end a backend that waits for somebody to unlock it.
+        asking = threading.Thread(target=run, name="keyring", daemon=True)
+        asking.start()
+        asking.join(self._wait_s)
+        if problems:
+            if isinstance(problems[0], KeyringTrouble):
+                raise problems[0]
+            raise KeyringTrouble(f"failed ({type(problems[0]).__name__}); `keyring diagnose` tells more")
+        if not answers:
+            raise KeyringTrouble(f"did not answer in {self._wait_s:.0f} s; unlock it and try again")
+        return answers[0]

@@ -1,0 +1,390 @@
+"""The conversation with an authorization server: the SDK's provider says what to send, and we send it.
+
+The provider does discovery, registration, PKCE, resource indicators and the checks of who answers. It is driven here
+request by request, not plugged into the client of the link: there it would hold every call of the upstream up until
+the one before it is answered. Each request goes through our guarded client to a place that was checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Callable, Generator
+from typing import Any, cast
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.utils import issuers_match, union_scopes
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from pydantic import AnyUrl, ValidationError
+from pydantic_core import from_json
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.http_client import HttpClient
+from goat_mcp.http_client.response import WholeResponse
+from goat_mcp.upstreams.login_problems import AuthServerDown, LoginRefused, RenewalRefused
+from goat_mcp.upstreams.oauth.destinations import Destinations
+from goat_mcp.upstreams.oauth.options import OAuthOptions
+from goat_mcp.upstreams.oauth.person import Person
+from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
+
+_MAX_BYTES = 1024 * 1024
+_TIMEOUT_S = 10.0
+_MAX_CHALLENGE_CHARS = 8_000
+_MAX_REDIRECTS = 5
+_MAX_LIFE_S = 10 * 365 * 24 * 3600
+_DEAD_GRANTS = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
+
+
+class _Memory:
+    """The storage the provider sees: of one conversation."""
+
+    def __init__(self, tokens: OAuthToken | None = None, client: OAuthClientInformationFull | None = None) -> None:
+        self.tokens = tokens
+        self.client = client
+        self.is_new = False
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+        self.is_new = True
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Flow:
+    """Conversations about one upstream. `hide` is told every secret as soon as there is one."""
+
+    def __init__(
+        self, url: str, options: OAuthOptions, http: HttpClient, hide: Callable[..., None], *, name: str, principal: str
+    ) -> None:
+        # Its lines quote answers of the server, in which tokens may be.
+        logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL + 1)
+        self._url = url
+        self._options = options
+        self._http = http
+        self._hide = hide
+        self._name = name
+        self._principal = principal
+        self._places = Destinations(url, options.allow_hosts)
+
+    async def log_in(
+        self, person: Person | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
+    ) -> StoredLogin:
+        """A new login, made by `person`; without one only the grant `client_credentials` is possible.
+
+        `challenge` is the upstream's `WWW-Authenticate`, `scopes` are asked for beside the usual ones. Raises
+        `LoginRefused` and `AuthServerDown`.
+        """
+        self._places.refuse_plain_upstream()
+        memory = _Memory(client=self._known_client(person, previous))
+        provider = self._provider(memory, person)
+        probe = _probe(self._url)
+        answer = httpx2.Response(
+            401, headers={"www-authenticate": self._asking(challenge, previous, scopes)}, request=probe
+        )
+        with _in_our_words():
+            async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
+                outgoing = await anext(flow)
+                while memory.tokens is None:
+                    outgoing = await flow.asend(answer)
+                    if outgoing is not probe:
+                        answer = await self._sent(outgoing, "an address of its login")
+        return self._login(provider, memory, previous)
+
+    async def renew(self, login: StoredLogin) -> StoredLogin:
+        """The login with new tokens. Raises `RenewalRefused` and `AuthServerDown`."""
+        secrets, facts = login.secrets, login.facts
+        memory = _Memory(
+            OAuthToken(
+                access_token=secrets.access_token, refresh_token=secrets.refresh_token, scope=facts.scope or None
+            ),
+            self._client_of(login),
+        )
+        provider = self._provider(memory, None)
+        context = provider.context
+        # Remembered, not asked for again: the refresh token goes to whom it came from, whatever the upstream says now.
+        context.oauth_metadata = OAuthMetadata.model_validate(facts.auth_server) if facts.auth_server else None
+        if facts.protected_resource:
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(facts.protected_resource)
+        context.auth_server_url = facts.issuer or None
+        context.token_expiry_time = 1.0
+        probe = _probe(self._url)
+        async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
+            outgoing = await anext(flow)
+            try:
+                answer = await self._sent(outgoing, "the token address")
+            except LoginRefused as refused:
+                raise RenewalRefused(str(refused)) from None
+            if answer.status_code != 200:
+                raise _refusal(answer, str(outgoing.url))
+            await flow.asend(answer)
+        if not memory.is_new:
+            raise AuthServerDown(f"{_shown(outgoing)} answered with what is no token")
+        return self._login(provider, memory, login)
+
+    def _provider(self, memory: _Memory, person: Person | None) -> OAuthClientProvider:
+        options = self._options
+        if options.grant == "client_credentials":
+            return ClientCredentialsOAuthProvider(
+                self._url,
+                memory,
+                options.client_id,
+                options.client_secret.get_secret_value(),
+                scope=" ".join(options.scopes) or None,
+                issuer=options.issuer,
+            )
+
+        async def visit(url: str) -> None:
+            await self._send_away(provider, _required(person), url)
+
+        async def came_back() -> AuthorizationCodeResult:
+            result = await _required(person).came_back()
+            self._hide(result.code)
+            return result
+
+        metadata = OAuthClientMetadata(
+            redirect_uris=None if person is None else [AnyUrl(person.redirect_uri)],
+            client_name="goat-mcp",
+            software_id="goat-mcp",
+            scope=" ".join(options.scopes) or None,
+        )
+        provider = OAuthClientProvider(
+            self._url, metadata, memory, visit, came_back, client_metadata_url=options.client_metadata_url or None
+        )
+        return provider
+
+    async def _send_away(self, provider: OAuthClientProvider, person: Person, url: str) -> None:
+        """Have the person open the address, if it is one to be opened."""
+        context = provider.context
+        metadata = context.oauth_metadata
+        issuer = str(metadata.issuer) if metadata is not None else ""
+        if self._options.issuer and not issuers_match(issuer, self._options.issuer):
+            raise LoginRefused(
+                f"its authorization server is {issuer or 'unknown'}, and oauth.issuer of its entry names "
+                f"{self._options.issuer}"
+            )
+        client = context.client_info
+        if client is not None and client.client_secret and client.token_endpoint_auth_method is None:
+            supported = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
+            is_basic = not supported or "client_secret_basic" in supported
+            client.token_endpoint_auth_method = "client_secret_basic" if is_basic else "client_secret_post"
+        target = self._places.checked(url, "the address of its login page")
+        await person.visit(target.url)
+
+    async def _sent(self, request: httpx2.Request, what: str) -> httpx2.Response:
+        """The answer to a request of the provider. A redirect is followed within its origin, if it is a read.
+
+        Raises `LoginRefused` and `AuthServerDown`.
+        """
+        url = str(request.url)
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in ("host", "content-length", "connection")
+        }
+        for _ in range(_MAX_REDIRECTS + 1):
+            target = self._places.checked(url, what)
+            allowed = (target.authority,) if self._places.may_be_private(target) else ()
+            try:
+                response = await self._http.send(
+                    request.method,
+                    target.url,
+                    headers={**headers, "accept": "application/json"},
+                    content=request.content or None,
+                    allow_hosts=allowed,
+                    timeout_s=_TIMEOUT_S,
+                    max_bytes=_MAX_BYTES,
+                )
+            except ToolError as problem:
+                if problem.code is ErrorCode.ADDRESS:
+                    raise LoginRefused(f"{what} is refused: {problem.message}") from None
+                raise AuthServerDown(problem.message) from None
+            if response.truncated:
+                raise LoginRefused(f"{target.shown} answered with more than {_MAX_BYTES} bytes")
+            location = response.headers.get("location")
+            if request.method != "GET" or location is None or not 300 <= response.status < 400:
+                break
+            try:
+                there = target.joined(location)
+            except ToolError as problem:
+                raise LoginRefused(problem.message) from None
+            if there.origin != target.origin:
+                raise LoginRefused(f"{target.shown} redirects to another host, {there.origin}, which is not followed")
+            url = there.url
+        else:
+            raise LoginRefused(f"{_shown(request)} redirects without an end")
+        self._hide_tokens(response)
+        if request.method == "GET" and response.status == 200:
+            _refuse_broken_metadata(response)
+        return httpx2.Response(
+            response.status,
+            headers={"content-type": response.headers.get("content-type", "")},
+            content=response.body,
+            request=request,
+        )
+
+    def _hide_tokens(self, response: WholeResponse) -> None:
+        try:
+            document: Any = from_json(response.body)
+        except ValueError:
+            return
+        if isinstance(document, dict):
+            members = cast("dict[str, Any]", document)
+            for name in ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token"):
+                if isinstance(members.get(name), str):
+                    self._hide(members[name])
+
+    def _asking(self, challenge: str, previous: StoredLogin | None, scopes: str) -> str:
+        """The challenge as the provider is to see it: with the scopes that we want."""
+        metadata_url = challenge_field(challenge, "resource_metadata")
+        wanted = " ".join(self._options.scopes) or challenge_field(challenge, "scope")
+        if scopes:
+            granted = previous.facts.scope if previous is not None else ""
+            wanted = union_scopes(union_scopes(granted, wanted), scopes) or ""
+        parts = [
+            f'{name}="{value}"' for name, value in (("resource_metadata", metadata_url), ("scope", wanted)) if value
+        ]
+        return f"Bearer {', '.join(parts)}".strip()
+
+    def _known_client(self, person: Person | None, previous: StoredLogin | None) -> OAuthClientInformationFull | None:
+        options = self._options
+        redirects = None if person is None else [AnyUrl(person.redirect_uri)]
+        if options.client_id:
+            return OAuthClientInformationFull(
+                client_id=options.client_id,
+                client_secret=options.client_secret.get_secret_value() or None,
+                redirect_uris=redirects,
+            )
+        if previous is None or person is None or previous.facts.redirect_uri != person.redirect_uri:
+            # Many servers take the redirect address they were told, and no other port.
+            return None
+        return self._client_of(previous)
+
+    def _client_of(self, login: StoredLogin) -> OAuthClientInformationFull:
+        return OAuthClientInformationFull.model_validate(
+            {**login.secrets.registration, "client_secret": login.secrets.client_secret or None}
+        )
+
+    def _login(self, provider: OAuthClientProvider, memory: _Memory, previous: StoredLogin | None) -> StoredLogin:
+        context = provider.context
+        tokens, client = memory.tokens, context.client_info
+        assert tokens is not None
+        assert client is not None
+        now_s = time.time()
+        life_s = None if tokens.expires_in is None else min(max(tokens.expires_in, 0), _MAX_LIFE_S)
+        metadata, resource = context.oauth_metadata, context.protected_resource_metadata
+        redirects = client.redirect_uris or []
+        generation = previous.facts.generation + 1 if previous is not None else 1
+        registration = client.model_dump(mode="json", exclude_none=True)
+        secret = registration.pop("client_secret", "")
+        self._hide(tokens.access_token, tokens.refresh_token or "", secret)
+        facts = LoginFacts(
+            resource=self._url,
+            issuer=str(metadata.issuer) if metadata is not None else (context.auth_server_url or ""),
+            client_id=client.client_id,
+            principal=self._principal,
+            server=self._name,
+            is_registered=not self._options.client_id,
+            scope=tokens.scope or "",
+            expires_at_s=None if life_s is None else now_s + life_s,
+            obtained_at_s=now_s,
+            generation=generation,
+            auth_server=metadata.model_dump(mode="json", exclude_none=True) if metadata is not None else {},
+            protected_resource=resource.model_dump(mode="json", exclude_none=True) if resource is not None else {},
+            redirect_uri=str(redirects[0]) if redirects else "",
+        )
+        secrets = LoginSecrets(
+            generation=generation,
+            access_token=tokens.access_token,
+            refresh_token=tokens.refresh_token or "",
+            client_secret=secret,
+            registration=registration,
+        )
+        return StoredLogin(facts=facts, secrets=secrets)
+
+
+def _probe(url: str) -> httpx2.Request:
+    """What the provider believes to authorise. It is never sent."""
+    return httpx2.Request("POST", url, headers={"mcp-protocol-version": LATEST_HANDSHAKE_VERSION})
+
+
+def _required(person: Person | None) -> Person:
+    if person is None:
+        raise LoginRefused("nobody is there to log in")
+    return person
+
+
+def challenge_field(challenge: str, name: str) -> str:
+    """A member of a `WWW-Authenticate` header; empty where it has none, or one that could not be said again."""
+    found = re.search(rf'(?:^|[\s,]){name}=(?:"([^"]+)"|([^\s,"]+))', challenge[:_MAX_CHALLENGE_CHARS])
+    value = (found[1] or found[2]) if found else ""
+    return value if value.isascii() and value.isprintable() else ""
+
+
+def _refuse_broken_metadata(response: WholeResponse) -> None:
+    """Raises `LoginRefused` for metadata that breaks its own rules: the provider would go on without it, guessing.
+
+    What is no metadata at all passes. Many servers answer every path with their start page.
+    """
+    try:
+        document: Any = from_json(response.body)
+    except ValueError:
+        return
+    if not isinstance(document, dict):
+        return
+    document = cast("dict[str, Any]", document)
+    model = ProtectedResourceMetadata if "authorization_servers" in document else OAuthMetadata
+    if model is OAuthMetadata and not {"authorization_endpoint", "token_endpoint", "issuer"} & set(document):
+        return
+    try:
+        model.model_validate(document)
+    except ValidationError as broken:
+        first = broken.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise LoginRefused(f"what {response.url} says of its login cannot be used: {where}: {first['msg']}") from None
+
+
+def _refusal(answer: httpx2.Response, url: str) -> RenewalRefused | AuthServerDown:
+    """What a token address said other than yes."""
+    error = ""
+    with contextlib.suppress(ValueError):
+        document: Any = from_json(answer.content)
+        if isinstance(document, dict):
+            said = cast("dict[str, Any]", document).get("error")
+            error = said[:60] if isinstance(said, str) and said.isascii() and said.isprintable() else ""
+    text = f"{error or 'no'} (HTTP {answer.status_code})"
+    if error in _DEAD_GRANTS and answer.status_code in (400, 401):
+        return RenewalRefused(f"the authorization server answered {text}")
+    return AuthServerDown(f"{url.partition('?')[0][:200]} answered {text}")
+
+
+def _shown(request: httpx2.Request) -> str:
+    return str(request.url).partition("?")[0][:200]
+
+
+@contextlib.contextmanager
+def _in_our_words() -> Generator[None]:
+    try:
+        yield
+    except OAuthFlowError as problem:
+        raise LoginRefused(str(problem)[:500]) from None
+    except ValidationError as problem:
+        raise LoginRefused(f"its authorization server answered with what cannot be read: {problem.title}") from None

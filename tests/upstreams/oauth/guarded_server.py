@@ -1,0 +1,158 @@
+"""Start `servers/guarded.py`, log in there, and read what it saw."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from mcp.shared.auth import AuthorizationCodeResult
+
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.http_client import HttpClient
+from goat_mcp.http_client.options import HttpOptions
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.state.system_keyring import SystemKeyring
+from goat_mcp.upstreams.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.oauth.person import Person
+from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+from tests.upstreams.fleet import SERVERS
+
+
+class NoKeyring:
+    """A machine without one: tokens go to files."""
+
+    priority = 0
+
+
+class MemoryKeyring:
+    """A keyring in memory, as `keyring` backends are."""
+
+    priority = 1
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, user: str) -> str | None:
+        return self.kept.get((service, user))
+
+    def set_password(self, service: str, user: str, password: str) -> None:
+        self.kept[service, user] = password
+
+    def delete_password(self, service: str, user: str) -> None:
+        del self.kept[service, user]
+
+
+@dataclass
+class Guarded:
+    """A running server, in a folder of its own."""
+
+    folder: Path
+    auth_port: int
+    mcp_port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.mcp_port}/mcp"
+
+    @property
+    def issuer(self) -> str:
+        return f"http://127.0.0.1:{self.auth_port}/"
+
+    def entry(self, **members: Any) -> dict[str, Any]:
+        return {"type": "http", "url": self.url, **members}
+
+    def control(self, **values: Any) -> None:
+        (self.folder / "control.json").write_text(json.dumps(values))
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        log = self.folder / "log"
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return [line for line in lines if not kinds or line["event"] in kinds]
+
+    def count(self, kind: str) -> int:
+        return len(self.events(kind))
+
+
+@contextmanager
+def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        ports = first.getsockname()[1], second.getsockname()[1]
+    running = Guarded(folder, *ports)
+    running.control(**control)
+    arguments = [*map(str, ports), str(folder / "log"), str(folder / "control.json")]
+    process = subprocess.Popen([sys.executable, str(SERVERS / "guarded.py"), *arguments])
+    try:
+        for _ in range(600):
+            if all(_listens(port) for port in ports):
+                break
+            try:
+                process.wait(0.05)
+                raise AssertionError("the guarded server ended at once")
+            except subprocess.TimeoutExpired:
+                continue
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Agreeable:
+    """A person whose browser goes where it is sent and says yes."""
+
+    def __init__(self, redirect_uri: str = "http://127.0.0.1:1/callback") -> None:
+        self.redirect_uri = redirect_uri
+        self.visited: list[str] = []
+        self._result: AuthorizationCodeResult | None = None
+
+    async def visit(self, url: str) -> None:
+        self.visited.append(url)
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            location = httpx.URL((await browser.get(url)).headers["location"])
+        self._result = AuthorizationCodeResult(**dict(location.params))
+
+    async def came_back(self) -> AuthorizationCodeResult:
+        assert self._result is not None
+        return self._result
+
+
+def logins_of(
+    folder: Path, *, keyring: Any = None, person: Person | None = None, redactor: Redactor | None = None
+) -> Logins:
+    """The logins of one goat-mcp, whose state is in `folder`."""
+    return Logins(
+        StateDirectory(folder / "state"),
+        HttpClient(HttpOptions()),
+        SecretReferences({}, redactor).hide,
+        keyring=SystemKeyring(keyring or NoKeyring()),
+        person=person,
+    )
+
+
+def login_of(folder: Path, url: str, *, keyring: Any = None, person: Person | None = None) -> UpstreamLogin:
+    endpoint = HttpEndpoint(url)
+    config = UpstreamConfig(name="web", server="web", target=endpoint)
+    return logins_of(folder, keyring=keyring, person=person).load(config, endpoint)
+
+
+async def log_in(folder: Path, server: Guarded, **kwargs: Any) -> None:
+    """As `auth login` does."""
+    with anyio.fail_after(30):
+        await login_of(folder, server.url, keyring=kwargs.pop("keyring", None)).log_in(Agreeable(), **kwargs)
