@@ -1,6 +1,7 @@
-"""`make conformance`: the official suite against our fixture, directly and through goat-mcp. Prints and records it.
+"""`make conformance`: the official suite against our fixture, directly and through goat-mcp, and against goat-mcp as a
+client. Prints and records it.
 
-`--only COLUMN` and `--revision REVISION` run a part, which is printed and not recorded.
+`--only PART` and `--revision REVISION` run less, which is printed and not recorded.
 """
 
 from __future__ import annotations
@@ -8,18 +9,21 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.conformance.page import remarks, table, tally, with_results
+from tests.conformance.page import Table, remarks, table, tally, with_results
 from tests.conformance.suite import REVISIONS, NoSuite, Outcome, Suite, find_suite
 from tests.conformance.targets import TARGETS
 from tests.e2e.goat import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
 AT_A_TIME = 2
+CLIENT = "client"
+DRIVER = f"{sys.executable} -m tests.conformance.driver"
 
 
 def server_side(suite: Suite, target: str, revisions: tuple[str, ...], folder: Path) -> dict[str, list[Outcome]]:
@@ -29,9 +33,14 @@ def server_side(suite: Suite, target: str, revisions: tuple[str, ...], folder: P
         return {revision: suite.against_server(url, revision, folder / revision) for revision in revisions}
 
 
+def client_side(suite: Suite, scenario: str, revision: str, folder: Path) -> Outcome:
+    """One client scenario: goat-mcp in front of the suite's server."""
+    return suite.against_client(DRIVER, scenario, revision, folder / revision / scenario.replace("/", "-"))
+
+
 def main() -> int:
     options = argparse.ArgumentParser()
-    options.add_argument("--only", choices=TARGETS, action="append")
+    options.add_argument("--only", choices=[*TARGETS, CLIENT], action="append")
     options.add_argument("--revision", choices=REVISIONS, action="append")
     options.add_argument("--keep", type=Path, help="a new folder that keeps what every part left behind")
     chosen = options.parse_args()
@@ -40,35 +49,51 @@ def main() -> int:
     except NoSuite as why:
         print(f"conformance: {why}", file=sys.stderr)
         return 2
-    targets, revisions = tuple(chosen.only or TARGETS), tuple(chosen.revision or REVISIONS)
+    parts, revisions = tuple(chosen.only or (*TARGETS, CLIENT)), tuple(chosen.revision or REVISIONS)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(AT_A_TIME) as pool:
         folder = chosen.keep or Path(scratch)
         folder.mkdir(exist_ok=True)
-        jobs = {
+        servers = {
             target: pool.submit(server_side, suite, target, revisions, folder / target.replace(" ", "-"))
-            for target in targets
+            for target in parts
+            if target != CLIENT
         }
-        found = {target: job.result() for target, job in jobs.items()}
-    by_revision = {revision: {target: found[target][revision] for target in targets} for revision in revisions}
-    results = _results(suite, by_revision)
+        clients = {
+            revision: [
+                pool.submit(client_side, suite, scenario, revision, folder / CLIENT)
+                for scenario in (suite.scenarios("client", revision) if CLIENT in parts else ())
+            ]
+            for revision in revisions
+        }
+        of_servers = {
+            revision: {target: job.result()[revision] for target, job in servers.items()} for revision in revisions
+        }
+        of_clients = {
+            revision: {"goat-mcp": [job.result() for job in jobs]} if jobs else {} for revision, jobs in clients.items()
+        }
+    results = _results(suite, {"Server": of_servers, "Client": of_clients})
     print(results)
     if not chosen.only and not chosen.revision:
         PAGE.write_text(with_results(PAGE.read_text(), results))
-    everything = [outcome for columns in by_revision.values() for outcomes in columns.values() for outcome in outcomes]
+    tables = [*of_servers.values(), *of_clients.values()]
+    everything = [outcome for columns in tables for outcomes in columns.values() for outcome in outcomes]
     return 0 if all(outcome.passed for outcome in everything) else 1
 
 
-def _results(suite: Suite, by_revision: dict[str, dict[str, list[Outcome]]]) -> str:
+def _results(suite: Suite, sides: Mapping[str, Mapping[str, Table]]) -> str:
     today = datetime.now(UTC).date().isoformat()
     parts = [
         f"Run on {today}: `@modelcontextprotocol/conformance` {suite.version}, Node {suite.node_version}, "
         f"Python {sys.version_info.major}.{sys.version_info.minor}, SDK `mcp` {version('mcp')}."
     ]
-    for revision, columns in by_revision.items():
-        counts = "; ".join(f"{target}: {tally(outcomes)}" for target, outcomes in columns.items())
-        parts += [f"### Server scenarios of {revision}", f"{counts}.", table(columns)]
-        if said := remarks(columns):
-            parts.append(said)
+    for side, by_revision in sides.items():
+        for revision, columns in by_revision.items():
+            if not columns:
+                continue
+            counts = "; ".join(f"{target}: {tally(outcomes)}" for target, outcomes in columns.items())
+            parts += [f"### {side} scenarios of {revision}", f"{counts}.", table(columns)]
+            if said := remarks(columns):
+                parts.append(said)
     return "\n\n".join(parts)
 
 

@@ -10,19 +10,39 @@ from tests.conformance.suite import REVISIONS, Outcome, Suite
 from tests.conformance.targets import TARGETS
 
 pytestmark = pytest.mark.e2e
+NOT_YET_BEHIND_GOAT = (
+    # What upstreams offer beside tools, and what they ask, does not pass through goat-mcp yet.
+    "completion-",
+    "resources-",
+    "prompts-",
+    "caching",
+    "logging-",
+    "tools-call-with-logging",
+    "tools-call-sampling",
+    "tools-call-elicitation",
+    "elicitation-",
+    "input-required-result-",
+)
 HOW_MANY = {"2025-11-25": 33, "2026-07-28": 40}
 
 
-def shortcomings(outcomes: list[Outcome]) -> dict[str, tuple[str, ...]]:
-    return {outcome.scenario: outcome.failures for outcome in outcomes if not outcome.passed}
+def shortcomings(outcomes: list[Outcome], known: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
+    """What failed, but for scenarios whose names begin as is known."""
+    return {
+        outcome.scenario: outcome.failures
+        for outcome in outcomes
+        if not outcome.passed and not outcome.scenario.startswith(known)
+    }
 
 
-@pytest.mark.parametrize("target", ["direct"])
-def test_every_server_scenario_of_both_revisions_passes(suite: Suite, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_server_scenarios_of_both_revisions_pass(suite: Suite, target: str, tmp_path: Path) -> None:
+    """R-HTTP-6: `http-header-validation`, `http-custom-header-server-validation` and `server-stateless` among them."""
     with TARGETS[target](tmp_path) as url:
         found = {revision: suite.against_server(url, revision, tmp_path / revision) for revision in REVISIONS}
 
-    short = {revision: shortcomings(outcomes) for revision, outcomes in found.items()}
+    known = () if target == "direct" else NOT_YET_BEHIND_GOAT
+    short = {revision: shortcomings(outcomes, known) for revision, outcomes in found.items()}
     assert {revision: len(outcomes) for revision, outcomes in found.items()} == HOW_MANY
     assert short == {"2025-11-25": {}, "2026-07-28": {}}
 
