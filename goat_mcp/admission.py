@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from goat_mcp.audit import AuditLog, Decided
+from goat_mcp.call_through import check_only_reads, target_of
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
@@ -44,10 +45,11 @@ class Admitted:
 class _Judged:
     """A call while it is judged, for the record: its input as hooks left it, and what they said."""
 
-    __slots__ = ("arguments", "context", "decided_by", "outcomes", "reason", "wants_person")
+    __slots__ = ("arguments", "context", "decided_by", "outcomes", "reason", "through", "wants_person")
 
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, arguments: Mapping[str, Any], through: ToolSpec | None = None) -> None:
         self.arguments = arguments
+        self.through = through
         self.context: list[str] = []
         self.outcomes: list[HookOutcome] = []
         self.wants_person: str | None = None
@@ -64,9 +66,11 @@ class Admission:
     audit: AuditLog
     telemetry: Telemetry
 
-    async def admit(self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext) -> Admitted:
-        """Judge the call and put the decision on record."""
-        judged = _Judged(arguments)
+    async def admit(
+        self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, *, through: ToolSpec | None = None
+    ) -> Admitted:
+        """Judge the call and put the decision on record. `through` is the meta-tool it came by (DEF-3)."""
+        judged = _Judged(arguments, through)
         try:
             admitted = await self._judge(tool, judged, ctx)
         except ToolError as refusal:
@@ -111,7 +115,7 @@ class Admission:
         self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
     ) -> Decision:
         """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
-        decision = wish or self.permission.decide(call, ctx)
+        decision = wish or self._decided(call, judged.through, ctx)
         judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
         try:
             decision = await self.permission.settle(decision, call, ctx)
@@ -122,6 +126,15 @@ class Admission:
         judged.decided_by = decision.decided_by or judged.decided_by
         self._check_unchanged(tool, decision)
         return decision
+
+    def _decided(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
+        """What rules and mode say. Rules about the meta-tool it came by may only make it stricter."""
+        decision = self.permission.decide(call, ctx)
+        if through is None:
+            return decision
+        check_only_reads(through, call.spec, decision)
+        about_through = self.permission.decide(Call(through), ctx)
+        return about_through if about_through.is_rule_against(decision) else decision
 
     def _checked(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
         """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
@@ -141,8 +154,9 @@ class Admission:
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
         """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        call = self._checked(self.catalog.resolve(name), _Judged(arguments), ctx)[2]
-        return call, self.permission.decide(call, ctx)
+        target = target_of(self.catalog, name, arguments)
+        call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
+        return call, self._decided(call, target.through, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
         """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""

@@ -14,11 +14,21 @@ from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
 
 FILE = "builtin_contracts.json"
+META_FILE = "meta_contracts.json"
 
 
 def builtin_contracts() -> tuple[ToolSpec, ...]:
     """One spec a tool, in the order they are listed."""
-    text = Path(__file__).with_name(FILE).read_text(encoding="utf-8")
+    return _specs(FILE)
+
+
+def meta_contracts() -> tuple[ToolSpec, ...]:
+    """Those of the meta-tools (DEF-2)."""
+    return _specs(META_FILE)
+
+
+def _specs(file: str) -> tuple[ToolSpec, ...]:
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
     return tuple(_spec(entry) for entry in json.loads(text))
 
 

@@ -1,26 +1,41 @@
-"""What one client sees and may call: the registry's tools, narrowed by allow, deny and toolsets."""
+"""What one client sees and may call: the registry's tools, narrowed by allow, deny and toolsets.
+
+Where listing all of it would cost too much, upstream tools are deferred: left out of the list, not out of the catalog.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.deferral import Deferral
 from goat_mcp.registry import AnyTool, Registry
 
 TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 """Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
 
 
+_NAMED_SERVERS = 40
+
+
+def server_of(spec: ToolSpec) -> str:
+    """The upstream a tool is of, as its canonical name has it; empty for one of our own."""
+    if not spec.rule_name.startswith(UPSTREAM_PREFIX):
+        return ""
+    return spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
+
+
 def labels_of(spec: ToolSpec) -> frozenset[str]:
     """Everything that selects this tool: its names, its toolset, its server."""
     labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
-    if spec.rule_name.startswith(UPSTREAM_PREFIX):
-        server, _, _ = spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+    if server := server_of(spec):
         labels.add(f"{UPSTREAM_PREFIX}{server}")
     return frozenset(labels)
 
@@ -35,9 +50,11 @@ class CatalogFilter:
 
     def admits(self, spec: ToolSpec) -> bool:
         labels = labels_of(spec)
-        if spec.toolset not in self.toolsets or labels & self.deny:
+        if labels & self.deny:
             return False
-        return self.allow is None or bool(labels & self.allow)
+        if spec.toolset == "meta":  # they reach what is in, and nothing else
+            return True
+        return spec.toolset in self.toolsets and (self.allow is None or bool(labels & self.allow))
 
 
 class Catalog:
@@ -48,13 +65,16 @@ class Catalog:
         registry: Registry,
         filter: CatalogFilter | None = None,
         explain_missing: Callable[[str], ToolError | None] = lambda name: None,
+        deferral: Deferral | None = None,
     ) -> None:
         """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down."""
         self._registry = registry
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
+        self._deferral = deferral or Deferral()
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
+        self._deferred: dict[str, AnyTool] = {}
         self._listing: list[dict[str, Any]] = []
 
     @property
@@ -66,8 +86,23 @@ class Catalog:
         return label in self._filter.deny
 
     def tools(self) -> Sequence[AnyTool]:
+        """All that may be called, in their order: those that are listed, and those that are deferred."""
         self._refresh()
         return tuple(self._tools.values())
+
+    def deferred(self) -> Sequence[AnyTool]:
+        """The tools that are left out of the list (DEF-1), in their order; none where all is listed."""
+        self._refresh()
+        return tuple(self._deferred.values())
+
+    def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
+        """The tools of the list that these rights permit. Whoever may call only tools they name gets those whole."""
+        self._refresh()
+        return tuple(
+            tool
+            for name, tool in self._tools.items()
+            if rights.permits(tool.spec.rule_name) and (name not in self._deferred or rights.allowed is not None)
+        )
 
     def listing(self) -> list[dict[str, Any]]:
         """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
@@ -87,6 +122,12 @@ class Catalog:
                 return tool
             name = canonical if self._registry.get(canonical) is not None else name
         if (hidden := self._registry.get(name)) is not None:
+            if hidden.spec.toolset == "meta" and self._filter.admits(hidden.spec):
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{name} is only there where the list of tools is too long, and here all are listed",
+                    "Call the tool you want by its own name.",
+                )
             if hidden.spec.toolset == "teams" and "teams" not in self._filter.toolsets:
                 raise ToolError(
                     ErrorCode.TOOL_NOT_IN_CATALOG,
@@ -111,6 +152,26 @@ class Catalog:
         snapshot = self._registry.snapshot
         if snapshot.generation == self._generation:
             return
-        self._tools = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
-        self._listing = [tool.spec.wire() for tool in self._tools.values()]
+        tools = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
+        upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
+        entries = {name: tool.spec.wire() for name, tool in own.items()}
+        if self._deferral.wanted(entries.values(), has_upstream_tools=bool(upstream)):
+            self._tools, self._deferred = tools, upstream
+            self._listing = [_entry(tool, upstream) for name, tool in tools.items() if name not in upstream]
+        else:
+            self._tools, self._deferred = own, {}
+            self._listing = list(entries.values())
         self._generation = snapshot.generation
+
+
+def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:
+    """The tool's entry; the one that searches also says what there is to be found, by server."""
+    entry = tool.spec.wire()
+    if tool.spec.toolset != "meta" or tool.spec.name != META_NAMES[0]:
+        return entry
+    counts = Counter(server_of(other.spec) for other in deferred.values())
+    named = ", ".join(f"{server} ({count})" for server, count in list(counts.items())[:_NAMED_SERVERS])
+    more = f" and {len(counts) - _NAMED_SERVERS} more" if len(counts) > _NAMED_SERVERS else ""
+    servers = f"Servers (tools): {named}{more}." if counts else "No server has tools now."
+    return {**entry, "description": f"{entry['description']}\n\n{servers}"}

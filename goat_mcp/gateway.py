@@ -16,8 +16,9 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.batch import BatchOutcome
-from goat_mcp.builtin_contracts import builtin_contracts
+from goat_mcp.builtin_contracts import builtin_contracts, meta_contracts
 from goat_mcp.call_slots import CallSlots
+from goat_mcp.call_through import target_name
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_audit import audit_log
 from goat_mcp.chosen_extensions import chosen_extensions
@@ -32,6 +33,7 @@ from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.extensions import CallNext, Extension, Extensions
 from goat_mcp.hooks import Hooks
@@ -157,7 +159,12 @@ class Gateway:
         self.registry = Registry()
         files = load_upstream_files(settings.upstreams, contents=settings.contents, references=self.references)
         self._chosen = ChosenTools(settings, files.configs)
-        self.catalog = Catalog(self.registry, self._chosen.filter(), lambda name: self.upstreams.why_missing(name))
+        self.catalog = Catalog(
+            self.registry,
+            self._chosen.filter(),
+            lambda name: self.upstreams.why_missing(name),
+            Deferral(settings.catalog.mode, settings.catalog.token_budget),
+        )
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
@@ -195,7 +202,7 @@ class Gateway:
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
-        for contract in builtin_contracts():
+        for contract in (*builtin_contracts(), *meta_contracts()):
             self.registry.register(DeferredTool(contract, self.builtin))
         self._chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
@@ -216,6 +223,7 @@ class Gateway:
         """A built-in tool itself. The first one loads the code of all."""
         if not self._builtins:
             from goat_mcp.builtin_tools import Services, build_tools
+            from goat_mcp.meta_tools import meta_tools
 
             services = Services(
                 settings=self.settings,
@@ -240,7 +248,8 @@ class Gateway:
                 hides=self._hides_path if self.rules.hides_files else None,
                 changes=self.changes,
             )
-            self._builtins = {tool.spec.name: tool for tool in build_tools(services)}
+            found_by_search = meta_tools(self.catalog, self.rules.denies_tool)
+            self._builtins = {tool.spec.name: tool for tool in (*build_tools(services), *found_by_search)}
         return self._builtins[name]
 
     @cached_property
@@ -347,7 +356,7 @@ class Gateway:
             types=TypeFiles(self.workspace),
             records=AgentRecords(self.state, self.telemetry.warning),
             worktrees=Worktrees(self.workspace, self.environment),
-            tools=self.catalog.tools,
+            tools=self.catalog.listed,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
 
@@ -432,15 +441,19 @@ class Gateway:
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
-        await self._get_ready(name, ctx)
+        await self._get_ready(self.target_name(name, arguments), ctx)
         return await self.pipeline.call(name, arguments, ctx)
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
         async with anyio.create_task_group() as group:
             for request in requests:
-                group.start_soon(self._get_ready, request.name, request.ctx)
+                group.start_soon(self._get_ready, self.target_name(request.name, request.arguments), request.ctx)
         return await self.pipeline.call_all(requests, cancelled=cancelled)
+
+    def target_name(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """The tool a call is about: not the one it may come by (DEF-3)."""
+        return target_name(self.catalog, name, arguments)
 
     async def _get_ready(self, name: str, ctx: ToolContext) -> None:
         """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""

@@ -18,6 +18,7 @@ from goat_mcp.admission import Admission
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.call_slots import CallSlots, Place
+from goat_mcp.call_through import target_of
 from goat_mcp.catalog import Catalog
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -132,7 +133,7 @@ class Pipeline:
         try:
             if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
                 ctx = replace(ctx, overrides={**ctx.overrides, **changed})
-            tool = self.catalog.resolve(name)
+            tool, arguments, through = target_of(self.catalog, name, arguments)
             rule_name = tool.spec.rule_name
             if not ctx.rights.permits(rule_name):
                 raise ToolError(
@@ -143,7 +144,7 @@ class Pipeline:
                 ctx = place.ctx
 
                 async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
-                    return await self._run(tool, arguments, place, turn)
+                    return await self._run(tool, arguments, through, place, turn)
 
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
                     result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
@@ -170,10 +171,12 @@ class Pipeline:
                 self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
-    async def _run(self, tool: AnyTool, arguments: Mapping[str, Any], place: Place, turn: Turn) -> ToolResult:
+    async def _run(
+        self, tool: AnyTool, arguments: Mapping[str, Any], through: ToolSpec | None, place: Place, turn: Turn
+    ) -> ToolResult:
         ctx = place.ctx
         try:
-            admitted = await self.admission.admit(tool, arguments, ctx)
+            admitted = await self.admission.admit(tool, arguments, ctx, through=through)
         except ToolError as refusal:
             if refusal.interrupts:
                 turn.batch.interrupt(turn, refusal)

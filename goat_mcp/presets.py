@@ -13,6 +13,7 @@ from typing import get_args
 
 from goat_mcp.core.names import (
     BUILTIN_NAMES,
+    META_NAMES,
     NAME_ALIASES,
     SEPARATOR,
     TOOLSET_PREFIX,
@@ -90,7 +91,7 @@ class Selections:
             return frozenset({_upstream_label(name)})
         # An upstream's own tool of an alias's name is meant as well as the built-in.
         names = {NAME_ALIASES.get(name, name), name} if self._flat_names else {NAME_ALIASES.get(name, name)}
-        if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint(BUILTIN_NAMES)):
+        if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint((*BUILTIN_NAMES, *META_NAMES))):
             return frozenset(names)
         raise BrokenSelection(f"{name!r} names no tool; {_near(name, (*BUILTIN_NAMES, *NAME_ALIASES), 'tools')}")
 

@@ -15,6 +15,7 @@ from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
+from goat_mcp.deferral import TOKEN_BUDGET, CatalogMode
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.hooks.options import HookSettings
 from goat_mcp.permissions.mode import Approval, Mode
@@ -46,12 +47,18 @@ class OutputSettings(SettingsPart):
 
 
 class CatalogSettings(SettingsPart):
-    """Which tools there are. `allow` and `deny` hold tools, `mcp__SERVER`, `toolset:NAME` and `preset:NAME`."""
+    """Which tools there are. `allow` and `deny` hold tools, `mcp__SERVER`, `toolset:NAME` and `preset:NAME`.
+
+    `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
+    all would cost more than `token_budget` (`auto`).
+    """
 
     allow: Names | None = None
     deny: Names = ()
     toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(one_or_many)] = DEFAULT_TOOLSETS
     presets: Mapping[str, Names] = {}
+    mode: CatalogMode = "auto"
+    token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
 
 
 class LimitSettings(SettingsPart):

@@ -15,16 +15,17 @@ from typing import Any
 
 import yaml
 
-from goat_mcp.builtin_contracts import FILE, contract_document
+from goat_mcp.builtin_contracts import FILE, META_FILE, contract_document
 from goat_mcp.builtin_tools import TOOL_CLASSES
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.meta_tools import META_CLASSES
 from goat_mcp.tool_docs.page import document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
 PAGES = ROOT / "docs" / "tools"
-CONTRACTS = ROOT / "goat_mcp" / FILE
+CONTRACTS = ROOT / "goat_mcp"
 README = ROOT / "README.md"
 ATTACKS = ROOT / "docs" / "attack-cases.md"
 SECURITY = ROOT / "docs" / "security.md"
@@ -136,9 +137,11 @@ def _table(name: str) -> Any:
 
 def wanted_files() -> dict[Path, str]:
     specs = builtin_specs()
-    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in specs} | pages(specs)
-    documents = [contract_document(spec) for spec in specs]
-    files[CONTRACTS] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
+    meta = [tool.contract for tool in META_CLASSES]
+    files = {MANIFESTS / f"{spec.name}.yaml": manifest(spec) for spec in (*specs, *meta)} | pages(specs)
+    for file, listed in ((FILE, specs), (META_FILE, meta)):
+        documents = [contract_document(spec) for spec in listed]
+        files[CONTRACTS / file] = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     files[ATTACKS] = attacks_page()
     files[SECURITY] = security_page()
     files[REASONS] = reasons_page()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,8 +76,10 @@ class Assignment:
             granted=self.request.granted,
         )
 
-    def job(self, work: AgentTask, worktree: Worktree | None, primary: Path, tools: Sequence[AnyTool]) -> AgentJob:
-        """`primary` is the workspace's first directory, `tools` those of the client's catalog."""
+    def job(
+        self, work: AgentTask, worktree: Worktree | None, primary: Path, tools: Callable[[Rights], Sequence[AnyTool]]
+    ) -> AgentJob:
+        """`primary` is the workspace's first directory, `tools` those of the client's catalog that rights permit."""
         rights = self.rights(worktree)
         directory = Path(rights.writes_below) if rights.writes_below else primary
         host = self.chosen.host
@@ -101,9 +103,7 @@ class Assignment:
             max_turns=self._max_turns(),
             title=self.request.title,
             tools=tuple(
-                ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema)
-                for tool in tools
-                if rights.permits(tool.spec.rule_name)
+                ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema) for tool in tools(rights)
             ),
             model=self.model,
             effort=self.request.effort or self.type.effort,

@@ -25,6 +25,7 @@ from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.told_error import told_error
 from goat_mcp.registry import AnyTool
 from goat_mcp.state.sessions import Sessions
@@ -75,7 +76,7 @@ class Spawner:
     types: TypeFiles
     records: AgentRecords
     worktrees: Worktrees
-    tools: Callable[[], Sequence[AnyTool]]
+    tools: Callable[[Rights], Sequence[AnyTool]]
     on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
@@ -113,7 +114,7 @@ class Spawner:
             )
             work.can_be_resumed = one.record is not None
             work.notices = one.notices
-            job = one.job(work, worktree, self.workspace.primary, self.tools())
+            job = one.job(work, worktree, self.workspace.primary, self.tools)
             task = await self.tasks.adopt(
                 work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
             )

@@ -28,6 +28,6 @@ def openai(as_json: bool, **selection: Any) -> None:
     from goat_mcp.openai_format import definitions
 
     gateway = complete_catalog(settings)
-    made = definitions(tool.spec for tool in gateway.catalog.tools())
+    made = definitions(tool.spec for tool in gateway.catalog.listed())
     click.echo(json.dumps(made, indent=None if as_json else 2))
     print_problems(gateway)

@@ -9,6 +9,7 @@ import click
 
 from goat_mcp.cli import flags
 from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+from goat_mcp.core.token_cost import token_cost
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway import Gateway
@@ -19,7 +20,10 @@ if TYPE_CHECKING:  # a command's machinery is loaded when it runs
 @click.option("--tokens", is_flag=True, help="Show what each definition costs a model, and all of them, in tokens.")
 @flags.as_json
 def list_tools(tokens: bool, as_json: bool, **selection: Any) -> None:
-    """List all tools, built-in and upstream, with their side effect; upstream problems follow."""
+    """List all tools, built-in and upstream, with their side effect; upstream problems follow.
+
+    Where the catalog is too large to be listed to a client whole, `deferred` are those it finds by search.
+    """
     settings = flags.settings_from(**selection)
     gateway = complete_catalog(settings)
     if as_json:
@@ -30,16 +34,12 @@ def list_tools(tokens: bool, as_json: bool, **selection: Any) -> None:
 
 
 def _document(gateway: Gateway, tokens: bool) -> dict[str, Any]:
-    listing = gateway.catalog.listing()
+    listing, deferred = gateway.catalog.listing(), [tool.spec.wire() for tool in gateway.catalog.deferred()]
     if not tokens:
-        return {"tools": listing, "problems": gateway.problems()}
-    tools = [{**wire, "tokens": token_cost(wire)} for wire in listing]
-    return {"tools": tools, "tokens": sum(tool["tokens"] for tool in tools), "problems": gateway.problems()}
-
-
-def token_cost(wire: dict[str, Any]) -> int:
-    """Tokens a definition costs a model: characters of its compact JSON / 4 (tools contract, "Budget")."""
-    return -(-len(json.dumps(wire, separators=(",", ":"), ensure_ascii=False)) // 4)
+        return {"tools": listing, "deferred": deferred, "problems": gateway.problems()}
+    tools, found = ([{**wire, "tokens": token_cost(wire)} for wire in wires] for wires in (listing, deferred))
+    spent = sum(tool["tokens"] for tool in tools)
+    return {"tools": tools, "tokens": spent, "deferred": found, "problems": gateway.problems()}
 
 
 def _print_table(gateway: Gateway, tokens: bool) -> None:
@@ -48,10 +48,12 @@ def _print_table(gateway: Gateway, tokens: bool) -> None:
 
     headers = ["tool", "side effect", *(["tokens"] if tokens else []), "what it does"]
     rows: list[list[str]] = []
-    total = 0
+    listed = {wire["name"]: token_cost(wire) for wire in gateway.catalog.listing()}
+    deferred = 0
     for tool in gateway.catalog.tools():
-        cost = token_cost(tool.spec.wire())
-        total += cost
+        wire = tool.spec.wire()
+        cost = token_cost(wire) if tool.spec.name not in listed else listed[tool.spec.name]
+        deferred += cost if tool.spec.name not in listed else 0
         summary = (tool.spec.description.strip().splitlines() or [""])[0]
         rows.append([tool.spec.name, tool.spec.side_effect.value, *([str(cost)] if tokens else []), summary])
     out = console()
@@ -60,4 +62,6 @@ def _print_table(gateway: Gateway, tokens: bool) -> None:
     else:
         click.echo("\n".join("\t".join(escaped(cell) for cell in row) for row in rows))
     if tokens:
-        click.echo(f"{len(rows)} tools, {total:,} tokens")
+        click.echo(f"{len(listed)} tools, {sum(listed.values()):,} tokens")
+    if found := len(rows) - len(listed):
+        click.echo(f"{found} more are found by search_tools and not listed to clients: {deferred:,} tokens saved")

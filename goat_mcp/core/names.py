@@ -24,6 +24,8 @@ BUILTIN_NAMES = (
     *("ListMcpResources", "ReadMcpResource", "NotebookEdit", "TeamCreate", "SendMessage", "TeamDelete"),
 )
 """The 21 static tools in their order (source: Goat). Rules may name those that are not installed."""
+META_NAMES = ("search_tools", "describe_tool", "call_tool", "call_tool_readonly")
+"""The tools by which a large catalog's tools are found and called (DEF-2). No upstream's tool gets these names."""
 
 CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
 GOA_ALIASES = {

@@ -66,6 +66,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
         *,
         side_effect: SideEffect,
         toolset: Toolset,
+        name: str = "",
         title: str = "",
         risk: Risk | None = None,
         hints: Hints | None = None,
@@ -84,8 +85,8 @@ class BuiltinTool(ABC, Generic[ModelT]):
         if max_result_chars is not None:
             all_meta["anthropic/maxResultSizeChars"] = max_result_chars
         cls.contract = ToolSpec(
-            name=cls.__name__,
-            title=title or cls.__name__,
+            name=name or cls.__name__,
+            title=title or name or cls.__name__,
             description=inspect.cleandoc(cls.__doc__),
             input_schema=cls._reader.schema(),
             side_effect=side_effect,

@@ -31,6 +31,10 @@ class Decision:
     decided_by: str = ""
     detail: str = ""
 
+    def is_rule_against(self, other: Decision) -> bool:
+        """Whether a rule of the user is stricter than the other decision."""
+        return self.by_rule and _strictness(self) > _strictness(other)
+
     @property
     def told(self) -> str:
         """The reason as people are told it."""
@@ -59,6 +63,12 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     if spec.rule_name in AUTO_ALLOWED:
         return Decision(Effect.ALLOW, "auto-allowed")
     return Decision(by_mode, f"mode {mode.value}")
+
+
+def _strictness(decision: Decision) -> int:
+    if decision.effect is Effect.ASK:
+        return 2 if decision.by_rule else 1
+    return 3 if decision.effect is Effect.DENY else 0
 
 
 def _by(effect: Effect, rule: Rule) -> Decision:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.core.names import (
     BUILTIN_NAMES,
+    META_NAMES,
     NAME_ALIASES,
     SEPARATOR,
     UPSTREAM_PREFIX,
     InvalidName,
     split_name,
 )
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
@@ -102,7 +104,7 @@ def _parse_name(name: str, may_name_all: bool) -> Rule:
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
         tool = NAME_ALIASES.get(name, name)
-        if SEPARATOR not in tool and tool not in BUILTIN_NAMES:
+        if SEPARATOR not in tool and tool not in (*BUILTIN_NAMES, *META_NAMES):
             near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
             hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
@@ -266,6 +268,10 @@ class RuleSet:
         """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
         found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))
         return next((rule.text for rule in found), "")
+
+    def denies_tool(self, spec: ToolSpec) -> bool:
+        """Whether no call of this tool is let through, whatever its arguments."""
+        return any(rule.specifier is None for rule in self.deny.about_call(Call(spec)))
 
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""

@@ -153,16 +153,17 @@ class Adapter:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
+        called = self.gateway.target_name(params.name, params.arguments or {})
         try:
             outcome = await self._run_call(ctx, params)
         except UpstreamError as refused:
             raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
-        if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
+        if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
-        if self.gateway.registry.snapshot.source_of.get(params.name) in (BUILTIN_SOURCE, None):
+        if self.gateway.registry.snapshot.source_of.get(called) in (BUILTIN_SOURCE, None):
             return answer
         return deliverable(answer, ctx.protocol_version)
 
@@ -177,7 +178,7 @@ class Adapter:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await body(DirectDialogue(ctx))
         owner = self._session_key(ctx, self._principal())
-        pin = partial(self._pin, params.name)
+        pin = partial(self._pin, self.gateway.target_name(params.name, params.arguments or {}))
         if params.request_state is not None:
             answers = params.input_responses or {}
             return await self.parked.resume(ctx, owner, params.request_state, answers, body, pin=pin)

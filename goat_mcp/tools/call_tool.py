@@ -1,0 +1,37 @@
+"""call_tool: call any tool of the catalog by its name. The pipeline runs the tool it names in its place (DEF-3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from goat_mcp.core.call_target import CallTarget
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.side_effect import Hints, SideEffect
+from goat_mcp.core.spec import ToolExample
+from goat_mcp.core.tool import BuiltinTool
+
+
+@dataclass(frozen=True)
+class CallTool(
+    BuiltinTool[CallTarget],
+    side_effect=SideEffect.NETWORK,
+    toolset="meta",
+    name="call_tool",
+    title="Call a tool",
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+):
+    """Call a tool that search_tools found: its name, and the arguments its schema asks for.
+
+    It is that tool's own call: its permissions hold, and its result comes back as it is.
+    """
+
+    examples = (
+        ToolExample(
+            "Comment on an issue",
+            {"name": "mcp__github__add_comment", "arguments": {"issue": 7, "body": "Fixed."}},
+        ),
+    )
+
+    async def execute(self, input: CallTarget, ctx: ToolContext) -> ToolResult:
+        raise NotImplementedError("the pipeline runs the tool that is named, in place of this one")
