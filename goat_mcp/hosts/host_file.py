@@ -61,7 +61,8 @@ class HostFile:
             return {}
         if not isinstance(found, dict):
             raise self._broken(f"{'.'.join(self.root)} is not an object of servers")
-        return cast("dict[str, Any]", found)
+        # YAML has names that are numbers.
+        return {str(name): entry for name, entry in cast("dict[Any, Any]", found).items()}
 
     def changed(self, *, remove: Sequence[str], add: Mapping[str, Any]) -> bytes:
         """What the file holds with some entries out and others in. Raises `ToolError(CONFIG)`."""

@@ -90,7 +90,7 @@ _ROWS = (
             win32="{appdata}/Code/User/mcp.json",
         ),
         project=".vscode/mcp.json",
-        keys={"envFile": Key.ENV_FILE, "gallery": Key.MEANINGLESS, "version": Key.MEANINGLESS},
+        keys={"envFile": Key.ENV_FILE, "dev": Key.MEANINGLESS, "gallery": Key.MEANINGLESS, "version": Key.MEANINGLESS},
         variables=Variables.EDITOR,
         own_entry={"type": "stdio"},
         after="Start the server goat in VS Code (MCP: List Servers).",

@@ -45,6 +45,8 @@ _OUR_KEYS = frozenset(
         "disabled",
         "type",
         "output_check",
+        "enabled_tools",
+        "disabled_tools",
     }
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
@@ -210,6 +212,8 @@ def _parse_entry(
         start=start,
         trust_annotations=_flag(given, "trust_annotations"),
         output_check=output_check,
+        enabled_tools=_names(given, "enabled_tools"),
+        disabled_tools=_names(given, "disabled_tools") or (),
     )
 
 
@@ -339,6 +343,15 @@ def _number(given: Mapping[str, Any], key: str, default: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not (0 < value <= 86_400 or value == default):
         raise _BrokenEntry(f"{key}: {_shown(value)} is not a number of seconds between 0 and 86400")
     return float(value)
+
+
+def _names(given: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
+    value: Any = given.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in cast("list[Any]", value)):
+        raise _BrokenEntry(f"{key}: {_shown(value)} is not a list of names; write e.g. ['search']")
+    return tuple(cast("list[str]", value))
 
 
 def _concurrency(given: Mapping[str, Any]) -> int:

@@ -59,6 +59,13 @@ class UpstreamConfig:
     start: Literal["lazy", "eager"] = "lazy"
     trust_annotations: bool = False
     output_check: Literal["off", "warn", "strict"] = "warn"
+    enabled_tools: tuple[str, ...] | None = None
+    """The only ones of its tools that anybody may use, by its own names; None for all."""
+    disabled_tools: tuple[str, ...] = ()
+
+    def shows(self, tool: str) -> bool:
+        """Whether the user wants this one of its tools."""
+        return (self.enabled_tools is None or tool in self.enabled_tools) and tool not in self.disabled_tools
 
     @property
     def source(self) -> str:

@@ -33,6 +33,7 @@ class ReasonCode(StrEnum):
     LIST_FAILED = "list_failed"
     LIST_TRUNCATED = "list_truncated"
     NAME_COLLISION = "name_collision"
+    TOOL_DISABLED = "tool_disabled"
     BROKEN_ENTRY = "broken_entry"
     BROKEN_SCHEMA = "broken_schema"
     SCHEMA_TOO_LARGE = "schema_too_large"

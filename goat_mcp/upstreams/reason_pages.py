@@ -77,6 +77,10 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Another source has the name of one of its tools; that tool is withheld.",
         "Give one of the two another `naming`.",
     ),
+    _R.TOOL_DISABLED: ReasonPage(
+        "Your entry for the server leaves this tool out.",
+        "To use it, change `enabled_tools` or `disabled_tools` there.",
+    ),
     _R.BROKEN_ENTRY: ReasonPage(
         "What it lists as a tool is none; that tool is withheld.", "Report it to whoever makes the server."
     ),

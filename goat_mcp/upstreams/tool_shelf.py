@@ -19,6 +19,7 @@ from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.mentions import mentions_of_others
 from goat_mcp.upstreams.proxy_tool import CallRelay, upstream_tool
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.withheld import Withheld
 
@@ -43,6 +44,7 @@ class ToolShelf:
         self._entries: tuple[Mapping[str, Any], ...] | None = None
         self._stored_version = ""
         self.withheld: tuple[Withheld, ...] = ()
+        self.unwanted: tuple[Withheld, ...] = ()
         self.shortened = 0
         self.escaped = 0
         self.mentions: tuple[str, ...] = ()
@@ -104,7 +106,12 @@ class ToolShelf:
     def _publish(self, entries: Sequence[Mapping[str, Any]]) -> None:
         self._entries = tuple(entries)
         self.mentions = mentions_of_others(self._config.server, self._entries)
-        tools = [upstream_tool(self._config, entry, self._relay) for entry in self._entries]
+        unwanted = [entry["name"] for entry in self._entries if not self._config.shows(entry["name"])]
+        self.unwanted = tuple(
+            Withheld(name[:200], "its entry does not want it", ReasonCode.TOOL_DISABLED) for name in unwanted
+        )
+        wanted = [entry for entry in self._entries if self._config.shows(entry["name"])]
+        tools = [upstream_tool(self._config, entry, self._relay) for entry in wanted]
         self._registry.replace_source(self._config.source, tools)
 
     def _store(self, entries: tuple[Mapping[str, Any], ...], version: str) -> None:

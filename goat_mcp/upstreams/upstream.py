@@ -145,7 +145,7 @@ class Upstream:
             next_try_s=supervisor.next_try_s,
             version=connection.version if connection is not None else (supervisor.known_version or ""),
             tool_count=self._tools.count,
-            withheld=self._tools.withheld,
+            withheld=(*self._tools.withheld, *self._tools.unwanted),
             collisions=self._tools.collisions(),
             shortened_descriptions=self._tools.shortened,
             mentions=self._tools.mentions,

@@ -6,7 +6,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.hosts.json_text import NotJson, edited_json, read_json
@@ -111,6 +111,7 @@ def written(draw: st.DrawFn, value: Any) -> str:
     return json.dumps(value)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_any_edit_means_what_was_meant(data: st.DataObject) -> None:
     servers = data.draw(st.dictionaries(_KEYS, _VALUES, max_size=4))
@@ -127,6 +128,7 @@ def test_any_edit_means_what_was_meant(data: st.DataObject) -> None:
     assert read_json(after, with_comments=True) == {**others, "servers": {**kept, **add}}
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_what_does_not_concern_the_servers_keeps_its_bytes(data: st.DataObject) -> None:
     servers = data.draw(st.dictionaries(_KEYS, _VALUES, min_size=1, max_size=3))

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.hosts.toml_text import NotToml, edited_toml
@@ -78,6 +78,7 @@ _NAMES = st.text('ab-_. é"', min_size=1, max_size=4)
 _TEXTS = st.text("x[]#=\"'\\\n\t\x7fé", max_size=8)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(_NAMES, st.fixed_dictionaries({"command": _TEXTS, "args": st.lists(_TEXTS, max_size=3)})), st.data()
 )

@@ -56,6 +56,8 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
             "start": "eager",
             "trust_annotations": True,
             "output_check": "strict",
+            "enabled_tools": ["a", "b"],
+            "disabled_tools": ["b"],
         },
     )
 
@@ -70,6 +72,8 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
         start="eager",
         trust_annotations=True,
         output_check="strict",
+        enabled_tools=("a", "b"),
+        disabled_tools=("b",),
     )
 
 
@@ -106,6 +110,8 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "naming": "mcp"}, 'naming: "mcp" is not qualified, flat or an alias'),
         ({"command": "x", "trust_annotations": "yes"}, 'trust_annotations: "yes" is not true or false'),
         ({"command": "x", "output_check": "loud"}, 'output_check: "loud" is not a mode; write off, warn or strict'),
+        ({"command": "x", "enabled_tools": "a"}, 'enabled_tools: "a" is not a list of names'),
+        ({"command": "x", "disabled_tools": [1]}, "disabled_tools: [1] is not a list of names"),
         ({"url": "example.org"}, 'url: "example.org" is not an http or https address'),
         ({"url": "http://[bad"}, 'url: "http://[bad" is not an http or https address'),
         ({"url": "http://u:p@h/mcp"}, "url: holds a user name or password; put them into headers"),

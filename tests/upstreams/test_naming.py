@@ -65,3 +65,21 @@ async def test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_wit
         "search is kept by upstream:a; give upstream:b another `naming` (qualified, or an alias) so that its search"
         " is visible",
     )
+
+
+async def test_tools_that_an_entry_does_not_want_are_nowhere_but_in_status(tmp_path: Path) -> None:
+    entries = {
+        "a": {"command": "a", "disabled_tools": ["drop"]},
+        "b": {"command": "b", "enabled_tools": ["read", "drop"], "disabled_tools": ["drop"]},
+    }
+    warm(tmp_path, entries, dict.fromkeys(entries, listed("read", "write", "drop")))
+
+    async with fleet(tmp_path, entries, first_list=False) as running:
+        names = running.registry.names()
+        withheld = {name: [(w.name, w.reason_code) for w in running.status(name).withheld] for name in entries}
+
+    assert names == ("mcp__a__read", "mcp__a__write", "mcp__b__read")
+    assert withheld == {
+        "a": [("drop", "tool_disabled")],
+        "b": [("write", "tool_disabled"), ("drop", "tool_disabled")],
+    }
