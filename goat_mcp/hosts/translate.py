@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from goat_mcp.hosts.table import key_of
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config import load_upstream_files
 from goat_mcp.upstreams.self_launch import is_goat
+
+_NOT_IN_USERS = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,8 @@ def _tell_secrets(work: Work) -> None:
 
 
 def _tell_keyring(work: Work, key: str, name: str) -> None:
-    user = f"{work.name}.{name}"
+    user = _NOT_IN_USERS.sub("_", f"{work.name}.{name}")
     work.told.append(
-        f"{key}.{name}: a secret in plain text; to keep it in the keyring: keyring set {KEYRING_SERVICE} '{user}', "
+        f"{key}.{name}: a secret in plain text; to keep it in the keyring: keyring set {KEYRING_SERVICE} {user}, "
         f"and write ${{keyring:{KEYRING_SERVICE}/{user}}} in its place"
     )

@@ -1,0 +1,107 @@
+"""docs/moving-in.md: its commands run, one after the other, and print what the page shows. CFG-2."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.hosts.machine import Machine
+from goat_mcp.hosts.table import HOSTS
+from tests.docs.test_documents import ROOT, blocks
+
+DOCUMENT = ROOT / "docs" / "moving-in.md"
+RUN_TIMEOUT_S = 120
+TICKETS = """\
+import os
+from mcp.server.mcpserver import MCPServer
+assert os.environ["TICKETS_TOKEN"] == "tk-5up3rs3cr3t-0001"
+server = MCPServer("tickets")
+@server.tool()
+def open_tickets() -> list[str]:
+    "Tickets that are open."
+    return ["T-1"]
+server.run()
+"""
+
+
+def steps() -> Iterator[tuple[str, str]]:
+    for block in blocks(DOCUMENT, "console"):
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = step.partition("\n")
+            yield command, printed
+
+
+class Ada:
+    """Her home, her servers, and her PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.config = folder / "home" / ".config" / "Claude" / "claude_desktop_config.json"
+        self.bin.mkdir()
+        self.config.parent.mkdir(parents=True)
+        (folder / "servers").mkdir()
+        (folder / "servers" / "weather_stdio.py").write_text((ROOT / "examples" / "weather_stdio.py").read_text())
+        (folder / "servers" / "tickets.py").write_text(TICKETS)
+        self._program("uvx", f'shift; exec {sys.executable} -m mcp_server_time "$@"')
+        self._program("python3", f'exec {sys.executable} "$@"')
+        self._program("goat-mcp", f'exec {sys.executable} -m goat_mcp "$@"')
+        (block,) = blocks(DOCUMENT, "json")
+        self.config.write_text(self.here(block))
+
+    def _program(self, name: str, script: str) -> None:
+        (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
+        (self.bin / name).chmod(0o755)
+
+    def run(self, command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command}"],
+            env={"PATH": f"{self.bin}:{os.defpath}", "HOME": str(self.folder / "home")},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_TIMEOUT_S,
+        )
+        assert done.returncode == 0, done.stderr
+        return self.told(done.stdout)
+
+    def here(self, text: str) -> str:
+        return text.replace("/opt/servers", str(self.folder / "servers"))
+
+    def told(self, text: str) -> str:
+        text = text.replace(str(Path(sys.executable).with_name("goat-mcp")), "/home/ada/.local/bin/goat-mcp")
+        text = text.replace(str(self.folder / "servers"), "/opt/servers")
+        return text.replace(str(self.folder / "home"), "/home/ada")
+
+
+@pytest.mark.e2e
+def test_the_page_goes_as_it_is_written(tmp_path: Path) -> None:
+    ada = Ada(tmp_path)
+    before = ada.config.read_bytes()
+
+    printed = {command: ada.run(command) for command, _ in steps()}
+
+    assert printed == dict(steps())
+    assert ada.config.read_bytes() == before
+
+
+def test_the_page_has_every_host_and_its_places() -> None:
+    machine = Machine("linux", Path("/home/ada"), {})
+    rows = {
+        name: (user.split("`")[1] if user.strip() else "", project.split("`")[1] if project.strip() else "")
+        for name, user, project in re.findall(r"^\| `([\w-]+)` \|(.*?)\|(.*?)\|$", DOCUMENT.read_text(), re.MULTILINE)
+    }
+
+    known = {
+        host.name: (str(machine.path(host.user)).replace("/home/ada", "~") if host.user else "", host.project)
+        for host in HOSTS.values()
+    }
+
+    assert rows == known
