@@ -180,6 +180,13 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done.",
         "Tell the user: they log in with the command in the suggestion, then the same call works.",
     ),
+    ErrorCode.QUARANTINED: (
+        "What another MCP server says of this tool has changed since it was pinned in goat.lock, or nobody has "
+        "approved it yet. It may be an update; it may be a server that shows one thing to be approved and does "
+        "another. The catalog still shows what was pinned. Nothing was done.",
+        "Do not try the same by another tool. Tell the user: goat-mcp lock show NAME compares the old with the new "
+        "definition, and goat-mcp lock approve NAME pins the new one. A running server sees that by itself.",
+    ),
     ErrorCode.OUTCOME_UNKNOWN: (
         "The connection to the tool's server was lost after the call was sent. Whether it was done, nobody knows.",
         "Look at what is there before you call again: it may have been done.",

@@ -18,6 +18,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.output_check import MISSING, OutputCheck
+from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.relay import relayed_result
@@ -28,20 +29,41 @@ class UpstreamCalls:
     """Relays the calls of one upstream's tools."""
 
     def __init__(
-        self, config: UpstreamConfig, lifeline: Lifeline, output: OutputCheck, *, heartbeat_s: float = HEARTBEAT_S
+        self,
+        config: UpstreamConfig,
+        lifeline: Lifeline,
+        output: OutputCheck,
+        *,
+        gate: PinGate | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._config = config
         self._lifeline = lifeline
         self._output = output
+        self._gate = gate
         self._heartbeat_s = heartbeat_s
         self.slots = Slots(config.name, config.concurrency)
         self.unknown_blocks = 0
+
+    def admit(self, spec: UpstreamSpec) -> None:
+        if self._gate is None:
+            return
+        try:
+            self._gate.admit(spec)
+        except ToolError:
+            # It may have been taken back: that is seen where it runs.
+            self._lifeline.want()
+            raise
 
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Raises `ToolError` for what is wrong between us, `UpstreamError` for the upstream's own JSON-RPC error."""
         self._lifeline.check()
 
         async def run(connection: LiveConnection) -> dict[str, Any]:
+            if self._gate is not None:
+                # What was listed and asked for may have changed since, and a new process may offer something else.
+                await self._gate.settled(connection, ctx.wait_left_s())
+                self._gate.admit(spec)
             return await self._run(connection, spec, arguments, ctx)
 
         async with self.slots.one(ctx.wait_left_s()):

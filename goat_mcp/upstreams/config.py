@@ -47,6 +47,7 @@ _OUR_KEYS = frozenset(
         "output_check",
         "enabled_tools",
         "disabled_tools",
+        "pin",
     }
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
@@ -201,6 +202,9 @@ def _parse_entry(
     output_check = given.get("output_check", "warn")
     if output_check not in ("off", "warn", "strict"):
         raise _BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
+    pin = given.get("pin", "tofu")
+    if pin not in ("tofu", "strict", "off"):
+        raise _BrokenEntry(f"pin: {_shown(pin)} is not a way to pin; write tofu, strict or off")
     return UpstreamConfig(
         name=name,
         server=server,
@@ -214,6 +218,7 @@ def _parse_entry(
         output_check=output_check,
         enabled_tools=_names(given, "enabled_tools"),
         disabled_tools=_names(given, "disabled_tools") or (),
+        pin=pin,
     )
 
 

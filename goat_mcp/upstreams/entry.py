@@ -59,6 +59,8 @@ class UpstreamConfig:
     start: Literal["lazy", "eager"] = "lazy"
     trust_annotations: bool = False
     output_check: Literal["off", "warn", "strict"] = "warn"
+    pin: Literal["tofu", "strict", "off"] = "tofu"
+    """Whether first sights are trusted, wait as changes do, or nothing is pinned (R-UP-6)."""
     enabled_tools: tuple[str, ...] | None = None
     """The only ones of its tools that anybody may use, by its own names; None for all."""
     disabled_tools: tuple[str, ...] = ()

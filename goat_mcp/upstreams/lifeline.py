@@ -30,6 +30,10 @@ class Lifeline(Protocol):
         """A connection, started if need be. Raises `ToolError(UPSTREAM_DOWN)`."""
         ...
 
+    def want(self) -> None:
+        """Start it, if need be. Nobody waits for it."""
+        ...
+
     def in_use(self) -> AbstractContextManager[None]:
         """A request has its connection or waits for one: it is not idle."""
         ...

@@ -45,6 +45,8 @@ class UsableEntries:
     """How many tools had invisible characters in their name or in a text about them (R-UP-7)."""
     without_output: tuple[str, ...] = ()
     """Tools that pass without their `outputSchema`, each with the reason."""
+    originals: tuple[dict[str, Any], ...] = ()
+    """For each of `entries`, what the upstream sent: that is what is pinned."""
 
 
 def usable_entries(listed: Iterable[Any]) -> UsableEntries:
@@ -52,6 +54,7 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
     entries: list[dict[str, Any]] = []
     withheld: list[Withheld] = []
     without_output: list[str] = []
+    originals: list[dict[str, Any]] = []
     shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
@@ -82,8 +85,9 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             withheld.append(Withheld(name, make_visible(problem.text), problem.code))
         else:
             entries.append(entry)
+            originals.append(given)
             escaped += is_escaped
-    return UsableEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output))
+    return UsableEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output), tuple(originals))
 
 
 def _visible(entry: dict[str, Any]) -> dict[str, Any]:

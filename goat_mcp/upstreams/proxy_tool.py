@@ -30,6 +30,8 @@ class UpstreamSpec(ToolSpec):
     entry: Mapping[str, Any]
     claimed_risk: Risk
     effective_risk: Risk
+    pin: str = ""
+    """Hash of the definition that `entry` was made of, as `goat.lock` has it."""
 
     def wire(self) -> dict[str, Any]:
         return dict(self.entry)
@@ -37,6 +39,10 @@ class UpstreamSpec(ToolSpec):
 
 class CallRelay(Protocol):
     """Where calls of an upstream's tools go."""
+
+    def admit(self, spec: UpstreamSpec) -> None:
+        """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now. Asks nobody."""
+        ...
 
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult: ...
 
@@ -49,6 +55,7 @@ class UpstreamTool:
     relay: CallRelay
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.relay.admit(self.spec)
         return arguments
 
     def access(self, input: Mapping[str, Any]) -> Access:
@@ -59,7 +66,7 @@ class UpstreamTool:
         return await self.relay.call(self.spec, input, ctx)
 
 
-def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay) -> UpstreamTool:
+def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay, pin: str = "") -> UpstreamTool:
     """Build the tool from a usable entry. Cheap: ten upstreams of twenty tools are built at every start."""
     native: str = entry["name"]
     name = exposed_name(config.prefix, native, server=config.server)
@@ -86,6 +93,7 @@ def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallR
             entry=published,
             claimed_risk=risk.claimed,
             effective_risk=risk.effective,
+            pin=pin,
         ),
         relay,
     )

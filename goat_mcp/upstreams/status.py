@@ -42,6 +42,10 @@ class UpstreamStatus:
     version: str = ""
     tool_count: int = 0
     withheld: tuple[Withheld, ...] = ()
+    quarantined: tuple[str, ...] = ()
+    """Tools that are listed as they were pinned, for they have changed since."""
+    waiting_pins: tuple[str, ...] = ()
+    """What waits for approval in `goat.lock`: kind and name of each."""
     collisions: tuple[str, ...] = ()
     shortened_descriptions: int = 0
     mentions: tuple[str, ...] = ()

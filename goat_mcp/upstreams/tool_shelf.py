@@ -6,22 +6,31 @@ Contract: CHG-1, LIF-2, ISO-4. When to list is the supervisor's business.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.errors import ToolError, UpstreamError
+from goat_mcp.core.names import exposed_name
 from goat_mcp.registry import Registry
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.mentions import mentions_of_others
+from goat_mcp.upstreams.pin_gate import PinGate
+from goat_mcp.upstreams.pinned_definitions import definition_hash
+from goat_mcp.upstreams.pins import Seen
 from goat_mcp.upstreams.proxy_tool import CallRelay, upstream_tool
 from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.risk import assess
 from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.withheld import Withheld
+
+if TYPE_CHECKING:  # loaded at the first list
+    from goat_mcp.upstreams.listed_entries import UsableEntries
 
 
 class ToolShelf:
@@ -35,16 +44,23 @@ class ToolShelf:
         warm: WarmCatalog,
         telemetry: Telemetry,
         relay: CallRelay,
+        gate: PinGate,
     ) -> None:
         self._config = config
         self._registry = registry
         self._warm = warm
         self._telemetry = telemetry
         self._relay = relay
-        self._entries: tuple[Mapping[str, Any], ...] | None = None
-        self._stored_version = ""
+        self._gate = gate
+        self._pins = gate.pins
+        self._seen: tuple[Seen, ...] | None = None
+        self._entries: tuple[Mapping[str, Any], ...] = ()
+        self._is_unsure = False
+        self._unusable: tuple[Withheld, ...] = ()
+        self._stored: StoredCatalog | None = None
         self.withheld: tuple[Withheld, ...] = ()
         self.unwanted: tuple[Withheld, ...] = ()
+        self.quarantined: tuple[str, ...] = ()
         self.shortened = 0
         self.escaped = 0
         self.mentions: tuple[str, ...] = ()
@@ -54,23 +70,32 @@ class ToolShelf:
 
     @property
     def is_known(self) -> bool:
-        return self._entries is not None
+        """Whether nothing need be started for a list. What no pin speaks of must be listed to be approved."""
+        return self._seen is not None and not self._is_unsure
 
     @property
     def count(self) -> int:
-        return len(self._entries or ())
+        return len(self._entries)
 
     def load_warm(self) -> str | None:
         """Show the tools of the last run. Returns the protocol revision proved then; None if nothing is stored."""
         stored = self._warm.load(self._config.server, self._config.fingerprint)
         if stored is None:
             return None
-        self._stored_version = stored.version
-        self._publish(stored.entries)
+        self._stored = stored
+        hashes = stored.hashes or ("",) * len(stored.entries)
+        self._publish(
+            tuple(Seen(entry["name"], sha256, entry) for entry, sha256 in zip(stored.entries, hashes, strict=True))
+        )
+        self._is_unsure = bool(self.withheld)
         return stored.version
 
     async def refresh(self, connection: LiveConnection, version: str, timeout_s: float) -> str:
         """List again and show what came. Returns what went wrong, in words; empty if nothing did."""
+        with self._gate.listing(connection):
+            return await self._refresh(connection, version, timeout_s)
+
+    async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float) -> str:
         from goat_mcp.upstreams.listed_entries import usable_entries
 
         try:
@@ -82,16 +107,40 @@ class ToolShelf:
             return f"it did not list its tools: {error}"
         # Checking thousands of schemas takes a while; calls go on meanwhile.
         usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
-        self.withheld, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
+        self._unusable, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
         self._listed_at_s = time.time()
-        self._store(usable.entries, version)
-        self._publish(usable.entries)
+        seen = await anyio.to_thread.run_sync(self._settled, usable)
+        self._store(seen, version)
+        self._is_unsure = False
+        self._publish(seen)
         return ""
+
+    def why_missing(self, exposed: str) -> ToolError | None:
+        """Where what clients would call `exposed` is withheld until somebody approves it: that."""
+        config = self._config
+        for one in self._seen or ():
+            if exposed_name(config.prefix, one.name, server=config.server) == exposed:
+                return self._pins.why_withheld("tool", one.name)
+        return None
+
+    def repin(self) -> None:
+        """Show what the pins allow now: somebody has changed them."""
+        if self._seen is not None:
+            self._publish(self._seen)
+
+    def _settled(self, usable: UsableEntries) -> tuple[Seen, ...]:
+        """What was listed, pinned where it is new."""
+        seen = tuple(
+            Seen(entry["name"], definition_hash(original), entry, original, self._risk(entry))
+            for entry, original in zip(usable.entries, usable.originals, strict=True)
+        )
+        self._pins.settle("tool", seen, launch_fingerprint(self._config.target))
+        return seen
 
     def listed_at_s(self) -> float | None:
         """When the list on show was read from the upstream, by this run or an earlier one; None if it never was."""
-        if self._listed_at_s is None and self._entries is not None:
+        if self._listed_at_s is None and self._seen is not None:
             self._listed_at_s = self._warm.stored_at_s(self._config.server, self._config.fingerprint)
         return self._listed_at_s
 
@@ -103,22 +152,40 @@ class ToolShelf:
             if collision.source == self._config.source
         )
 
-    def _publish(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        self._entries = tuple(entries)
+    def _publish(self, seen: tuple[Seen, ...]) -> None:
+        self._seen = seen
+        view = self._pins.view("tool", seen, _usable)
+        self._entries = tuple(shown.entry for shown in view.shown)
+        self.withheld, self.quarantined = (*self._unusable, *view.withheld), view.quarantined
         self.mentions = mentions_of_others(self._config.server, self._entries)
         unwanted = [entry["name"] for entry in self._entries if not self._config.shows(entry["name"])]
         self.unwanted = tuple(
             Withheld(name[:200], "its entry does not want it", ReasonCode.TOOL_DISABLED) for name in unwanted
         )
-        wanted = [entry for entry in self._entries if self._config.shows(entry["name"])]
-        tools = [upstream_tool(self._config, entry, self._relay) for entry in wanted]
+        wanted = [shown for shown in view.shown if self._config.shows(shown.entry["name"])]
+        tools = [upstream_tool(self._config, shown.entry, self._relay, shown.pin) for shown in wanted]
         self._registry.replace_source(self._config.source, tools)
 
-    def _store(self, entries: tuple[Mapping[str, Any], ...], version: str) -> None:
-        if entries == self._entries and version == self._stored_version:
+    def _store(self, seen: tuple[Seen, ...], version: str) -> None:
+        """What was listed, not what is shown: what is approved before the next start is shown there at once."""
+        catalog = StoredCatalog(version, tuple(one.entry for one in seen), tuple(one.sha256 for one in seen))
+        if catalog == self._stored:
             return
         try:
-            self._warm.store(self._config.server, self._config.fingerprint, StoredCatalog(version, entries))
-            self._stored_version = version
+            self._warm.store(self._config.server, self._config.fingerprint, catalog)
+            self._stored = catalog
         except OSError as problem:
             self._telemetry.warning("catalog not stored", upstream=self._config.name, problem=str(problem))
+
+    def _risk(self, entry: Mapping[str, Any]) -> str:
+        trusted = self._config.trust_annotations
+        return assess(
+            entry["name"], entry["inputSchema"], entry.get("annotations"), trusted=trusted
+        ).effective.name.lower()
+
+
+def _usable(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What clients see of a definition that was listed once."""
+    from goat_mcp.upstreams.listed_entries import usable_entries
+
+    return next(iter(usable_entries([definition]).entries), None)

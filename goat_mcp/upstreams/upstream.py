@@ -11,7 +11,7 @@ from typing import Literal
 
 import anyio
 
-from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
@@ -22,6 +22,8 @@ from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.output_check import OutputCheck
+from goat_mcp.upstreams.pin_gate import PinGate
+from goat_mcp.upstreams.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
@@ -45,6 +47,7 @@ class Upstream:
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
+        pins: Pinning,
     ) -> None:
         """`on_change` hears that something in `status` changed; it must not block."""
         self.config = config
@@ -65,8 +68,10 @@ class Upstream:
             on_change=on_change,
         )
         self._output = OutputCheck(config.name, config.output_check, telemetry)
-        self.calls = UpstreamCalls(config, self._supervisor, self._output)
-        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls)
+        self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
+        gate = PinGate(self.pins)
+        self.calls = UpstreamCalls(config, self._supervisor, self._output, gate=gate)
+        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
         self._list_problem = ""
 
     @property
@@ -80,6 +85,15 @@ class Upstream:
         if version is not None:
             self._supervisor.known_version = version or None
             self._first_outcome.set()
+
+    def why_missing(self, name: str) -> ToolError | None:
+        """Where its tool of that exposed name is withheld until somebody approves it: that."""
+        return self._tools.why_missing(name)
+
+    def repin(self) -> None:
+        """Show what the pins allow now: somebody has changed them."""
+        self._tools.repin()
+        self._on_change()
 
     async def first_outcome(self) -> None:
         """Start it, and wait for its first list or its first failure."""
@@ -146,6 +160,8 @@ class Upstream:
             version=connection.version if connection is not None else (supervisor.known_version or ""),
             tool_count=self._tools.count,
             withheld=(*self._tools.withheld, *self._tools.unwanted),
+            quarantined=self._tools.quarantined,
+            waiting_pins=self.pins.changes(),
             collisions=self._tools.collisions(),
             shortened_descriptions=self._tools.shortened,
             mentions=self._tools.mentions,

@@ -19,12 +19,16 @@ from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.pin_lock import PinLock
+from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pins import Pinning
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.upstream import Upstream
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 FIRST_LIST_WAIT_S = 3.0
+PIN_LOOK_S = 1.0
 
 
 class Upstreams:
@@ -50,6 +54,8 @@ class Upstreams:
         `on_change` hears that something in `status` changed; it must not block.
         """
         warm = WarmCatalog(state, telemetry.warning)
+        self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
+        self._shown_lock = self._pinning.lock.content()
         self.configs = tuple(configs)
         self.problems = tuple(problems)
         self._why_denied = why_denied
@@ -64,6 +70,7 @@ class Upstreams:
                 login=logins.of(config) if logins is not None else None,
                 limits=limits,
                 on_change=on_change,
+                pins=self._pinning,
             )
             for config in configs
         ]
@@ -81,13 +88,28 @@ class Upstreams:
         async with anyio.create_task_group() as group:
             for upstream in self._upstreams:
                 group.start_soon(upstream.run)
+            group.start_soon(self._keep_pinned)
             task_status.started()
+
+    async def _keep_pinned(self) -> None:
+        """See within a second or two what somebody has approved."""
+        while True:
+            await anyio.sleep(PIN_LOOK_S)
+            self._show_pinned()
+
+    def _show_pinned(self) -> None:
+        content = self._pinning.lock.content()
+        if content is not self._shown_lock:
+            self._shown_lock = content
+            for upstream in self._upstreams:
+                upstream.repin()
 
     async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
         """Start upstreams whose tools nobody has seen yet and wait for them, once, until each has listed or failed.
 
         Later calls, and calls after the wait is over, return at once: changes reach clients as `list_changed`.
         """
+        self._show_pinned()
         unseen = [upstream for upstream in self._upstreams if not upstream.is_known]
         if not unseen:
             return
@@ -134,7 +156,10 @@ class Upstreams:
         ]
 
     def why_missing(self, name: str) -> ToolError | None:
-        """Where a tool's name belongs to an upstream that does not run: that, and why."""
+        """Where a tool's name belongs to an upstream that does not run, or it waits for approval: that, and why."""
+        for upstream in self._upstreams:
+            if (withheld := upstream.why_missing(name)) is not None:
+                return withheld
         for status in self.status():
             if status.server and status.reason_code and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
                 reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"

@@ -19,16 +19,18 @@ from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning, set_aside
 
-_FORMAT = 2
+_FORMAT = 3
 _FINGERPRINT_CHARS = 16
 
 
 @dataclass(frozen=True)
 class StoredCatalog:
-    """`version` is the protocol revision that was proved; empty if the connection left it open."""
+    """`version` is the protocol revision that was proved; empty if the connection left it open. `hashes` are those of
+    the definitions that `entries` were made of, as `goat.lock` has them."""
 
     version: str
     entries: tuple[Mapping[str, Any], ...]
+    hashes: tuple[str, ...] = ()
 
 
 class WarmCatalog:
@@ -54,7 +56,7 @@ class WarmCatalog:
         try:
             stored: dict[str, Any] = json.loads(body)
             entries = cast("list[dict[str, Any]]", stored["tools"])
-            return StoredCatalog(str(stored["version"]), tuple(entries))
+            return StoredCatalog(str(stored["version"]), tuple(entries), tuple(cast("list[str]", stored["hashes"])))
         except (ValueError, KeyError, TypeError):
             return self._set_aside(path)
 
@@ -71,7 +73,8 @@ class WarmCatalog:
     def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
         """Replace the stored catalog in one step. Raises `OSError`."""
         path = self.path(server, fingerprint)
-        body = json.dumps({"version": catalog.version, "tools": list(catalog.entries)}).encode("ascii")
+        document = {"version": catalog.version, "tools": list(catalog.entries), "hashes": list(catalog.hashes)}
+        body = json.dumps(document).encode("ascii")
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".catalog-")
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -92,6 +92,9 @@ class Double:
     def in_use(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def want(self) -> None:
+        raise AssertionError("nothing is quarantined here")
+
     def drop(self, connection: object, *, is_failure: bool, why: str) -> None:
         self.events.append(f"drop {is_failure}")
 

@@ -22,6 +22,9 @@ def tool(name: str, annotations: dict[str, Any] | None, *, trusted: bool = False
 
 
 class _NoRelay:
+    def admit(self, spec: Any) -> None:
+        raise AssertionError("nothing is called here")
+
     async def call(self, spec: Any, arguments: Any, ctx: Any) -> Any:
         raise AssertionError("nothing is called here")
 

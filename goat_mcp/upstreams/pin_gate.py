@@ -1,0 +1,60 @@
+"""Between a call and a definition that has changed: a call waits for the list that it needs, and is held against it.
+
+A new process may offer something else than the last one, and a notice may say that the list has changed: a call that
+comes after either waits until that list is read. A change that nobody announces is seen at the next list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import anyio
+
+from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.pins import UpstreamPins
+from goat_mcp.upstreams.proxy_tool import UpstreamSpec
+
+MAX_WAIT_S = 20.0
+
+
+class PinGate:
+    """The gate of one upstream."""
+
+    def __init__(self, pins: UpstreamPins) -> None:
+        self.pins = pins
+        self._connection: LiveConnection | None = None
+        self._begun = 0
+        self._ended = 0
+        self._end = anyio.Event()
+
+    def admit(self, spec: UpstreamSpec) -> None:
+        """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
+        self.pins.check("tool", spec.native_name, spec.pin)
+
+    @contextmanager
+    def listing(self, connection: LiveConnection) -> Generator[None]:
+        """Around reading the list of a connection, and pinning what is in it."""
+        self._connection = connection
+        self._begun += 1
+        try:
+            yield
+        finally:
+            self._ended += 1
+            self._end.set()
+            self._end = anyio.Event()
+
+    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+        """Return once what this connection offers is known, all changes it has announced so far included.
+
+        Also where it cannot be listed, or its list takes too long: the call is then held against what was known.
+        """
+        if self.pins.is_off:
+            return
+        announced = connection.tools_changed.is_set() or self._connection is not connection
+        needed = self._begun + (1 if announced else 0)
+        if self._ended >= needed:
+            return
+        with anyio.move_on_after(min(max_wait_s, MAX_WAIT_S)):
+            while self._ended < needed and not connection.closed.is_set():
+                await self._end.wait()

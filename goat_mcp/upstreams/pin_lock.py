@@ -1,0 +1,185 @@
+"""`goat.lock`: what of each upstream was pinned and what waits for approval, by hash (PIN-1, R-UP-6).
+
+One file for all processes of a user: every change is made under a lock, on what the file holds at that moment, and
+replaces it whole. Reading is start-up time: standard library only. What the hashes stand for is kept by
+`PinnedDefinitions`, what follows from them is decided by `UpstreamPins`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from goat_mcp.state.database import Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.exclusive import exclusive
+from goat_mcp.state.private_file import no_warning, write_private
+
+FILE_NAME = "goat.lock"
+_FORMAT = 1
+_HEAD = "goat-mcp-lock"
+DAMAGED = f"{FILE_NAME} was damaged and set aside as {FILE_NAME}.corrupt"
+
+
+class Pin(NamedTuple):
+    """One definition. `sha256` is that of its canonical JSON, `risk` what calls of it were thought to risk."""
+
+    sha256: str
+    risk: str = ""
+
+
+Named = dict[str, Pin]
+"""Native name -> pin. Instructions have the empty name."""
+
+
+@dataclass
+class ServerPins:
+    """What the lock holds of one upstream. `waiting` are definitions seen last that differ from the pinned ones, or
+    that nobody approved yet; `launch` and `waiting_launch` are fingerprints of how it is started."""
+
+    launch: str = ""
+    waiting_launch: str = ""
+    pins: dict[str, Named] = field(default_factory=dict[str, Named])
+    waiting: dict[str, Named] = field(default_factory=dict[str, Named])
+
+    def pin(self, kind: str, name: str) -> Pin | None:
+        return self.pins.get(kind, {}).get(name)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.pins.values()))
+
+    def hashes(self) -> set[str]:
+        """Of every definition that must be kept."""
+        return {pin.sha256 for kinds in (self.pins, self.waiting) for named in kinds.values() for pin in named.values()}
+
+
+@dataclass
+class LockContent:
+    """The file at one moment. `distrust` says why nothing new is trusted unseen; empty as a rule."""
+
+    servers: dict[str, ServerPins] = field(default_factory=dict[str, ServerPins])
+    distrust: str = ""
+
+    def of(self, server: str) -> ServerPins:
+        """Its pins; those of nobody where it was never seen."""
+        return self.servers.get(server) or ServerPins()
+
+
+class PinLock:
+    """The lock file of a state directory. `content` is for readers, who must not change it; `change` for writers.
+
+    A file that does not hold is set aside; what was pinned is then unknown, and what comes next is not trusted at first
+    sight: it waits for approval like a change.
+    """
+
+    def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
+        self._state = state
+        self._warn = warn
+        self._mutex = threading.Lock()
+        self._seen: tuple[int, int, int] | None = None
+        self._content = LockContent()
+
+    @property
+    def path(self) -> Path:
+        return self._state.path / FILE_NAME
+
+    def content(self) -> LockContent:
+        """What the file holds now. Looks at its stat each time and reads it when that has changed."""
+        seen = self._stat()
+        if seen != self._seen:
+            try:
+                self._content = self._read()
+            except OSError as problem:
+                self._warn("goat.lock cannot be read", path=str(self.path), problem=str(problem))
+                self._content = LockContent(distrust=f"{FILE_NAME} cannot be read: {problem.strerror or problem}")
+            self._seen = seen
+        return self._content
+
+    def change(self, edit: Callable[[LockContent], None]) -> LockContent:
+        """Edit what the file holds now, and store it. Raises `OSError`. Blocks: for a worker thread."""
+        with self._mutex, exclusive(self._state.folder() / f"{FILE_NAME}.lock"):
+            content = self._read()
+            if content.distrust == DAMAGED and self.path.exists():
+                self._set_aside()
+            edit(content)
+            write_private(self.path, _written(content), outlasts_power=True)
+            self._content, self._seen = content, self._stat()
+            return content
+
+    def _set_aside(self) -> None:
+        """Copied, not moved: were we killed between the two, no lock at all would be a first start."""
+        try:
+            raw = self.path.read_bytes()
+            if not _holds(raw):
+                write_private(self.path.with_name(f"{FILE_NAME}.corrupt"), raw)
+        except OSError as problem:
+            self._warn("the damaged lock could not be set aside", path=str(self.path), problem=str(problem))
+
+    def _stat(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _read(self) -> LockContent:
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            return LockContent()
+        if not _holds(raw):
+            self._warn("goat.lock is damaged: what upstreams offer waits for approval", path=str(self.path))
+            return LockContent(distrust=DAMAGED)
+        return _parsed(raw)
+
+
+def _written(content: LockContent) -> bytes:
+    document: dict[str, Any] = {
+        "distrust": content.distrust,
+        "servers": {
+            server: {
+                "launch": pins.launch,
+                "waiting_launch": pins.waiting_launch,
+                "pins": pins.pins,
+                "waiting": {kind: named for kind, named in pins.waiting.items() if named},
+            }
+            for server, pins in content.servers.items()
+        },
+    }
+    # One line each, so that two versions of it can be compared by eye.
+    body = json.dumps(document, indent=0).encode("ascii")
+    return f"{_HEAD} {_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode("ascii") + body + b"\n"
+
+
+def _holds(raw: bytes) -> bool:
+    head, _, body = raw.partition(b"\n")
+    digest = hashlib.sha256(body.removesuffix(b"\n")).hexdigest()
+    return body.endswith(b"\n") and head == f"{_HEAD} {_FORMAT} {digest}".encode("ascii")
+
+
+def _parsed(raw: bytes) -> LockContent:
+    """Of a file whose checksum holds: we wrote it."""
+    document: dict[str, Any] = json.loads(raw.partition(b"\n")[2])
+    servers = cast("dict[str, dict[str, Any]]", document["servers"])
+    return LockContent(
+        {
+            server: ServerPins(
+                launch=one["launch"],
+                waiting_launch=one["waiting_launch"],
+                pins=_kinds(one["pins"]),
+                waiting=_kinds(one["waiting"]),
+            )
+            for server, one in servers.items()
+        },
+        document["distrust"],
+    )
+
+
+def _kinds(kinds: Mapping[str, Mapping[str, list[str]]]) -> dict[str, Named]:
+    return {kind: {name: Pin(*pin) for name, pin in named.items()} for kind, named in kinds.items()}
