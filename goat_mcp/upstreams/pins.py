@@ -17,6 +17,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.pin_lock import LockContent, Pin, PinLock, ServerPins
 from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.withheld import Withheld
 
 Kind = Literal["tool", "prompt", "template", "instructions"]
@@ -254,7 +255,11 @@ class UpstreamPins:
 
     def _withheld(self, kind: Kind, name: str, why: str) -> Withheld:
         target = lock_name(self.config.server, kind, name)
-        return Withheld(make_visible(name[:200]), f"{why}; see and approve it with: goat-mcp lock approve {target}")
+        return Withheld(
+            make_visible(name[:200]),
+            f"{why}; see and approve it with: goat-mcp lock approve {target}",
+            ReasonCode.QUARANTINED,
+        )
 
     def _quarantined(self, kind: Kind, name: str, why: str, suggestion: str = "") -> ToolError:
         target = lock_name(self.config.server, kind, name)

@@ -38,3 +38,4 @@ class ReasonCode(StrEnum):
     BROKEN_SCHEMA = "broken_schema"
     SCHEMA_TOO_LARGE = "schema_too_large"
     SCHEMA_TOO_DEEP = "schema_too_deep"
+    QUARANTINED = "quarantined"

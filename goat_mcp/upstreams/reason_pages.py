@@ -95,6 +95,11 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "A tool's schema is nested deeper than is passed on; that tool is withheld.",
         "Report it to whoever makes the server.",
     ),
+    _R.QUARANTINED: ReasonPage(
+        "What it offers has changed since it was pinned in `goat.lock`, or waits for its first approval; calls of it "
+        "are refused.",
+        "Compare with `goat-mcp lock show NAME`, then `goat-mcp lock approve NAME`.",
+    ),
 }
 
 

@@ -185,4 +185,6 @@ class Upstream:
             return ReasonCode.LIST_FAILED, self._list_problem
         if self._tools.truncated:
             return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
+        if waiting := self.pins.changes():
+            return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail

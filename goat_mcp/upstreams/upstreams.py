@@ -22,6 +22,7 @@ from goat_mcp.upstreams.logins import Logins
 from goat_mcp.upstreams.pin_lock import PinLock
 from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
 from goat_mcp.upstreams.pins import Pinning
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.upstream import Upstream
@@ -161,7 +162,8 @@ class Upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
         for status in self.status():
-            if status.server and status.reason_code and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
+            is_down = status.reason_code and status.reason_code != ReasonCode.QUARANTINED
+            if status.server and is_down and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
                 reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"
                 return ToolError(
                     ErrorCode.UPSTREAM_DOWN,
