@@ -71,7 +71,7 @@ from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 
-if TYPE_CHECKING:  # loaded when the first agent is started, or the first resource read
+if TYPE_CHECKING:  # loaded when the first agent is started, the first resource read, or somebody logs in
     from goat_mcp.agents.engine import Engine
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
@@ -84,6 +84,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, or the first resour
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.coordinator import TeamCoordinator
+    from goat_mcp.upstreams.oauth.person import Person
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
@@ -97,8 +98,8 @@ class Gateway:
     `ask_client_for_roots`: where the settings name no workspace, leave it to `adopt_client_roots`; otherwise it is
     the current directory. `serves_http`: nobody need have seen a call before it comes (design D8). Without stores,
     todos and changed settings are in the state directory's database. `hooks` are functions of the program that embeds
-    us; they run before the programs of the settings. Raises `BrokenSettings` where the settings name something that
-    cannot be used.
+    us; they run before the programs of the settings. `login_person` logs in to an upstream while a call waits for it.
+    Raises `BrokenSettings` where the settings name something that cannot be used.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class Gateway:
         todo_store: TodoStore | None = None,
         config_store: ConfigStore | None = None,
         hooks: Hooks | None = None,
+        login_person: Person | None = None,
     ) -> None:
         self.settings = settings
         self.started_s = time.time()
@@ -215,7 +217,9 @@ class Gateway:
             why_denied=self._why_denied,
             confine=self._confine_upstream,
             on_change=self._status_changed,
-            logins=Logins(self.state, self.http, self.references.hide, warn=self.telemetry.warning),
+            logins=Logins(
+                self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person
+            ),
         )
         self.upstreams.load_warm_catalogs()
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import mcp_types as types
 from mcp import Client
 from mcp.client.context import ClientRequestContext
+from mcp.shared.auth import AuthorizationCodeResult
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -27,23 +29,48 @@ from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
-WITHIN_S = 25.0
+WITHIN_S = 50.0
 """Less than the suite waits: it would end its shell and leave us running."""
+
+CLIENT_METADATA_URL = "https://conformance-test.local/client-metadata.json"
+"""The one that the suite knows."""
 
 Step = Callable[[Client, Mapping[str, Any]], Awaitable[None]]
 
 
+class Visitor:
+    """The person who logs in: their browser goes where it is sent, and says yes."""
+
+    redirect_uri = "http://127.0.0.1:1/callback"
+
+    def __init__(self) -> None:
+        self._brought: AuthorizationCodeResult | None = None
+
+    async def visit(self, url: str) -> None:
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            location = httpx.URL((await browser.get(url)).headers["location"])
+        self._brought = AuthorizationCodeResult.model_validate(dict(location.params))
+
+    async def came_back(self) -> AuthorizationCodeResult:
+        assert self._brought is not None
+        return self._brought
+
+
 @asynccontextmanager
-async def user(url: str, folder: Path, revision: str) -> AsyncGenerator[Client]:
+async def user(url: str, folder: Path, revision: str, oauth: Mapping[str, Any]) -> AsyncGenerator[Client]:
     """A client of a goat-mcp in front of that URL; both are gone afterwards."""
     upstreams = folder / "upstreams.json"
-    upstreams.write_text(json.dumps({"mcpServers": {"suite": {"url": url, "naming": "flat"}}}))
+    entry = {"url": url, "naming": "flat", **({"oauth": oauth} if oauth else {})}
+    upstreams.write_text(json.dumps({"mcpServers": {"suite": entry}}))
     settings = Settings.model_validate({"workspace": [folder], "upstreams": [upstreams], "mode": "bypassPermissions"})
-    gateway = Gateway(settings, approval=Approval.HOST, state=StateDirectory(folder / "state"))
+    state = StateDirectory(folder / "state")
+    gateway = Gateway(settings, approval=Approval.HOST, state=state, login_person=Visitor())
     adapter = Adapter(gateway, "stdio")
     mode = revision if revision in MODERN_PROTOCOL_VERSIONS else "legacy"
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
+        # A login takes longer than a client waits for its first list.
+        await gateway.upstreams.first_outcome("any", WITHIN_S)
         async with Client(adapter.server, mode=mode, elicitation_callback=_accept) as client:
             yield client
         group.cancel_scope.cancel()
@@ -115,9 +142,16 @@ STEPS: Mapping[str, Step] = {
 """What a user does in a scenario; in the others, call every tool there is."""
 
 
+def _oauth(scenario: str, context: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the upstream's entry says of its login."""
+    if scenario == "auth/basic-cimd":
+        return {"client_metadata_url": CLIENT_METADATA_URL}
+    return {name: context[name] for name in ("client_id", "client_secret", "issuer") if name in context}
+
+
 async def _run(url: str, scenario: str, revision: str, context: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, anyio.fail_after(WITHIN_S):
-        async with user(url, Path(folder), revision) as client:
+        async with user(url, Path(folder), revision, _oauth(scenario, context)) as client:
             await STEPS.get(scenario, _call_every_tool)(client, context)
 
 

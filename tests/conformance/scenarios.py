@@ -53,12 +53,10 @@ CLIENT_SCENARIOS = {
         "json-schema-2020-12-preservation",
     ),
 }
-_OAUTH = "goat-mcp does not log in to upstreams yet"
 _ASKING = "goat-mcp does not pass on what an upstream asks yet"
 NOT_YET = {
     "elicitation-sep1034-client-defaults": _ASKING,
     "sep-2322-client-request-state": _ASKING,
     "http-standard-headers": "goat-mcp does not list the prompts of upstreams yet",
-    **{name: _OAUTH for names in CLIENT_SCENARIOS.values() for name in names if name.startswith("auth/")},
 }
 """What is known not to pass, and why."""

@@ -24,7 +24,7 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 INSTALL_TIMEOUT_S = 400
 LIST_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 400
-SCENARIO_TIMEOUT_MS = 30_000
+SCENARIO_TIMEOUT_MS = 60_000
 
 Side = Literal["server", "client"]
 _STAMPED = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
