@@ -59,7 +59,15 @@ def _redactor(change: Change) -> Redactor:
 
 
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:
-    """Every `name: "value"` and `name = "value"`, whatever notation the file is in."""
+    """Each value with its name, and each argument with the flag before it, whatever notation the file is in."""
+    import json
     import re
 
-    yield from re.findall(r"""["']?([\w.-]+)["']?\s*[:=]\s*["']([^"'\r\n]*)["']""", text)
+    quoted = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+    pairs = re.findall(rf"""["']?([\w.-]+)["']?\s*[:=]\s*(?:{quoted}|([^\s"',\]}}{{\[]+))""", text)
+    flags = re.findall(rf"""["']--?([\w-]+)["']\s*,\s*{quoted}""", text)
+    for name, value, *bare in [*pairs, *flags]:
+        try:
+            yield name, json.loads(value) if value.startswith('"') else value.strip("'") or "".join(bare)
+        except ValueError:
+            yield name, value.strip('"')

@@ -99,7 +99,7 @@ def _env_file(work: Work, key: str, value: Any) -> None:
         raise Stays(f"{key}: {value} is not an absolute path")
     try:
         found = read_env_file(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         raise Stays(f"{key}: {path} cannot be read") from None
     work.env |= {name: text for name, text in found.items() if name not in work.env}
     work.told.append(f"{key}: the values in {path} were copied; what is written there later does not count")
@@ -133,6 +133,8 @@ def _enabled(work: Work, key: str, value: Any) -> None:
 
 
 def _type(work: Work, key: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise Stays(f"{key}: {json.dumps(value, default=str)} is no transport we know")
     if value == "sse":
         work.entry["type"] = "sse"
     elif value in _HTTP_TYPES:

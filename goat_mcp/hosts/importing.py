@@ -15,7 +15,7 @@ from goat_mcp.hosts.host import Host
 from goat_mcp.hosts.host_file import HostFile, read_host_file, replace_bytes
 from goat_mcp.hosts.machine import Machine
 from goat_mcp.hosts.merging import Merged, Merging, Outcome
-from goat_mcp.hosts.own_entry import OWN_NAME, names_other_upstreams, own_entry, own_launch, own_names
+from goat_mcp.hosts.own_entry import OWN_NAME, other_upstreams, own_entry, own_launch, own_names
 from goat_mcp.hosts.receipts import Receipts, Why, receipt
 from goat_mcp.hosts.sources import Source
 from goat_mcp.hosts.translate import translated
@@ -100,11 +100,11 @@ def _with_us(file: HostFile, gone: Sequence[str], into: Path, machine: Machine) 
     entries = file.entries
     ours = own_names(file.host, entries)
     for name in ours:
-        if gone and (other := names_other_upstreams(file.host, entries[name], into)):
+        if gone and (other := other_upstreams(file.host, entries[name], into)):
             raise ToolError(
                 ErrorCode.CONFIG,
                 f"{file.host.title} starts goat-mcp ({name}) with {other}, not with {into}",
-                f"Nothing was changed. Import into that file: --into {other}",
+                "Nothing was changed. Import into the file that it reads (--into), or take that entry out first.",
             )
     if ours and not gone:
         return file.data

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.hosts.host import Host
-from goat_mcp.upstreams.self_launch import is_goat, upstream_files_of
+from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.upstreams.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
 OWN_NAME = "goat"
 _FLAG = "--upstreams"
@@ -56,10 +57,16 @@ def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
     return (texts[0], texts[1:]) if texts else ("", [])
 
 
-def names_other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
-    """The file that this entry of goat-mcp's names in the place of `upstreams`; empty where it reads that one."""
+def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
+    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty where it reads that file."""
     _, args = launch_of(host, entry)
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    env: Any = fields.get(host.env_key)
     named = list(upstream_files_of(args))
-    if not named or any(Path(name).expanduser().resolve() == upstreams.resolve() for name in named):
-        return ""
-    return named[0]
+    if isinstance(env, dict) and isinstance(variable := cast("dict[str, Any]", env).get(UPSTREAMS_VARIABLE), str):
+        named.append(variable)
+    if not named and any(arg.partition("=")[0] == "--config" for arg in args):
+        return "the upstreams that its --config names"
+    places = [Path(name).expanduser() for name in named] or [own_upstreams_file()]
+    wanted = upstreams.resolve()
+    return "" if any(place.resolve() == wanted for place in places) else str(places[0])

@@ -49,6 +49,7 @@ def translated(
         if not isinstance(given, dict):
             raise Stays("it is not an object")
         values = cast("dict[str, Any]", given)
+        _check_is_json(name, values)
         _fill(work, host, values)
         if is_goat(str(work.entry.get("command", "")), texts_of(work.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
@@ -59,6 +60,14 @@ def translated(
         return Translated(name, None, (), str(why))
     _tell_secrets(work)
     return Translated(name, work.entry, tuple(dict.fromkeys(work.told)))
+
+
+def _check_is_json(name: str, values: Mapping[str, Any]) -> None:
+    """Raises `Stays` for what our file could not hold: TOML has dates, YAML loops, and JSON halves of characters."""
+    try:
+        json.dumps([name, values], ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise Stays("it holds a value that JSON cannot hold") from None
 
 
 def _fill(work: Work, host: Host, values: Mapping[str, Any]) -> None:

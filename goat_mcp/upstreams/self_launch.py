@@ -10,14 +10,14 @@ from goat_mcp.state.config_folder import own_upstreams_file
 _PROGRAM = "goat-mcp"
 _MODULE = "goat_mcp"
 _FLAG = "--upstreams"
-_VARIABLE = "GOAT_MCP_UPSTREAMS"
+UPSTREAMS_VARIABLE = "GOAT_MCP_UPSTREAMS"
 
 
 def launches_us(command: str, args: Sequence[str], env: Mapping[str, str], cwd: str | None, file: Path) -> bool:
     """Whether the command runs goat-mcp with `file` among its upstream files: named ones, else the user's own."""
     if not is_goat(command, args):
         return False
-    named = [*upstream_files_of(args), *([env[_VARIABLE]] if _VARIABLE in env else [])]
+    named = [*upstream_files_of(args), *([env[UPSTREAMS_VARIABLE]] if UPSTREAMS_VARIABLE in env else [])]
     here = file.resolve()
     if not named and not any(arg.partition("=")[0] == "--config" for arg in args):
         return here == own_upstreams_file().resolve()
@@ -28,12 +28,14 @@ def is_goat(command: str, args: Sequence[str]) -> bool:
     """Whether the command starts goat-mcp, with whatever upstreams."""
     if PurePath(command.replace("\\", "/")).name.removesuffix(".exe") == _PROGRAM:
         return True
-    for before, arg in zip(("", *args), args, strict=False):
+    for before, arg, behind in zip(("", *args), args, (*args[1:], ""), strict=False):
         if before == "-m" and arg == _MODULE:
             return True
-        name = arg.split("@")[0].split("==")[0].split("[")[0]
-        # `uvx goat-mcp`, `uv run goat-mcp`, `sh -c`-free launchers that take the program as an argument.
-        if PurePath(name.replace("\\", "/")).name.removesuffix(".exe") == _PROGRAM:
+        name = arg.split("@")[0].split("==")[0].split("[")[0].replace("\\", "/")
+        # `uvx goat-mcp`, `uv run goat-mcp`, `sh -c`-free launchers that take the program as an argument. A path may as
+        # well be a folder that some server works in.
+        is_program = "/" not in name or behind == "serve" or Path(arg).is_file()
+        if is_program and PurePath(name).name.removesuffix(".exe") == _PROGRAM:
             return True
     return False
 

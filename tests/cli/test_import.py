@@ -138,6 +138,29 @@ def test_a_second_import_brings_nothing_and_changes_nothing(tmp_path: Path, desk
     assert ours(tmp_path).read_text() == mine
 
 
+# R-SECRET-2
+def test_no_notation_of_a_secret_is_shown_in_a_diff(tmp_path: Path) -> None:
+    canaries = ['canary-one\\"111', "canary-two2222", "canary-three33", "canary-four444"]
+    entry = (
+        f'{{"command": "x", "args": ["--api-key", "{canaries[1]}"], "env": {{"A_TOKEN": "{canaries[0]}"}}}}'
+        f', "b": {{"url": "https://h/mcp?token={canaries[2]}", "headers": {{"Authorization": "Bearer {canaries[3]}"}}}}'
+    )
+    written(tmp_path / ".cursor" / "mcp.json", f'{{"mcpServers": {{\n"a": {entry}\n}}}}')
+    written(
+        tmp_path / ".codex" / "config.toml",
+        f"[mcp_servers.c]\ncommand = 'x'\n[mcp_servers.c.env]\nB_KEY = '{canaries[1]}'\n",
+    )
+
+    shown = [
+        done("import", host, "--move", "--dry-run", *json, cwd=tmp_path).stdout
+        for host in ("cursor", "codex")
+        for json in ((), ("--json",))
+    ]
+
+    assert all("taken over" in text or "imported" in text for text in shown)
+    assert not [canary for canary in ("canary-one", *canaries[1:]) for text in shown if canary in text]
+
+
 # R-SECRET-1, R-SECRET-2
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
 def test_a_secret_is_taken_over_and_shown_nowhere(tmp_path: Path, desktop: Path, words: tuple[str, ...]) -> None:

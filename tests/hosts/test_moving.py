@@ -21,6 +21,7 @@ from goat_mcp.hosts.putting_back import plan_eject, plan_uninstall, written_file
 from goat_mcp.hosts.receipts import Receipts
 from goat_mcp.hosts.sources import Source, source_from, sources_of
 from goat_mcp.hosts.table import HOSTS
+from goat_mcp.state.config_folder import own_upstreams_file
 from goat_mcp.state.directory import StateDirectory
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -69,9 +70,13 @@ EDITABLE = [path for path in sorted(GOLDEN.iterdir()) if path.suffix in (".json"
 
 
 @pytest.mark.parametrize("given_file", EDITABLE, ids=lambda path: path.stem)
-def test_every_hosts_file_keeps_the_rest_and_comes_back(given_file: Path, tmp_path: Path) -> None:
+def test_every_hosts_file_keeps_the_rest_and_comes_back(
+    given_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     data = given_file.read_bytes()
     desk = Desk(tmp_path, given_file.stem, data)
+    desk.into = own_upstreams_file()
     before = desk.source().file.tree
 
     plan = desk.move()
@@ -235,19 +240,36 @@ def test_names_that_tools_could_not_tell_apart_are_told_apart(tmp_path: Path) ->
     assert [*desk.ours()] == ["my server", "my_server-cursor"]
 
 
-def test_a_goat_that_reads_other_upstreams_is_not_left_alone_in_the_file(tmp_path: Path) -> None:
-    goat = {"command": "goat-mcp", "args": ["serve", "--upstreams", "/other.json"]}
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"args": ["serve", "--upstreams", "/other.json"]}, r"starts goat-mcp \(g\) with /other\.json, not with"),
+        (
+            {"args": [], "env": {"GOAT_MCP_UPSTREAMS": "/other.json"}},
+            r"starts goat-mcp \(g\) with /other\.json, not with",
+        ),
+        ({"args": ["serve", "--config", "x.yaml"]}, "with the upstreams that its --config names, not with"),
+        ({"args": ["serve"]}, r"goat-mcp/upstreams\.json, not with"),
+    ],
+    ids=["flag", "variable", "config", "its own"],
+)
+def test_a_goat_that_reads_other_upstreams_is_not_left_alone_in_the_file(
+    tmp_path: Path, words: dict[str, Any], told: str
+) -> None:
+    goat = {"command": "goat-mcp", **words}
     desk = Desk(tmp_path, "cursor", json.dumps({"mcpServers": {"g": goat, "a": {"command": "a"}}}).encode())
 
-    with pytest.raises(ToolError, match=r"starts goat-mcp \(g\) with /other\.json") as refused:
+    with pytest.raises(ToolError, match=told) as refused:
         desk.plan()
 
-    assert "--into /other.json" in refused.value.suggestion
+    assert "(--into)" in refused.value.suggestion
 
 
-def test_a_goat_of_the_users_own_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_goat_of_the_users_own_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     goat = {"command": "goat-mcp", "args": ["serve", "--workspace", "/src"]}
     desk = Desk(tmp_path, "cursor", json.dumps({"mcpServers": {"g": goat, "a": {"command": "a"}}}).encode())
+    desk.into = own_upstreams_file()
 
     desk.move()
 

@@ -134,6 +134,8 @@ async def test_a_refusal_names_the_rule_that_would_allow() -> None:
         "/w/.goat-mcp.yaml",
         "/w/goat-mcp.yaml",
         "/w/.mcp.json",
+        "/home/me/.config/goat-mcp/upstreams.json",
+        "/home/me/.config/Claude/claude_desktop_config.json",
         "/w/.vscode/tasks.json",
         "/w/.idea/workspace.xml",
         "/w/.bashrc",
