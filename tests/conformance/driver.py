@@ -28,6 +28,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.conformance.targets import DIALECT
 
 WITHIN_S = 50.0
 """Less than the suite waits: it would end its shell and leave us running."""
@@ -62,7 +63,9 @@ async def user(url: str, folder: Path, revision: str, oauth: Mapping[str, Any]) 
     upstreams = folder / "upstreams.json"
     entry = {"url": url, "naming": "flat", **({"oauth": oauth} if oauth else {})}
     upstreams.write_text(json.dumps({"mcpServers": {"suite": entry}}))
-    settings = Settings.model_validate({"workspace": [folder], "upstreams": [upstreams], "mode": "bypassPermissions"})
+    settings = Settings.model_validate(
+        {"workspace": [folder], "upstreams": [upstreams], "mode": "bypassPermissions", "catalog": DIALECT}
+    )
     state = StateDirectory(folder / "state")
     gateway = Gateway(settings, approval=Approval.HOST, state=state, login_person=Visitor())
     adapter = Adapter(gateway, "stdio")

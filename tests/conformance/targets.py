@@ -14,9 +14,13 @@ from typing import Any
 import anyio
 from mcp import Client
 
+from goat_mcp.settings import CatalogSettings
 from tests.e2e.goat import REPOSITORY, Launch, wait_for_url
 from tests.e2e.processes import end
 
+# The suite takes any schema that the protocol allows, and looks whether they come as they are.
+DIALECT = {"schema_dialect": "mcp"} if "schema_dialect" in CatalogSettings.model_fields else {}
+SETTINGS = ("limits.calls_per_s=0", *(f"catalog.{key}={value}" for key, value in DIALECT.items()))
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
 _TOOL = "test_simple_text"
@@ -65,8 +69,8 @@ def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
     upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, "naming": "flat", "start": "eager"}}}))
     workspace = folder / "workspace"
     workspace.mkdir()
-    options = ("--upstreams", str(upstreams), "--mode", "bypassPermissions", "--set", "limits.calls_per_s=0")
-    launch = Launch(folder, workspace, options)
+    sets = tuple(part for setting in SETTINGS for part in ("--set", setting))
+    launch = Launch(folder, workspace, ("--upstreams", str(upstreams), "--mode", "bypassPermissions", *sets))
     process = subprocess.Popen(
         [*launch.command, "--http", "127.0.0.1:0", "--no-token"],
         env=launch.environment,
