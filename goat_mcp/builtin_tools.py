@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.changes.call_files import Changes
@@ -146,7 +147,7 @@ def _pages(services: Services) -> Callable[[], Pages]:
 def _shown_in_searches(services: Services) -> Callable[[str], bool]:
     """What a search may name: all but what may not be read unasked, and the server's own state below a root."""
     roots, hides = services.workspace.roots, services.hides
-    state, spill = services.state.path.resolve(), str(services.spill.folder.resolve())
+    state = services.state.path.resolve()
     has_state = not roots or any(state.is_relative_to(root) for root in roots)
     if not has_state and hides is None:
         return show_all
@@ -154,6 +155,6 @@ def _shown_in_searches(services: Services) -> Callable[[str], bool]:
     def shows(path: str) -> bool:
         if hides is not None and hides(path):
             return False
-        return not path.startswith(f"{state}/") or path.startswith(spill)
+        return not path.startswith(f"{state}/") or services.spill.is_open(Path(path))
 
     return shows

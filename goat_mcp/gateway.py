@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
+PRUNE_EVERY_S = 900.0
 _LOADED_AFTER_THE_LIST = ("goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
 """The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""
 
@@ -142,7 +143,8 @@ class Gateway:
         self.rules = rules_of(settings, self.claude_settings)
         self.workspace = Workspace(
             *named_roots(settings.workspace),
-            readable=(self.spill.folder,),
+            readable=(self.spill.root,),
+            is_open=self.spill.is_open,
             private=(self.state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
             why_denied=self._why_path_denied,
         )
@@ -266,7 +268,7 @@ class Gateway:
             Surroundings(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
-                spill=self.spill.folder,
+                spill=lambda: self.spill.folder,
                 runs_unasked=self._commands_run_unasked,
                 is_protected=lambda path: protected_reason(path) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
@@ -325,6 +327,11 @@ class Gateway:
         journal = Journal(self.state, JournalLimits(files.journal_bytes, files.journal_days), warn)
         review = Review(StagedChanges(self.state, warn), journal, self.workspace, self.announcements)
         return FileChanges(review, review_mode=files.review_mode)
+
+    async def _prune_spill(self) -> None:
+        while True:
+            await anyio.to_thread.run_sync(self.spill.prune, abandon_on_cancel=True)
+            await anyio.sleep(PRUNE_EVERY_S)
 
     async def _load_tools(self) -> None:
         """While the client's model thinks, load what its first call needs anyway."""
@@ -419,6 +426,7 @@ class Gateway:
             calls=self.calls,
             announcements=self.announcements,
             max_chars=self.settings.output.max_chars,
+            spill=self.spill,
             status=self.status,
         )
 
@@ -515,7 +523,7 @@ class Gateway:
         """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
-            group.start_soon(partial(anyio.to_thread.run_sync, self.spill.prune, abandon_on_cancel=True))
+            group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:
                 yield

@@ -14,6 +14,8 @@ from goat_mcp.state.call_log_resource import CallLogResource
 from goat_mcp.state.plan_changes import PlanChanges
 from goat_mcp.state.plan_resources import PLANS_URI, PlanResources
 from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.state.spill_resource import SpillResource
 from goat_mcp.state.todo_resource import TodoResource
 from goat_mcp.state.todos import TODOS_URI, Todos
 from goat_mcp.status.gateway_status import GatewayStatus
@@ -35,6 +37,7 @@ class OwnResources:
         calls: CallLog,
         announcements: Announcements,
         max_chars: int,
+        spill: SpillFiles,
         status: GatewayStatus,
     ) -> None:
         self.providers: Sequence[ResourceProvider] = (
@@ -43,6 +46,7 @@ class OwnResources:
             PlanResources(plans),
             ReviewResource(review),
             CallLogResource(calls),
+            SpillResource(spill),
             ErrorPages(),
             StatusResource(status),
         )

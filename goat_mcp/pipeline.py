@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from goat_mcp.admission import Admission
 from goat_mcp.audit import AuditLog
 from goat_mcp.batch import Batch, BatchOutcome, Turn
+from goat_mcp.bounded_result import ResultBounds
 from goat_mcp.call_slots import CallSlots, Place
 from goat_mcp.call_through import target_of
 from goat_mcp.catalog import Catalog
@@ -38,7 +40,6 @@ from goat_mcp.telemetry import Telemetry
 
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
-_HEAD_SHARE = 0.4
 _SHOWN_NAME_CHARS = 300
 
 
@@ -128,6 +129,12 @@ class Pipeline:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
 
     async def _call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
+        with self.spill.used_by(ctx.principal):
+            return await self._through_all_stages(name, arguments, ctx, turn)
+
+    async def _through_all_stages(
+        self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn
+    ) -> ToolResult:
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
         try:
@@ -148,7 +155,7 @@ class Pipeline:
 
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
                     result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
-            result = self._bounded(tool.spec, result, ctx)
+            result = await self._bounded(tool.spec, result, ctx)
             error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
         except ToolError as error:
             result = error_result(told_error(error, self.redactor))
@@ -219,21 +226,14 @@ class Pipeline:
             turn.batch.interrupt(turn, ToolError(ErrorCode.HOOK_DENIED, left.stop))
         return left.result
 
-    def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+    async def _bounded(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
         max_chars = max(spec.max_result_chars or 0, ctx.setting("output.max_chars", self.max_chars))
-        total = sum(len(block["text"]) for block in result.content if block.get("type") == "text")
-        if total <= max_chars:
+        bounds = ResultBounds(spec, max_chars, self.spill)
+        if not bounds.exceeded_by(result):
             return result
-        path = self.spill.write(spec.rule_name.lower(), result.text)
-        head = int(max_chars * _HEAD_SHARE)
-        text = result.text
-        cut = len(text) - max_chars
-        shown = (
-            f"{text[:head]}\n[... {cut} of {len(text)} characters cut; the whole is in {path}, "
-            f"which Read and Grep can open ...]\n{text[len(text) - (max_chars - head) :]}"
-        )
-        others = tuple(block for block in result.content if block.get("type") != "text")
-        return replace(result, content=(text_block(shown), *others))
+        # Shielded: what was done is done, and its caller may still be there to hear of it.
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(bounds.of, result)
 
     def _record_outcome(
         self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None

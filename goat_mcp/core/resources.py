@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 from goat_mcp.core.context import ToolContext
 
+OUTPUT_URI = "goat://output"
+"""Below it: results that were too long to show."""
+
 Entry = dict[str, Any]
 """An entry of `resources/list` or `resources/templates/list`, as it travels."""
 

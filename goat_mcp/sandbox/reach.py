@@ -32,7 +32,7 @@ class Places:
 
     roots: Callable[[], Sequence[Path]]
     private: tuple[Path, ...] = ()
-    shown: tuple[Path, ...] = ()
+    shown: Callable[[], Sequence[Path]] = tuple
     records: Callable[[], Sequence[Path]] = tuple
     home: Path | None = None
 
@@ -62,7 +62,7 @@ class Reach:
                 writable.append(repository)
                 found.add(self._search.in_git(repository))
                 found.read_only += [path for name in _IN_MAIN_CHECKOUT if (path := repository / name).is_file()]
-        shown = self._places.shown
+        shown = self._places.shown()
         return self._bounds(options, door, writable, readable, found, shown=shown, writes_more=not writes_below)
 
     def of_upstream(self, options: SandboxOptions, door: ProxyDoor | None, directory: Path) -> Bounds:

@@ -24,7 +24,8 @@ from goat_mcp.state.directory import StateDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read; nothing else of it may.
+    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read by the present
+    caller; nothing else of it may.
 
     `records` are the audit record's files where they lie elsewhere.
     `run_at_the_end` takes a command that is to run when this process is gone, however it went.
@@ -32,7 +33,7 @@ class Surroundings:
 
     roots: Callable[[], Sequence[Path]]
     state: StateDirectory
-    spill: Path
+    spill: Callable[[], Path]
     runs_unasked: Callable[[str, str], bool]
     is_protected: Callable[[str], bool]
     run_at_the_end: Callable[[Sequence[str]], None]
@@ -59,7 +60,7 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
     places = Places(
         roots=around.roots,
         private=(around.state.path,),
-        shown=(around.spill,),
+        shown=lambda: (around.spill(),),
         records=around.records,
         home=Path.home(),
     )

@@ -1,15 +1,20 @@
 """Spill files: the whole of an output that was too long to show, in files that Read and Grep may open.
 
+Each principal has a folder of its own, and the files of others are not there for it (SPL-1, R-HTTP-3).
 Contract: tools.md, "Results": state directory, 0600, 64 MiB each, pruned at 7 days or 1 GiB.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import secrets
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from goat_mcp.state.directory import StateDirectory
@@ -17,37 +22,76 @@ from goat_mcp.state.directory import StateDirectory
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_TOTAL_BYTES = 1024 * 1024 * 1024
 MAX_AGE_S = 7 * 24 * 3600
+_STEM_CHARS = 60
+_NOT_IN_STEM = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def _principal() -> ContextVar[str]:
+    return ContextVar("principal", default="local")
 
 
 @dataclass(frozen=True)
 class SpillFiles:
-    """Makes and prunes spill files. Those of one `scope` (a workspace) are not readable from another."""
+    """Makes and prunes spill files. Those of one `scope` (a workspace) are not readable from another.
+
+    Whose call is running is a context variable: the door to files (`Workspace`) is shared by all calls and must know,
+    also in the threads that search.
+    """
 
     state: StateDirectory
     scope: str = "local"
+    _caller: ContextVar[str] = field(default_factory=_principal, compare=False, repr=False)
+
+    @property
+    def root(self) -> Path:
+        """What holds the folders of all principals; a reader is let into its own only (`is_open`)."""
+        return self.state.folder("spill", self.scope)
 
     @property
     def folder(self) -> Path:
-        return self.state.folder("spill", self.scope)
+        """The folder of the principal whose call is running."""
+        owner = hashlib.sha256(self._caller.get().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return self.state.folder("spill", self.scope, owner)
+
+    @contextmanager
+    def used_by(self, principal: str) -> Generator[None]:
+        """Until the block ends, in it and in what it starts, the caller is this principal."""
+        before = self._caller.set(principal)
+        try:
+            yield
+        finally:
+            self._caller.reset(before)
+
+    def is_open(self, path: Path) -> bool:
+        """Whether the present caller may see a real path below `root`: one in its own folder."""
+        return path.is_relative_to(self.folder.resolve())
 
     def create(self, stem: str, suffix: str = ".txt") -> tuple[Path, int]:
-        """A new empty file, 0600, open for writing. Returns its path and descriptor; the caller closes it."""
-        path = self.folder / f"{stem}-{secrets.token_hex(8)}{suffix}"
+        """A new empty file, 0600, open for writing. Returns its path and descriptor; the caller closes it.
+
+        `stem` may be anything, also a name that an upstream has chosen.
+        """
+        plain = _NOT_IN_STEM.sub("_", stem)[:_STEM_CHARS]
+        path = self.folder / f"{plain}-{secrets.token_hex(8)}{suffix}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         return path, descriptor
 
-    def write(self, stem: str, text: str) -> Path:
-        """Store `text`, cut at 64 MiB. Returns the path."""
-        path, descriptor = self.create(stem)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8", "replace")[:MAX_FILE_BYTES])
+    def write(self, stem: str, text: str, suffix: str = ".txt") -> Path:
+        """Store `text`, cut at 64 MiB. Returns the path. Raises `OSError`, and then leaves no file."""
+        path, descriptor = self.create(stem, suffix)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode("utf-8", "replace")[:MAX_FILE_BYTES])
+        except OSError:
+            with suppress(OSError):
+                path.unlink()
+            raise
         return path
 
     def prune(self) -> int:
         """Delete files of all scopes older than 7 days, then the oldest past 1 GiB. Returns how many went."""
-        files = [path for scope in self.state.folder("spill").iterdir() if scope.is_dir() for path in scope.iterdir()]
         by_age: list[tuple[float, int, Path]] = []
-        for path in files:
+        for path in _files_below(self.state.folder("spill"), depth=2):
             with suppress(OSError):  # another process prunes too
                 found = path.stat()
                 by_age.append((found.st_mtime, found.st_size, path))
@@ -59,3 +103,11 @@ class SpillFiles:
                     path.unlink()
                     gone += 1
         return gone
+
+
+def _files_below(folder: Path, *, depth: int) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if not path.is_dir():
+            yield path
+        elif depth:
+            yield from _files_below(path, depth=depth - 1)

@@ -42,6 +42,10 @@ def _nothing_denied(path: str, writes: bool) -> str:
     return ""
 
 
+def _anything(path: Path) -> bool:
+    return True
+
+
 class Workspace:
     """Roots, and every way to a file below them.
 
@@ -50,6 +54,7 @@ class Workspace:
         readable: more directories that may be read, and never written; they need not exist yet.
         private: directories that nobody reads or writes although a root may hold them, but for what is `readable`:
             the server's own state.
+        is_open: of what is both, which real paths may be read by whoever calls now.
         lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
             take turns need the same one. None: one folder per user.
         kernel: which system calls to use; tests hand in an older one.
@@ -62,6 +67,7 @@ class Workspace:
         *roots: Path,
         readable: tuple[Path, ...] = (),
         private: tuple[Path, ...] = (),
+        is_open: Callable[[Path], bool] = _anything,
         lock_folder: Path | None = None,
         kernel: Kernel | None = None,
         why_denied: Callable[[str, bool], str] = _nothing_denied,
@@ -70,6 +76,7 @@ class Workspace:
         self._readable = readable
         self._private = tuple(path.resolve() for path in private)
         self._open_in_private = tuple(path.resolve() for path in readable)
+        self._is_open = is_open
         folder = private_folder() if lock_folder is None else lock_folder
         self._temps = TempFiles(folder)
         self._locks = FileLocks(folder)
@@ -182,7 +189,7 @@ class Workspace:
         """Whether an absolute real path belongs to the server itself, although it may lie below a root."""
         if not any(path.is_relative_to(private) for private in self._private):
             return False
-        return not any(path.is_relative_to(readable) for readable in self._open_in_private)
+        return not (any(map(path.is_relative_to, self._open_in_private)) and self._is_open(path))
 
     def write_file(
         self,

@@ -74,6 +74,7 @@ async def test_what_there_is_is_listed_and_may_be_watched(tmp_path: Path, mode: 
         "goat://tasks/{id}",
         "goat://plans/{name}",
         "goat://review/{id}",
+        "goat://output/{name}",
         "goat://errors/{code}",
     ]
     assert capability is not None and (capability.subscribe, capability.list_changed) == (True, True)

@@ -1,0 +1,96 @@
+"""A result small enough to send: what is too long to show goes to a file that its caller can read (SPL-1, SPL-2).
+
+Text is shown by its head and its tail. Structured content is sent whole or not at all: half an object is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.resources import OUTPUT_URI
+from goat_mcp.core.result import Block, ToolResult, error_result, text_block
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.state.spill import SpillFiles
+
+STRUCTURED_SHARE = 10
+"""How many times `output.max_chars` structured content may have: programs read it, and it cannot be shown in part."""
+_HEAD_SHARE = 0.4
+
+
+@dataclass(frozen=True)
+class ResultBounds:
+    """The bounds of one call's result. Blocking where something has to be written."""
+
+    spec: ToolSpec
+    max_chars: int
+    spill: SpillFiles
+
+    def exceeded_by(self, result: ToolResult) -> bool:
+        return sum(map(len, map(_text_of, result.content))) > self.max_chars or self._is_structured_too_large(result)
+
+    def of(self, result: ToolResult) -> ToolResult:
+        """The result within its bounds. `isError`, pictures and links stay as they are."""
+        if self._is_structured_too_large(result):
+            result = self._without_structured(result)
+        if sum(map(len, map(_text_of, result.content))) <= self.max_chars:
+            return result
+        whole = "\n".join(text for block in result.content if (text := _text_of(block)))
+        path, where = self._kept(whole, ".txt")
+        head = int(self.max_chars * _HEAD_SHARE)
+        tail = self.max_chars - head
+        shown = (
+            f"{whole[:head]}\n[... {len(whole) - self.max_chars} of {len(whole)} characters cut; {where} ...]\n"
+            f"{whole[len(whole) - tail :]}"
+        )
+        others = (block for block in result.content if not _text_of(block) and block.get("type") != "text")
+        return replace(result, content=(text_block(shown), *others, *self._link(path, len(whole))))
+
+    def _is_structured_too_large(self, result: ToolResult) -> bool:
+        return result.structured is not None and _json_chars(result.structured) > self.max_chars * STRUCTURED_SHARE
+
+    def _without_structured(self, result: ToolResult) -> ToolResult:
+        """A client that was promised the object gets an error in place of it, others the text alone (SPL-2)."""
+        text = json.dumps(result.structured, ensure_ascii=False)
+        path, where = self._kept(text, ".json")
+        said = f"the structured content of {self.spec.name} has {len(text)} characters, too many to send; {where}"
+        if self.spec.output_schema is None or result.is_error:
+            return replace(result, structured=None, content=(*result.content, text_block(f"[{said}]")))
+        size = {"characters": len(text), **({"path": str(path)} if path is not None else {})}
+        failed = error_result(ToolError(ErrorCode.TOO_LARGE, said, "Ask for less: a page, a filter.", facts=size))
+        return replace(failed, content=(*failed.content, *self._link(path, len(text))))
+
+    def _kept(self, text: str, suffix: str) -> tuple[Path | None, str]:
+        """Where the whole is, as a path and in words. The call is done: a full disk takes its result from nobody."""
+        try:
+            path = self.spill.write(self.spec.rule_name.lower(), text, suffix)
+        except OSError as problem:
+            return None, f"the whole could not be kept: {problem.strerror or problem}"
+        return path, f"the whole is in {path}, which Read and Grep can open"
+
+    def _link(self, path: Path | None, size: int) -> tuple[Block, ...]:
+        """The file as a resource, for clients that read those. Our own tools' callers have Read."""
+        if path is None or self.spec.toolset != "upstream":
+            return ()
+        kind = "application/json" if path.suffix == ".json" else "text/plain"
+        link = {"type": "resource_link", "uri": f"{OUTPUT_URI}/{path.name}", "name": path.name, "mimeType": kind}
+        return ({**link, "description": f"The whole of it, {size} characters"},)
+
+
+def _text_of(block: Block) -> str:
+    """The text of a text block, and of a resource that is embedded as text."""
+    inside: Any = block
+    if block.get("type") == "resource":
+        inside = block.get("resource")
+    elif block.get("type") != "text":
+        return ""
+    text: Any = cast("Mapping[str, Any]", inside).get("text") if isinstance(inside, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def _json_chars(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False))
