@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,11 @@ def test_DEF_4_parameters_are_searched_too() -> None:
 
 
 def test_DEF_4_odd_schemas_are_no_obstacle() -> None:
-    odd = [{}, {"properties": []}, {"properties": {"a": True, "b": {"description": 7, "type": ["string", "null"]}}}]
+    odd: list[Any] = [
+        {},
+        {"properties": []},
+        {"properties": {"a": True, "b": {"description": 7, "type": ["string", "null"]}}},
+    ]
     specs = [replace(tool(f"s__t{number}"), input_schema=schema) for number, schema in enumerate(odd)]
 
     ToolIndex(specs)
