@@ -55,4 +55,4 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
     fields["risk"] = Risk(fields["risk"])
     fields["hints"] = Hints(*fields["hints"])
     fields["examples"] = tuple(ToolExample(*example) for example in fields["examples"])
-    return ToolSpec(**fields)
+    return ToolSpec(**fields, is_plain=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
@@ -17,6 +17,10 @@ from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
 from goat_mcp.deferral import Deferral
 from goat_mcp.registry import AnyTool, Registry
+from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
+
+if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
+    from goat_mcp.schemas.subschemas import Rewrite
 
 TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 """Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
@@ -57,6 +61,15 @@ class CatalogFilter:
         return spec.toolset in self.toolsets and (self.allow is None or bool(labels & self.allow))
 
 
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as clients see it. `rewrites` says what of its schemas is not as `spec` has them (SCH-1)."""
+
+    spec: ToolSpec
+    entry: Mapping[str, Any]
+    rewrites: tuple[Rewrite, ...] = ()
+
+
 class Catalog:
     """A view of the registry, computed once per generation."""
 
@@ -66,15 +79,21 @@ class Catalog:
         filter: CatalogFilter | None = None,
         explain_missing: Callable[[str], ToolError | None] = lambda name: None,
         deferral: Deferral | None = None,
+        dialect: DialectName = DEFAULT_DIALECT,
     ) -> None:
-        """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down."""
+        """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
+
+        `dialect` is what the client's host accepts of a schema.
+        """
         self._registry = registry
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._deferral = deferral or Deferral()
+        self.dialect = DIALECTS[dialect]
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
         self._deferred: dict[str, AnyTool] = {}
+        self._listed: dict[str, ListedTool] = {}
         self._listing: list[dict[str, Any]] = []
 
     @property
@@ -108,6 +127,11 @@ class Catalog:
         """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
         self._refresh()
         return self._listing
+
+    def shown(self) -> Mapping[str, ListedTool]:
+        """The tools by name, in the order of the list, as clients see them."""
+        self._refresh()
+        return self._listed
 
     def resolve(self, name: str) -> AnyTool:
         """The tool a client means by `name`, aliases included.
@@ -155,14 +179,28 @@ class Catalog:
         tools = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
         upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
-        entries = {name: tool.spec.wire() for name, tool in own.items()}
+        self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
+        entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
         if self._deferral.wanted(entries.values(), has_upstream_tools=bool(upstream)):
             self._tools, self._deferred = tools, upstream
-            self._listing = [_entry(tool, upstream) for name, tool in tools.items() if name not in upstream]
+            self._listing = [
+                entries.get(name) or _entry(tool, upstream) for name, tool in tools.items() if name not in upstream
+            ]
         else:
             self._tools, self._deferred = own, {}
             self._listing = list(entries.values())
         self._generation = snapshot.generation
+
+    def _as_listed(self, name: str, spec: ToolSpec) -> ListedTool:
+        known = self._listed.get(name)
+        if known is not None and known.spec is spec:
+            return known
+        if spec.is_plain and self.dialect.name == DEFAULT_DIALECT:
+            return ListedTool(spec, spec.wire())
+        from goat_mcp.schemas.portable import portable
+
+        shown = portable(spec.wire(), self.dialect)
+        return ListedTool(spec, shown.entry, shown.rewrites)
 
 
 def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:

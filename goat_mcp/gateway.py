@@ -162,12 +162,14 @@ class Gateway:
         )
         self.registry = Registry()
         files = load_upstream_files(settings.upstreams, contents=settings.contents, references=self.references)
-        self._chosen = ChosenTools(settings, files.configs)
+        upstreams = [replace(config, name_cap=settings.catalog.name_cap) for config in files.configs]
+        self._chosen = ChosenTools(settings, upstreams)
         self.catalog = Catalog(
             self.registry,
             self._chosen.filter(),
             lambda name: self.upstreams.why_missing(name),
             Deferral(settings.catalog.mode, settings.catalog.token_budget),
+            settings.catalog.schema_dialect,
         )
         self._hook_programs = hook_programs(
             settings,
@@ -210,7 +212,7 @@ class Gateway:
             self.registry.register(DeferredTool(contract, self.builtin))
         self._chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
-            files.configs,
+            upstreams,
             registry=self.registry,
             state=self.state,
             telemetry=self.telemetry,

@@ -13,6 +13,7 @@ from goat_mcp.agents.options import AgentOptions
 from goat_mcp.audit.options import AuditSettings
 from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
 from goat_mcp.deferral import TOKEN_BUDGET, CatalogMode
@@ -21,6 +22,7 @@ from goat_mcp.hooks.options import HookSettings
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
 from goat_mcp.sandbox.options import SandboxOptions
+from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.search.options import SearchLimits
 from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.trust import FILE_NAME, has_project_file
@@ -59,6 +61,8 @@ class CatalogSettings(SettingsPart):
     presets: Mapping[str, Names] = {}
     mode: CatalogMode = "auto"
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
+    schema_dialect: DialectName = DEFAULT_DIALECT
+    name_cap: int = Field(default=NAME_CAP, ge=32, le=128)
 
 
 class LimitSettings(SettingsPart):

@@ -9,6 +9,7 @@ import click
 _COMMANDS = {
     "serve": "serve",
     "list": "list_tools",
+    "inspect": "inspect",
     "call": "call",
     "status": "status",
     "why": "why",

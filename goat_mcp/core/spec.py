@@ -32,7 +32,7 @@ class ToolSpec:
 
     `max_result_chars` is the most text one result may carry inline; None means the catalog's own
     bound. `canonical_name` is what rules, audit and approvals use when the exposed name is another
-    (an upstream tool under an alias).
+    (an upstream tool under an alias). `is_plain`: every host takes its schemas as they are.
     """
 
     name: str
@@ -48,6 +48,7 @@ class ToolSpec:
     examples: tuple[ToolExample, ...] = ()
     max_result_chars: int | None = None
     canonical_name: str = ""
+    is_plain: bool = False
 
     @property
     def rule_name(self) -> str:

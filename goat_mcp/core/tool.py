@@ -96,6 +96,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
             meta=all_meta,
             examples=cls.examples,
             max_result_chars=max_result_chars,
+            is_plain=True,
         )
 
     @property

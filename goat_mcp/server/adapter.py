@@ -29,6 +29,7 @@ from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
 from goat_mcp.registry import BUILTIN_SOURCE
+from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
@@ -131,7 +132,11 @@ class Adapter:
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         # Not paginated: clients list again before every call of a tool that was not on the first page.
-        return {"tools": self.gateway.catalog.listing(), "resultType": "complete"}
+        entries = self.gateway.catalog.listing()
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            # Their clients drop the whole list for one output that is no object (SCH-3).
+            entries = [for_handshake(entry) for entry in entries]
+        return {"tools": entries, "resultType": "complete"}
 
     async def _cached_list(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Server middleware: the checked wire form of `tools/list`, made once per generation and revision."""
@@ -147,8 +152,9 @@ class Adapter:
         return ready
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        tool = self.gateway.registry.get(name)
-        return tool.spec.input_schema if tool is not None else None
+        # As it was listed: what a client mirrors in headers it took from there.
+        listed = self.gateway.catalog.shown().get(name)
+        return listed.entry["inputSchema"] if listed is not None else None
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         if (question := await self._roots_question(ctx, params)) is not None:

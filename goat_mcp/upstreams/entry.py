@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.sandbox.options import SandboxOptions
 
 if TYPE_CHECKING:  # few entries have any
@@ -64,6 +64,7 @@ class UpstreamConfig:
     enabled_tools: tuple[str, ...] | None = None
     """The only ones of its tools that anybody may use, by its own names; None for all."""
     disabled_tools: tuple[str, ...] = ()
+    name_cap: int = NAME_CAP
 
     def shows(self, tool: str) -> bool:
         """Whether the user wants this one of its tools."""

@@ -16,6 +16,9 @@ from pydantic import ValidationError
 
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.schemas.dialects import DIALECTS
+from goat_mcp.schemas.portable import portable
+from goat_mcp.schemas.usable import for_handshake, too_much_expanded, why_hopeless
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.withheld import Withheld
@@ -27,7 +30,7 @@ MAX_SCHEMA_LEVELS = 128
 _TEXTS = ("title", "description")
 _DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 _NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_REVISIONS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
+_REVISIONS = (LATEST_MODERN_VERSION, LATEST_HANDSHAKE_VERSION)
 
 
 class _Problem(NamedTuple):
@@ -131,8 +134,17 @@ def _problem(entry: Mapping[str, Any]) -> _Problem | None:
         if _is_deeper(entry.get(member), MAX_SCHEMA_LEVELS):
             deep = f"its {member} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
             return _Problem(ReasonCode.SCHEMA_TOO_DEEP, deep)
+        if much := too_much_expanded(entry.get(member)):
+            return _Problem(ReasonCode.SCHEMA_TOO_LARGE, f"its {member} {much}")
+    shown = dict(entry)
+    if isinstance(entry.get("inputSchema"), dict):
+        if hopeless := why_hopeless(entry["inputSchema"]):
+            return _Problem(ReasonCode.BROKEN_SCHEMA, hopeless)
+        # In every dialect it says that it takes an object, whether or not the upstream's says so.
+        shown = dict(portable(entry, DIALECTS["mcp"]).entry)
     for revision in _REVISIONS:
-        answer = {"tools": [entry], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        listed = for_handshake(shown) if revision == LATEST_HANDSHAKE_VERSION else shown
+        answer = {"tools": [listed], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         try:
             validate_server_result("tools/list", revision, answer)
         except ValidationError as invalid:

@@ -1,13 +1,15 @@
 """A tool of an upstream as a `Tool` of ours: its entry passes to clients as it came, its calls go to the upstream.
 
 Arguments are not checked against the upstream's schema here: the upstream is the authority on it, and what it
-accepts beyond its schema must get through (REL-1).
+accepts beyond its schema must get through (REL-1). Only names that clients were shown instead of the upstream's own
+are put back (SCH-2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from goat_mcp.core.context import ToolContext
@@ -16,6 +18,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
+from goat_mcp.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.risk import assess
 
@@ -56,7 +59,13 @@ class UpstreamTool:
 
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         self.relay.admit(self.spec)
-        return arguments
+        if not may_hold_renamed(arguments):
+            return arguments
+        return original_arguments(arguments, self._new_names) if self._new_names else arguments
+
+    @cached_property
+    def _new_names(self) -> Mapping[str, str]:
+        return renamed(self.spec.input_schema)
 
     def access(self, input: Mapping[str, Any]) -> Access:
         """Nothing: an upstream's tools never wait for ours, its own cap bounds them."""
@@ -69,7 +78,7 @@ class UpstreamTool:
 def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay, pin: str = "") -> UpstreamTool:
     """Build the tool from a usable entry. Cheap: ten upstreams of twenty tools are built at every start."""
     native: str = entry["name"]
-    name = exposed_name(config.prefix, native, server=config.server)
+    name = exposed_name(config.prefix, native, server=config.server, cap=config.name_cap)
     annotations: Mapping[str, Any] | None = entry.get("annotations")
     schema = entry["inputSchema"]
     risk = assess(native, schema, annotations, trusted=config.trust_annotations)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
+from goat_mcp.schemas.references import Local
+from goat_mcp.schemas.root import ROOT_RULES, plain_root
 
 _READS = frozenset({"get", "list", "read", "search", "find", "fetch", "show", "describe", "count", "view", "query"})
 _DESTROYS = frozenset(
@@ -53,15 +55,21 @@ def signalled_risk(name: str, input_schema: Mapping[str, Any]) -> Risk:
     words = set(in_order)
     if words & _DESTROYS:
         return Risk.CRITICAL
-    properties = input_schema.get("properties")
-    fields: set[str] = set()
-    if isinstance(properties, dict):
-        fields = {field.lower() for field in cast("dict[str, Any]", properties)}
+    fields = {field.lower() for field in _fields(input_schema)}
     # `get_run` and `list_commits` read; a destructive word counts wherever it stands.
     changes = bool(words & _CHANGES) and in_order[0] not in _READS
     if changes or fields & _CODE_FIELDS:
         return Risk.HIGH
     return Risk.NONE
+
+
+def _fields(input_schema: Mapping[str, Any]) -> Iterable[str]:
+    """The names of all parameters, those in branches of the root too."""
+    if ROOT_RULES.isdisjoint(input_schema):
+        properties = input_schema.get("properties")
+        return cast("dict[str, Any]", properties) if isinstance(properties, dict) else ()
+    folded, _ = plain_root(input_schema, Local(input_schema))
+    return folded.get("properties", ())
 
 
 def assess(

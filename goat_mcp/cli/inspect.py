@@ -1,0 +1,130 @@
+"""`goat-mcp inspect`: what clients are shown of tools, and what of it is not as an upstream wrote it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+
+if TYPE_CHECKING:  # a command's machinery is loaded when it runs
+    from goat_mcp.catalog import ListedTool
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.upstreams.status import UpstreamStatus
+
+USAGE, AUTH, UNREACHABLE, NOT_PORTABLE = 1, 3, 4, 6
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[SERVER|TOOL]")
+@click.option("--strict", is_flag=True, help="Fail if anything is not as hosts take it.")
+@click.option("--dialect", metavar="NAME", help="Look with the eyes of other hosts: plain, mcp, openai or gemini.")
+@flags.selection
+@flags.as_json
+def inspect(name: str | None, strict: bool, dialect: str | None, as_json: bool, **selection: Any) -> int:
+    """Show what clients see of all tools, of a server's, or of one: names, risk, and every rewrite of a schema.
+
+    Exit status: 0 done, 1 wrong usage, 3 the server wants a login, 4 it could not be reached, 6 (only with --strict) a
+    tool is rewritten or withheld, or the catalog is more than a host takes.
+    """
+    if dialect is not None:
+        selection["overrides"] = [*selection["overrides"], f"catalog.schema_dialect={dialect}"]
+    gateway = complete_catalog(flags.settings_from(**selection))
+    statuses = [status for status in gateway.upstreams.status() if name is None or name in (status.name, status.server)]
+    listed = _chosen(gateway, name, {status.server for status in statuses if status.server})
+    if name is not None and not listed and not statuses:
+        # Says whether it is hidden, down, or like the name of another one.
+        gateway.catalog.resolve(name)
+    document = _document(gateway, listed, statuses, with_schemas=name in listed)
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        _print(document)
+        print_problems(gateway)
+    if (code := _unreached(statuses if name is not None else [])) != 0:
+        return code
+    is_portable = not (document["withheld"] or document["findings"])
+    is_portable = is_portable and not any(tool["rewrites"] for tool in document["tools"])
+    return NOT_PORTABLE if strict and not is_portable else 0
+
+
+def _chosen(gateway: Gateway, name: str | None, servers: set[str]) -> Mapping[str, ListedTool]:
+    """The tools that are meant: all, a server's, or one by its listed or canonical name."""
+    listed = gateway.catalog.shown()
+    if name is None:
+        return listed
+    if servers:
+        sources = {f"upstream:{server}" for server in servers}
+        source_of = gateway.registry.snapshot.source_of
+        return {tool: shown for tool, shown in listed.items() if source_of.get(tool) in sources}
+    return {tool: shown for tool, shown in listed.items() if name in (tool, shown.spec.rule_name)}
+
+
+def _document(
+    gateway: Gateway, listed: Mapping[str, ListedTool], statuses: Sequence[UpstreamStatus], *, with_schemas: bool
+) -> dict[str, Any]:
+    from goat_mcp.schemas.host_limits import host_findings
+
+    return {
+        "dialect": gateway.catalog.dialect.name,
+        "tools": [_tool(shown, with_schemas=with_schemas) for shown in listed.values()],
+        "withheld": [
+            {"server": status.name, "name": withheld.name, "reason": withheld.reason}
+            for status in statuses
+            for withheld in status.withheld
+        ],
+        "findings": [] if with_schemas else host_findings(listed),
+        "problems": gateway.problems(),
+    }
+
+
+def _tool(shown: ListedTool, *, with_schemas: bool) -> dict[str, Any]:
+    spec = shown.spec
+    claimed = getattr(spec, "claimed_risk", None)
+    native = getattr(spec, "native_name", None)
+    tool: dict[str, Any] = {
+        "name": spec.name,
+        "canonical_name": spec.rule_name,
+        "native_name": native if native is not None else spec.name,
+        "risk": str(getattr(spec, "effective_risk", spec.risk).name).lower(),
+        "claimed_risk": claimed.name.lower() if claimed is not None else None,
+        "rewrites": [{"path": rewrite.path, "what": rewrite.what} for rewrite in shown.rewrites],
+    }
+    if with_schemas:
+        tool |= {"listed": dict(shown.entry), "original": spec.wire()}
+    return tool
+
+
+def _unreached(statuses: Sequence[UpstreamStatus]) -> int:
+    """The exit status of a server that was asked for and did not list its tools; 0 if there is none."""
+    for status in statuses:
+        if status.tool_count == 0 and status.reason_code:
+            return AUTH if status.reason_code == "auth_required" else UNREACHABLE
+    return 0
+
+
+def _print(document: Mapping[str, Any]) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    tools: list[dict[str, Any]] = document["tools"]
+    for tool in tools:
+        claimed = tool["claimed_risk"]
+        risk = tool["risk"] + (f" (claims {claimed})" if claimed not in (None, tool["risk"]) else "")
+        click.echo(escaped("\t".join((tool["name"], risk, f"{len(tool['rewrites'])} rewrites"))))
+        for rewrite in tool["rewrites"]:
+            click.echo(escaped(f"  {rewrite['path']}: {rewrite['what']}"))
+        for which in ("listed", "original"):
+            if which in tool and (which == "listed" or tool["rewrites"]):
+                click.echo(f"{which}:\n{json.dumps(tool[which], indent=2)}")
+    for withheld in document["withheld"]:
+        click.echo(
+            escaped(f"{withheld['server']}: {withheld['name'] or '(no name)'} is withheld: {withheld['reason']}")
+        )
+    for finding in document["findings"]:
+        click.echo(escaped(finding))
+    rewritten = sum(bool(tool["rewrites"]) for tool in tools)
+    click.echo(f"{len(tools)} tools in dialect {document['dialect']}, {rewritten} of them rewritten")
