@@ -43,13 +43,15 @@ class _NoRelay:
         (None, None, Risk.HIGH),
     ],
 )
-def test_the_claimed_class_of_all_nine_hint_pairs(read_only: bool | None, destructive: bool | None, risk: Risk) -> None:
+def test_the_claimed_class_of_all_nine_hint_pairs(
+    read_only: bool | None, destructive: bool | None, risk: Risk
+) -> None:  # RSK-1
     hints = {"readOnlyHint": read_only, "destructiveHint": destructive}
 
     assert claimed_risk({name: value for name, value in hints.items() if value is not None}) is risk
 
 
-def test_a_destructive_name_outweighs_a_read_only_claim() -> None:
+def test_a_destructive_name_outweighs_a_read_only_claim() -> None:  # RSK-2, RSK-4
     liar = tool(
         "delete_repo", {"title": "Look", "readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
     )
@@ -82,7 +84,7 @@ def test_words_and_fields_that_give_a_tool_away(name: str, schema: dict[str, Any
     assert tool(name, {"readOnlyHint": True}, **schema).spec.effective_risk is risk
 
 
-def test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came() -> None:
+def test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came() -> None:  # RSK-3, RSK-4
     claiming = tool("lookup", {"readOnlyHint": True})
 
     effects = {mode: effect_by_mode(mode, claiming.spec) for mode in Mode}
@@ -97,14 +99,21 @@ def test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came(
     assert claiming.spec.wire()["annotations"] == {"readOnlyHint": True}
 
 
-def test_the_operator_may_vouch_for_a_server() -> None:
+def test_the_operator_may_vouch_for_a_server() -> None:  # RSK-2, RSK-3
     trusted = tool("delete_view_of_nothing", {"readOnlyHint": True}, trusted=True)
 
     assert effect_by_mode(Mode.DEFAULT, trusted.spec) is Effect.ALLOW
     assert trusted.spec.wire()["annotations"] == {"readOnlyHint": True}
 
 
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
+def test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too(keyword: str) -> None:  # RSK-2
+    hidden = tool("lookup", {"readOnlyHint": True}, **{keyword: [{"properties": {"command": {"type": "string"}}}]})
+
+    assert hidden.spec.effective_risk is Risk.HIGH
+
+
 @pytest.mark.parametrize("name", ["lookup", "delete_repo"])
-def test_missing_hints_stay_missing(name: str) -> None:
+def test_missing_hints_stay_missing(name: str) -> None:  # RSK-4
     assert "annotations" not in tool(name, None).spec.wire()
     assert tool(name, {"title": "T"}).spec.wire()["annotations"] == {"title": "T"}
