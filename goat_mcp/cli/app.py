@@ -12,6 +12,7 @@ _COMMANDS = {
     "inspect": "inspect",
     "call": "call",
     "status": "status",
+    "auth": "auth",
     "why": "why",
     "import": "import_servers",
     "eject": "eject",

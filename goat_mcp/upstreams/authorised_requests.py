@@ -33,7 +33,7 @@ async def send_authorised(
     if response.status_code == 403 and _INSUFFICIENT.search(response.headers.get("www-authenticate", "")):
         challenge = await _challenge_of(response)
         scopes = _SCOPE.search(challenge)
-        token = await login.with_more_scopes(scopes[1] if scopes else "", challenge)
+        token = await login.with_more_scopes(token, scopes[1] if scopes else "", challenge)
         response = await send(_bearing(request, token))
     return response
 

@@ -40,7 +40,7 @@ class Logins:
         keyring: SystemKeyring | None = None,
         person: Person | None = None,
     ) -> None:
-        self._state = state
+        self.state = state
         self._http = http
         self._hide = hide
         self._warn = warn
@@ -52,7 +52,7 @@ class Logins:
         target = config.target
         if not isinstance(target, HttpEndpoint) or not target.may_log_in:
             return None
-        return LoginDoor(self._state, slot_of(target.url, principal), lambda: self.load(config, target, principal))
+        return LoginDoor(self.state, slot_of(target.url, principal), lambda: self.load(config, target, principal))
 
     def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
         """The login itself, with all its code."""
@@ -64,7 +64,7 @@ class Logins:
             config.name,
             target.url,
             target.oauth or OAuthOptions(),
-            store=LoginStore(self._state, self._keyring),
+            store=LoginStore(self.state, self._keyring),
             http=self._http,
             hide=self._hide,
             principal=principal,
@@ -106,8 +106,8 @@ class LoginDoor:
             self._login = self._load()
         return await self._login.after_refusal(refused, challenge)
 
-    async def with_more_scopes(self, scopes: str, challenge: str) -> str:
+    async def with_more_scopes(self, refused: str | None, scopes: str, challenge: str) -> str:
         """See `UpstreamLogin.with_more_scopes`."""
         if self._login is None:
             self._login = self._load()
-        return await self._login.with_more_scopes(scopes, challenge)
+        return await self._login.with_more_scopes(refused, scopes, challenge)

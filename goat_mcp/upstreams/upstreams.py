@@ -161,6 +161,11 @@ class Upstreams:
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
+            status = upstream.status()
+            is_its_own = upstream.config.prefix and name.startswith(upstream.config.prefix)
+            if status.reason_code == ReasonCode.AUTH_REQUIRED and is_its_own:
+                reason = f"upstream {status.name} wants a login: {status.detail}"
+                return ToolError(ErrorCode.AUTH, f"{name[:200]} cannot be called: {reason}", upstream.config.login_step)
         for status in self.status():
             is_down = status.reason_code and status.reason_code != ReasonCode.QUARANTINED
             if status.server and is_down and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):

@@ -95,9 +95,10 @@ async def fleet(
     why_denied: Callable[[str], str] = lambda server: "",
     confine: Confine | None = None,
     logins: Logins | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
-    files = load(folder, entries)
+    files = load(folder, entries, **(environ or {}))
     registry = Registry()
     upstreams = Upstreams(
         files.configs,

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, cast
 
 import httpx2
@@ -28,11 +28,12 @@ from mcp.shared.auth import (
 )
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import AnyUrl, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.response import WholeResponse
+from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.login_problems import AuthServerDown, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.destinations import Destinations
 from goat_mcp.upstreams.oauth.options import OAuthOptions
@@ -94,12 +95,11 @@ class Flow:
         `LoginRefused` and `AuthServerDown`.
         """
         self._places.refuse_plain_upstream()
-        memory = _Memory(client=self._known_client(person, previous))
+        wanted = self._wanted_scopes(challenge, previous, scopes)
+        memory = _Memory(client=self._known_client(person, previous, wanted))
         provider = self._provider(memory, person)
         probe = _probe(self._url)
-        answer = httpx2.Response(
-            401, headers={"www-authenticate": self._asking(challenge, previous, scopes)}, request=probe
-        )
+        answer = httpx2.Response(401, headers={"www-authenticate": _asking(challenge, wanted)}, request=probe)
         with _in_our_words():
             async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
                 outgoing = await anext(flow)
@@ -139,6 +139,45 @@ class Flow:
         if not memory.is_new:
             raise AuthServerDown(f"{_shown(outgoing)} answered with what is no token")
         return self._login(provider, memory, login)
+
+    async def asked_for(self, headers: Mapping[str, str], token: str | None = None) -> tuple[int, str]:
+        """What the upstream answers to a request with `token`, or without any: a status, and its challenge.
+
+        Raises `LoginRefused` and `AuthServerDown`.
+        """
+        place = self._places.checked(self._url, "its address")
+        body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": stamp_request({}, stateless=True)}
+        bearer = {} if token is None else {"authorization": f"Bearer {token}"}
+        stamps = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "server/discover"}
+        kinds = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        try:
+            async with self._http.stream(
+                "POST",
+                place.url,
+                headers={**headers, **kinds, **stamps, **bearer},
+                content=to_json(body),
+                allow_hosts=(place.authority,),
+                timeout_s=_TIMEOUT_S,
+            ) as response:
+                return response.status, response.headers.get("www-authenticate", "")
+        except ToolError as problem:
+            raise AuthServerDown(problem.message) from None
+
+    async def revoke(self, login: StoredLogin) -> bool:
+        """Tell the authorization server that nobody will use this login again. False where it cannot be told."""
+        facts, secrets = login.facts, login.secrets
+        url = facts.auth_server.get("revocation_endpoint")
+        if not isinstance(url, str):
+            return False
+        context = self._provider(_Memory(), None).context
+        context.client_info = self._client_of(login)
+        form = {"token": secrets.refresh_token or secrets.access_token, "client_id": facts.client_id}
+        try:
+            form, headers = context.prepare_token_auth(form, {})
+            answer = await self._sent(httpx2.Request("POST", url, data=form, headers=headers), "the address to log out")
+        except (LoginRefused, AuthServerDown, OAuthFlowError):
+            return False
+        return answer.status_code == 200
 
     def _provider(self, memory: _Memory, person: Person | None) -> OAuthClientProvider:
         options = self._options
@@ -252,31 +291,33 @@ class Flow:
                 if isinstance(members.get(name), str):
                     self._hide(members[name])
 
-    def _asking(self, challenge: str, previous: StoredLogin | None, scopes: str) -> str:
-        """The challenge as the provider is to see it: with the scopes that we want."""
-        metadata_url = challenge_field(challenge, "resource_metadata")
+    def _wanted_scopes(self, challenge: str, previous: StoredLogin | None, scopes: str) -> str:
+        """What to ask for, in one text; empty for whatever the upstream's metadata says."""
         wanted = " ".join(self._options.scopes) or challenge_field(challenge, "scope")
         if scopes:
             granted = previous.facts.scope if previous is not None else ""
             wanted = union_scopes(union_scopes(granted, wanted), scopes) or ""
-        parts = [
-            f'{name}="{value}"' for name, value in (("resource_metadata", metadata_url), ("scope", wanted)) if value
-        ]
-        return f"Bearer {', '.join(parts)}".strip()
+        return wanted
 
-    def _known_client(self, person: Person | None, previous: StoredLogin | None) -> OAuthClientInformationFull | None:
+    def _known_client(
+        self, person: Person | None, previous: StoredLogin | None, wanted: str
+    ) -> OAuthClientInformationFull | None:
         options = self._options
         redirects = None if person is None else [AnyUrl(person.redirect_uri)]
         if options.client_id:
             return OAuthClientInformationFull(
                 client_id=options.client_id,
                 client_secret=options.client_secret.get_secret_value() or None,
+                token_endpoint_auth_method=options.token_endpoint_auth_method,
                 redirect_uris=redirects,
             )
         if previous is None or person is None or previous.facts.redirect_uri != person.redirect_uri:
             # Many servers take the redirect address they were told, and no other port.
             return None
-        return self._client_of(previous)
+        client = self._client_of(previous)
+        # One that was registered for some scopes gets no others.
+        is_wide_enough = not client.scope or set(wanted.split()) <= set(client.scope.split())
+        return client if is_wide_enough else None
 
     def _client_of(self, login: StoredLogin) -> OAuthClientInformationFull:
         return OAuthClientInformationFull.model_validate(
@@ -310,6 +351,7 @@ class Flow:
             auth_server=metadata.model_dump(mode="json", exclude_none=True) if metadata is not None else {},
             protected_resource=resource.model_dump(mode="json", exclude_none=True) if resource is not None else {},
             redirect_uri=str(redirects[0]) if redirects else "",
+            can_renew=bool(tokens.refresh_token) or self._options.grant == "client_credentials",
         )
         secrets = LoginSecrets(
             generation=generation,
@@ -330,6 +372,13 @@ def _required(person: Person | None) -> Person:
     if person is None:
         raise LoginRefused("nobody is there to log in")
     return person
+
+
+def _asking(challenge: str, scopes: str) -> str:
+    """The challenge as the provider is to see it: with the scopes that we want."""
+    wanted = {"resource_metadata": challenge_field(challenge, "resource_metadata"), "scope": scopes}
+    members = ", ".join(f'{name}="{value}"' for name, value in wanted.items() if value)
+    return f"Bearer {members}".strip()
 
 
 def challenge_field(challenge: str, name: str) -> str:

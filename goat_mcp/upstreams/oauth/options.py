@@ -38,16 +38,17 @@ def _hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
 class OAuthOptions(SettingsPart):
     """`client_id` where the authorization server knows us already; without one we register with it.
 
-    `issuer` is the only authorization server that gets `client_secret` and our logins. `redirect_port` is for servers
-    that know one redirect address only. `client_metadata_url` is a client id of its own kind, for servers that read
-    it. `allow_hosts` may be asked though their addresses are private, or over plain http. `client_credentials` logs
-    in without a person.
+    `client_secret` is sent by `token_endpoint_auth_method`, or else as the server's metadata has it. `issuer` is the
+    only authorization server that gets it, and our logins. `redirect_port` is for servers that know one redirect
+    address only. `client_metadata_url` is a client id of its own kind, for servers that read it. `allow_hosts` may be
+    asked though their addresses are private, or over plain http. `client_credentials` logs in without a person.
     """
 
     client_id: str = ""
     client_secret: Secret = SecretStr("")
     scopes: Annotated[Names, AfterValidator(_scopes)] = ()
     redirect_port: int = Field(default=0, ge=0, le=65535)
+    token_endpoint_auth_method: Literal["client_secret_basic", "client_secret_post"] | None = None
     issuer: str = ""
     client_metadata_url: Annotated[str, AfterValidator(_https)] = ""
     allow_hosts: Annotated[Names, AfterValidator(_hosts)] = ()

@@ -54,6 +54,8 @@ class LoginFacts(BaseModel):
     """Metadata of the authorization server; empty for one of the oldest kind, which has none."""
     protected_resource: dict[str, Any] = {}
     redirect_uri: str = ""
+    can_renew: bool = False
+    """Whether it goes on without a person once its token has ended."""
     renewing_since_s: float | None = None
     """Set while new tokens are asked for. It stays where the process ended before it had stored them."""
     refused: str = ""
@@ -76,6 +78,13 @@ class LoginFacts(BaseModel):
             return True
         leeway_s = min(LEEWAY_S, (self.expires_at_s - self.obtained_at_s) / 10)
         return time.time() < self.expires_at_s - leeway_s
+
+    @property
+    def status(self) -> Literal["valid", "expired", "ended"]:
+        """`ended`: its authorization server takes it no longer. One that is renewed by itself is not `expired`."""
+        if self.refused:
+            return "ended"
+        return "expired" if self.is_over() and not self.can_renew else "valid"
 
     def is_over(self) -> bool:
         """Whether the access token has ended."""

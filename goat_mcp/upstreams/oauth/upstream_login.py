@@ -8,8 +8,9 @@ what it finds. Nothing is deleted here: a login that is dead is replaced by the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -95,10 +96,16 @@ class UpstreamLogin:
             except LoginNeeded as needed:
                 return await self._logged_in(challenge, needed)
 
-    async def with_more_scopes(self, scopes: str, challenge: str = "") -> str:
+    async def with_more_scopes(self, refused: str | None, scopes: str, challenge: str = "") -> str:
         """A token that may do more. Raises `LoginNeeded` where nobody is there to log in, and `AuthServerDown`."""
         async with self._turn:
-            why = f"it wants the scope {scopes!r}" if scopes else "the login may not do this"
+            login = self._current = await self._load()
+            if login is not None and login.secrets.access_token != refused and login.facts.is_fresh():
+                return login.secrets.access_token
+            why = "its login may not do this"
+            if scopes:
+                wanted = " ".join(f"--scope {scope}" for scope in scopes.split())
+                why = f"it wants the scope {scopes!r}, which its login has not: log in with {wanted}"
             return await self._logged_in(challenge, LoginNeeded(why, scopes))
 
     async def log_in(self, person: Person | None, *, challenge: str = "", scopes: str = "") -> StoredLogin:
@@ -115,6 +122,27 @@ class UpstreamLogin:
             self._forget_replaced(login)
         self._current = login
         return login
+
+    async def asked_for(self, headers: Mapping[str, str], token: str | None = None) -> tuple[int, str]:
+        """See `Flow.asked_for`."""
+        return await self._flow.asked_for(headers, token)
+
+    async def last_redirect_port(self) -> int:
+        """Where the last login came back to; servers that registered us may take no other port. 0 if there is none."""
+        login = await self._load_if_readable()
+        return 0 if login is None else (urlsplit(login.facts.redirect_uri).port or 0)
+
+    async def log_out(self) -> tuple[bool, str]:
+        """Forget what is stored, here and at its authorization server. Whether it was told, and what was left over."""
+        login = await self._load_if_readable()
+        was_told = login is not None and await self._flow.revoke(login)
+        left = ""
+        async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
+            for facts in self._store.all():
+                if (facts.resource, facts.principal) == (self._url, self._principal):
+                    left = await anyio.to_thread.run_sync(self._store.forget, facts) or left
+        self._current = None
+        return was_told, left
 
     async def _renewed(self, refused: str | None, challenge: str) -> str:
         """Under the lock: what is stored now, renewed if that is the refused one."""

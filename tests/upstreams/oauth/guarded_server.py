@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import subprocess
@@ -11,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
-import httpx
+import anyio.to_thread
 from mcp.shared.auth import AuthorizationCodeResult
 
 from goat_mcp.core.redaction import Redactor
@@ -80,6 +82,9 @@ class Guarded:
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         return [line for line in lines if not kinds or line["event"] in kinds]
 
+    def methods(self) -> set[str]:
+        return {event["method"] for event in self.events("http")}
+
     def count(self, kind: str) -> int:
         return len(self.events(kind))
 
@@ -114,6 +119,16 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def where_it_ends(url: str) -> str:
+    """The address a browser is sent to by a login page that asks nothing."""
+    page = urlsplit(url)
+    connection = http.client.HTTPConnection(page.netloc, timeout=20)
+    connection.request("GET", f"{page.path}?{page.query}")
+    location = connection.getresponse().headers["location"]
+    connection.close()
+    return location
+
+
 class Agreeable:
     """A person whose browser goes where it is sent and says yes."""
 
@@ -124,9 +139,8 @@ class Agreeable:
 
     async def visit(self, url: str) -> None:
         self.visited.append(url)
-        async with httpx.AsyncClient(trust_env=False) as browser:
-            location = httpx.URL((await browser.get(url)).headers["location"])
-        self._result = AuthorizationCodeResult(**dict(location.params))
+        location = await anyio.to_thread.run_sync(where_it_ends, url)
+        self._result = AuthorizationCodeResult(**dict(parse_qsl(urlsplit(location).query)))
 
     async def came_back(self) -> AuthorizationCodeResult:
         assert self._result is not None
@@ -137,6 +151,7 @@ def logins_of(
     folder: Path, *, keyring: Any = None, person: Person | None = None, redactor: Redactor | None = None
 ) -> Logins:
     """The logins of one goat-mcp, whose state is in `folder`."""
+    folder.mkdir(exist_ok=True)
     return Logins(
         StateDirectory(folder / "state"),
         HttpClient(HttpOptions()),
@@ -150,6 +165,11 @@ def login_of(folder: Path, url: str, *, keyring: Any = None, person: Person | No
     endpoint = HttpEndpoint(url)
     config = UpstreamConfig(name="web", server="web", target=endpoint)
     return logins_of(folder, keyring=keyring, person=person).load(config, endpoint)
+
+
+def stored_in(folder: Path) -> bytes:
+    """All that lies on disk in the state directory."""
+    return b"".join(file.read_bytes() for file in (folder / "state").rglob("*") if file.is_file())
 
 
 async def log_in(folder: Path, server: Guarded, **kwargs: Any) -> None:

@@ -1,7 +1,8 @@
 """An MCP server that wants a login, and its authorization server on another port: the SDK's own parts, both.
 
 `guarded.py AUTH_PORT MCP_PORT LOG CONTROL`: what happens is written to LOG, one JSON line each; CONTROL is read again
-for each request of a token: `life_s` of access tokens, `token_status` to answer with instead, `die_after_refresh`.
+for each request: `life_s` of access tokens, `refuse_all` of them, `refresh_error` to answer with, `refresh_takes_s`
+before and `answer_takes_s` after the tokens are made, `handshake_only`.
 Refresh tokens rotate, and one that is used twice ends all that came of its login. Whoever asks is let in.
 """
 
@@ -30,7 +31,7 @@ from mcp.server.auth.routes import create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.lowlevel import Server
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -50,6 +51,15 @@ def control() -> dict[str, Any]:
     return json.loads(CONTROL.read_text()) if CONTROL.exists() else {}
 
 
+class AnyPort(OAuthClientInformationFull):
+    """A client that the server has always known: it may come back to any port of its machine (RFC 8252)."""
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        assert redirect_uri is not None
+        assert redirect_uri.host == "127.0.0.1"
+        return redirect_uri
+
+
 class Provider:
     """All in memory. `family` names what came of one login."""
 
@@ -64,11 +74,11 @@ class Provider:
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         if client_id == "static-client":
-            return OAuthClientInformationFull(
+            return AnyPort(
                 client_id=client_id,
                 client_secret="canary-static-client-secret",
                 redirect_uris=None,
-                token_endpoint_auth_method="client_secret_post",
+                token_endpoint_auth_method="client_secret_basic",
                 scope="read files:write",
             )
         return self.clients.get(client_id)
@@ -117,7 +127,11 @@ class Provider:
         if error := control().get("refresh_error"):
             raise TokenError(error)
         self.used.add(refresh_token.token)
-        return self._issue(client.client_id, scopes, refresh_token.resource, self.family[refresh_token.token])
+        tokens = self._issue(client.client_id, scopes, refresh_token.resource, self.family[refresh_token.token])
+        log("refreshed")
+        if wait_s := control().get("answer_takes_s"):
+            await anyio.sleep(wait_s)
+        return tokens
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         found = self.access.get(token)
@@ -165,8 +179,18 @@ class WantsScope:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            log("http", method=scope["method"])
         headers = {name.lower(): value for name, value in scope.get("headers", [])}
         token = PROVIDER.access.get(headers.get(b"authorization", b"").decode().removeprefix("Bearer "))
+        if (
+            scope.get("path") == "/mcp"
+            and control().get("handshake_only")
+            and headers.get(b"mcp-protocol-version") == b"2026-07-28"
+        ):
+            await send({"type": "http.response.start", "status": 400, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
         if headers.get(b"mcp-name") == b"write" and token is not None and "files:write" not in token.scopes:
             challenge = b'Bearer error="insufficient_scope", scope="files:write"'
             await send(

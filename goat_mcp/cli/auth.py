@@ -1,0 +1,223 @@
+"""`goat-mcp auth`: log in to upstreams over HTTP, log out, and see what logins there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when a command runs
+    from goat_mcp.core.redaction import Redactor
+    from goat_mcp.settings import Settings
+    from goat_mcp.upstreams.entry import HttpEndpoint, UpstreamConfig
+    from goat_mcp.upstreams.oauth.stored_login import LoginFacts
+    from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+
+AUTH_FAILED = 3
+UNREACHABLE = 4
+
+
+@click.group()
+def auth() -> None:
+    """Log in to upstreams that want it, and see where their tokens are kept."""
+
+
+@auth.command()
+@click.argument("server")
+@click.option("--no-browser", is_flag=True, help="Print the address only; do not open a browser.")
+@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Ask for this scope, too. May be repeated.")
+@flags.selection
+def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: Any) -> None:
+    """Log in to the upstream SERVER with a browser, on this machine or on another one.
+
+    A browser is opened only from a terminal. Where the browser is elsewhere, paste the address that it ends at.
+    """
+    import anyio
+
+    from goat_mcp.core.redaction import Redactor
+    from goat_mcp.upstreams.login_problems import AuthServerDown, LoginRefused
+
+    redactor = Redactor()
+    settings = flags.settings_from(**selection)
+    config, endpoint = _entry(server, settings, redactor)
+    opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not _is_run_by_a_model()
+    try:
+        upstream = _login_of(config, endpoint, settings, redactor)
+        anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
+    except LoginRefused as refused:
+        _fail(redactor, f"no login to {config.name}: {refused}", AUTH_FAILED)
+    except AuthServerDown as down:
+        _fail(redactor, f"no login to {config.name} now: {down}", UNREACHABLE)
+
+
+@auth.command()
+@click.argument("server")
+@flags.selection
+def logout(server: str, **selection: Any) -> None:
+    """Forget the login of the upstream SERVER, here and at its authorization server."""
+    import anyio
+
+    from goat_mcp.core.redaction import Redactor
+
+    redactor = Redactor()
+    settings = flags.settings_from(**selection)
+    config, endpoint = _entry(server, settings, redactor)
+    was_told, left = anyio.run(_login_of(config, endpoint, settings, redactor).log_out)
+    told = "was told" if was_told else "could not be told"
+    click.echo(f"Logged out of {_shown(config.name)}; its authorization server {told}.")
+    if left:
+        _fail(redactor, left, AUTH_FAILED)
+
+
+@auth.command("list")
+@flags.as_json
+def list_logins(as_json: bool) -> None:
+    """List the logins there are: whose they are, until when, and where their tokens are kept. No token is read."""
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.upstreams.oauth.login_store import LoginStore
+
+    store = LoginStore(StateDirectory.default())
+    found = store.all()
+    if as_json:
+        click.echo(json.dumps([_fields(store, one) for one in found]))
+        return
+    rows: list[list[str]] = []
+    for one in found:
+        fields = _fields(store, one)
+        rows.append([one.server, fields["status"], _when(one.expires_at_s), one.scope, fields["kept_in"], one.issuer])
+    _print(rows)
+    if not found:
+        click.echo("Nobody is logged in anywhere.", err=True)
+
+
+def _fields(store: Any, one: LoginFacts) -> dict[str, Any]:
+    names = ("server", "resource", "issuer", "client_id", "principal", "scope", "status", "expires_at_s")
+    facts = {name: getattr(one, name) for name in names}
+    # Tokens that lie in a file are worth a name: whoever reads it has them.
+    place = "keyring" if one.kept_in == "keyring" else str(store.file_of(one))
+    return {**facts, "can_renew": one.can_renew, "why_ended": one.refused, "kept_in": place}
+
+
+def _when(at_s: float | None) -> str:
+    return "-" if at_s is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
+
+
+def _print(rows: Sequence[Sequence[str]]) -> None:
+    """A table on a terminal, tab-separated lines elsewhere."""
+    from goat_mcp.cli.terminal import catalog_table, console, escaped
+
+    out = console()
+    if out.is_terminal and rows:
+        out.print(catalog_table(out, ["server", "status", "token until", "scopes", "kept in", "issuer"], rows))
+        return
+    for row in rows:
+        click.echo("\t".join(escaped(cell) for cell in row))
+
+
+async def _log_in(
+    config: UpstreamConfig,
+    endpoint: HttpEndpoint,
+    upstream: UpstreamLogin,
+    redactor: Redactor,
+    opens_browser: bool,
+    scopes: str,
+) -> None:
+    from goat_mcp.cli.login_person import LoginPerson
+    from goat_mcp.upstreams.oauth.redirect_listener import redirect_listener
+
+    status, challenge = await upstream.asked_for(endpoint.headers)
+    if status != 401:
+        click.echo(f"{_shown(config.name)} answered HTTP {status} to a request without a login.", err=True)
+    if endpoint.oauth is not None and endpoint.oauth.grant == "client_credentials":
+        login = await upstream.log_in(None, challenge=challenge, scopes=scopes)
+    else:
+        async with redirect_listener(await _port(upstream, endpoint)) as listener:
+            person = LoginPerson(config.name, listener, opens_browser)
+            login = await upstream.log_in(person, challenge=challenge, scopes=scopes)
+    status, _ = await upstream.asked_for(endpoint.headers, login.secrets.access_token)
+    if status in (401, 403):
+        _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH_FAILED)
+    place = "the keyring" if login.facts.kept_in == "keyring" else "a file that only you can read"
+    click.echo(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
+
+
+async def _port(upstream: UpstreamLogin, endpoint: HttpEndpoint) -> int:
+    """The port to come back to: as configured, or the one of the last time if it is free."""
+    import socket
+
+    if endpoint.oauth is not None and endpoint.oauth.redirect_port:
+        return endpoint.oauth.redirect_port
+    last = await upstream.last_redirect_port()
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", last))
+        except OSError:
+            return 0
+    return last
+
+
+def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[UpstreamConfig, HttpEndpoint]:
+    """The HTTP upstream of that name. Raises `ToolError`."""
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.state.secret_references import SecretReferences
+    from goat_mcp.upstreams.config import load_upstream_files
+    from goat_mcp.upstreams.entry import HttpEndpoint
+
+    flags.say_notices(settings)
+    references = SecretReferences(redactor=redactor)
+    files = load_upstream_files(settings.upstreams, contents=settings.contents, references=references)
+    config = next((one for one in files.configs if server in (one.name, one.server)), None)
+    if config is None:
+        why = next((problem.message for problem in files.problems if problem.name == server), "there is none")
+        names = ", ".join(one.name for one in files.configs) or "none"
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"no upstream {server[:100]!r}: {why}",
+            f"Upstreams there are: {names}. Name their file with --upstreams FILE.",
+        )
+    if not isinstance(config.target, HttpEndpoint):
+        raise ToolError(ErrorCode.CONFIG, f"{config.name} is no HTTP server: it wants no login", "")
+    if not config.target.may_log_in:
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"{config.name} has an Authorization header in its entry, or oauth: false; no login is used",
+            "Remove that first.",
+        )
+    return config, config.target
+
+
+def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
+    from goat_mcp.http_client import HttpClient
+    from goat_mcp.places import check_state
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.secret_references import SecretReferences
+    from goat_mcp.upstreams.logins import Logins
+
+    state = StateDirectory.default()
+    check_state(state)
+    references = SecretReferences(redactor=redactor)
+    return Logins(state, HttpClient(settings.web), references.hide).load(config, endpoint)
+
+
+def _is_run_by_a_model() -> bool:
+    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
+
+    return MARKER_VARIABLE in os.environ
+
+
+def _shown(text: str) -> str:
+    from goat_mcp.cli.terminal import escaped
+
+    return escaped(text)
+
+
+def _fail(redactor: Redactor, message: str, code: int) -> None:
+    click.echo(f"goat-mcp: {_shown(redactor.text(message))}", err=True)
+    click.get_current_context().exit(code)
