@@ -220,6 +220,7 @@ class Gateway:
             problems=files.problems,
             why_denied=self._why_denied,
             confine=self._confine_upstream,
+            roots=lambda: self.workspace.roots,
             on_change=self._status_changed,
             logins=Logins(
                 self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person

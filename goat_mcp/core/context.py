@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.model import ChatModel
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
@@ -33,9 +34,9 @@ class ToolContext:
 
     `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
     outlives a session (tasks); see design D6. `ask` reaches the person behind the client, `host_model` the client's
-    own model (None where it offers none). `rights` narrow the calls of an agent. `overrides` are the settings this
-    session has changed (tool Config), by key. `meta` is the `_meta` of the client's request as it came; only an
-    upstream call has a use for it.
+    own model (None where it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
+    narrow the calls of an agent. `overrides` are the settings this session has changed (tool Config), by key. `meta`
+    is the `_meta` of the client's request as it came; only an upstream call has a use for it.
     """
 
     call_id: str
@@ -45,6 +46,7 @@ class ToolContext:
     wants_progress: bool = False
     ask: Ask = nobody_to_ask
     host_model: ChatModel | None = None
+    client: ClientSide | None = None
     rights: Rights = NO_LIMITS
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -172,6 +172,11 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "Another MCP server that goat-mcp stands in front of refused the call or answered what cannot be used.",
         "Read its message. The user can look at that server's own log.",
     ),
+    ErrorCode.CAPABILITY: (
+        "The other server wants something of the client that this client cannot do: show a form, open a page, ask its "
+        "model. The call was not finished.",
+        "Tell the user what is missing; another MCP client can make the call, or another tool may do.",
+    ),
     ErrorCode.UPSTREAM_DOWN: (
         "The MCP server the tool belongs to does not run or cannot be reached. Nothing was done.",
         "Tell the user. It is started again by itself; the call may work later.",

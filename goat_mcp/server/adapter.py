@@ -31,10 +31,12 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
 from goat_mcp.server.host_model import HostModel
+from goat_mcp.server.log_levels import LogLevels
 from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls
 from goat_mcp.server.resources import Resources
 from goat_mcp.server.token import read_or_create_token
@@ -88,6 +90,7 @@ class Adapter:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
+        self._log_levels = LogLevels()
         self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         resources = Resources(lambda: self.gateway.resources.providers, self.changes, self._reader)
@@ -113,6 +116,8 @@ class Adapter:
             },
             get_tool_input_schema=self._input_schema,
         )
+        # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
+        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_log_level)
         seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
         self.server.middleware += [self.changes.track, self._cached_list, seal]
 
@@ -142,7 +147,9 @@ class Adapter:
         """Server middleware: the checked wire form of `tools/list`, made once per generation and revision."""
         if ctx.method != "tools/list":
             return await call_next(ctx)
-        await self.gateway.upstreams.first_list()
+        if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
+            self._adopt_default_roots()
+        await self.gateway.upstreams.first_list(ctx=self._tool_context(ctx, DirectDialogue(ctx)))
         self.changes.listed()
         self.gateway.listed.set()
         key = (self.gateway.catalog.generation, ctx.protocol_version)
@@ -179,7 +186,12 @@ class Adapter:
         """In the era without a way back the call may be left while its client answers a question (design D2)."""
 
         async def body(dialogue: Dialogue) -> ToolResult:
-            return await self.gateway.call(params.name, params.arguments or {}, self._tool_context(ctx, dialogue))
+            context = self._tool_context(ctx, dialogue)
+            try:
+                return await self.gateway.call(params.name, params.arguments or {}, context)
+            finally:
+                if isinstance(context.client, DialogueClient):
+                    context.client.is_over = True
 
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await body(DirectDialogue(ctx))
@@ -189,7 +201,7 @@ class Adapter:
             answers = params.input_responses or {}
             return await self.parked.resume(ctx, owner, params.request_state, answers, body, pin=pin)
         capabilities = ctx.session.client_capabilities
-        if capabilities is None or not (capabilities.sampling or capabilities.elicitation):
+        if capabilities is None or not (capabilities.sampling or capabilities.elicitation or capabilities.roots):
             return await body(DirectDialogue(ctx))
         return await self.parked.start(ctx, owner, body, pin=pin)
 
@@ -203,18 +215,24 @@ class Adapter:
         wants_progress = meta.get("progressToken") is not None
         progress = _rising(dialogue.report_progress) if wants_progress else no_progress
         principal = self._principal()
+        session_key = self._session_key(ctx, principal)
         sampling = dialogue.capabilities.sampling if dialogue.capabilities is not None else None
         return ToolContext(
             call_id=secrets.token_hex(8),
-            session_key=self._session_key(ctx, principal),
+            session_key=session_key,
             principal=principal,
             meta=meta,
+            client=DialogueClient(dialogue, self._log_levels.of(session_key, ctx.protocol_version, meta)),
             progress=progress,
             wants_progress=wants_progress,
             ask=asker(dialogue, progress if wants_progress else None),
             host_model=HostModel(dialogue, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
+
+    async def _set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        self._log_levels.set(self._session_key(ctx, self._principal()), params.level)
+        return types.EmptyResult()
 
     def _reader(self, ctx: Context) -> ToolContext:
         """Who reads a resource."""
@@ -239,6 +257,10 @@ class Adapter:
         # The SDK has looked it up, and that this credential opened it.
         return f"session:{ctx.request.headers.get('mcp-session-id', '')}"
 
+    def _adopt_default_roots(self) -> None:
+        if self.transport == "stdio" and self.gateway.wants_client_roots:
+            self.gateway.adopt_client_roots(())
+
     async def _roots_question(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""
         gateway = self.gateway
@@ -246,7 +268,7 @@ class Adapter:
             return None
         capabilities = ctx.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
-            gateway.adopt_client_roots(())
+            self._adopt_default_roots()
             return None
         answer: Any = None
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -12,7 +13,7 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ValidationError
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-Question = types.ElicitRequest | types.CreateMessageRequest
+Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
 Context = ServerRequestContext[Any, Any]
 
 
@@ -21,6 +22,11 @@ class Dialogue(Protocol):
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None: ...
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """The same, as it travels."""
+        ...
 
     @property
     def protocol_version(self) -> str: ...
@@ -32,6 +38,14 @@ class Dialogue(Protocol):
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
         """Raises `MCPError` where the client refuses, or answers something else. `opens_call`: see `Form`."""
+        ...
+
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
+        ...
+
+    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
+        """Send a notification of an upstream's: on the call's own stream, or beside it."""
         ...
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
@@ -48,6 +62,10 @@ class DirectDialogue:
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
         return self._ctx.session.client_capabilities
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        return declared(self.capabilities)
 
     @property
     def protocol_version(self) -> str:
@@ -70,8 +88,33 @@ class DirectDialogue:
             raise outcome
         return outcome
 
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        # One after the other: each is a form of its own to the person.
+        return {key: (await self.ask(request, RawAnswer)).raw() for key, request in requests.items()}
+
+    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
+        await notify(self._ctx, method, params, in_call=in_call)
+
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
+
+
+class RawAnswer(BaseModel, extra="allow"):
+    """An answer as it came: whoever asked reads it."""
+
+    def raw(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def declared(capabilities: types.ClientCapabilities | None) -> Mapping[str, Any]:
+    """What a client declared, as it travels."""
+    return {} if capabilities is None else capabilities.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+
+async def notify(ctx: Context, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
+    """Send a notification as it travels."""
+    notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id if in_call else None)
 
 
 async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:

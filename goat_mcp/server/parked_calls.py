@@ -13,23 +13,23 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.core.result import ToolResult
-from goat_mcp.server.dialogue import AnswerT, Context, Question, parsed
+from goat_mcp.server.dialogue import AnswerT, Context, Question, RawAnswer, declared, notify, parsed
 
-KEPT_S = 600.0
-"""As long as the SDK's seal on a state is valid."""
+KEPT_S = 300.0
+"""ERA-5. The SDK's seal on a state lasts as long."""
 MAX_PARKED = 100
 MAX_ROUNDS = 9
 """Clients stop after ten rounds of questions in one call; one of them may have asked for their roots."""
 
-Body = Callable[["ParkedCall"], Awaitable[ToolResult]]
+T = TypeVar("T")
+Body = Callable[["ParkedCall"], Awaitable[T]]
 FirstUse = Callable[[str], Awaitable[bool]]
 """Whether a token is shown for the first time, to whatever process."""
 
@@ -48,6 +48,13 @@ class GivenAnswer:
 
     mark: str
     answer: Any
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call has returned."""
+
+    result: Any
 
 
 class ParkedCall:
@@ -69,7 +76,7 @@ class ParkedCall:
         self._wake = anyio.Event()
         self._asked = 0
         self._rounds = 0
-        self._result: ToolResult | None = None
+        self._done: Done | None = None
         self._error: BaseException | None = None
         self._ended = False
         self._start_round(ctx)
@@ -77,6 +84,10 @@ class ParkedCall:
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
         return self._ctx.session.client_capabilities
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        return declared(self.capabilities)
 
     @property
     def protocol_version(self) -> str:
@@ -87,18 +98,40 @@ class ParkedCall:
         if self._given is not None and self.mark and self._given.mark == self.mark:
             given, self._given = self._given.answer, None
             return parsed(request, given, answer)
-        if self._rounds >= MAX_ROUNDS:
-            raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
-        self._asked += 1
-        key = f"q{self._asked}"
-        answered = asyncio.get_running_loop().create_future()
-        self._questions[key] = (request, answered)
+        self._check_rounds()
+        key, answered = self._open("", request)
         self._wake.set()
         try:
             given = await answered
         finally:
             self._questions.pop(key, None)
         return parsed(request, given, answer)
+
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        self._check_rounds()
+        self.mark = ""
+        opened = {name: (request, *self._open(name, request)) for name, request in requests.items()}
+        self._wake.set()
+        try:
+            return {name: parsed(request, await given, RawAnswer).raw() for name, (request, _, given) in opened.items()}
+        finally:
+            for _, key, _ in opened.values():
+                self._questions.pop(key, None)
+
+    def _open(self, name: str, request: Question) -> tuple[str, asyncio.Future[Any]]:
+        """A question under a key that no other has: its own name where it has one."""
+        self._asked += 1
+        key = name if name and name not in self._questions else f"{name or 'q'}{self._asked}"
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._questions[key] = (request, answered)
+        return key, answered
+
+    def _check_rounds(self) -> None:
+        if self._rounds >= MAX_ROUNDS:
+            raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
+
+    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
+        await notify(self._ctx, method, params, in_call=in_call)
 
     def _mark_of(self, request: Question) -> str:
         """The same for the same question about the same tool, as it is defined now, to the same owner; no other."""
@@ -108,11 +141,11 @@ class ParkedCall:
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
 
-    async def run(self, body: Body) -> None:
+    async def run(self, body: Body[Any]) -> None:
         """The call itself, in a task of its own."""
         with self._scope:
             try:
-                self._result = await body(self)
+                self._done = Done(await body(self))
             except Exception as error:
                 self._error = error
         self._ended = True
@@ -128,7 +161,7 @@ class ParkedCall:
             if key in self._questions and not self._questions[key][1].done():
                 self._questions[key][1].set_result(given)
 
-    async def next_stop(self) -> ToolResult | dict[str, Question]:
+    async def next_stop(self) -> Done | dict[str, Question]:
         """Wait until the call has ended or asks something. Raises what the call raised."""
         while not self._ended and not self._open_questions():
             self._wake = anyio.Event()
@@ -138,9 +171,9 @@ class ParkedCall:
             return self._open_questions()
         if self._error is not None:
             raise self._error
-        if self._result is None:
+        if self._done is None:
             raise MCPError(types.INVALID_REQUEST, "the call was cancelled")
-        return self._result
+        return self._done
 
     def _open_questions(self) -> dict[str, Question]:
         return {key: request for key, (request, answered) in self._questions.items() if not answered.done()}
@@ -167,8 +200,8 @@ class ParkedCalls:
             await anyio.sleep_forever()
 
     async def start(
-        self, ctx: Context, owner: str, body: Body, *, pin: Pin = _no_pin, given: GivenAnswer | None = None
-    ) -> ToolResult | types.InputRequiredResult:
+        self, ctx: Context, owner: str, body: Body[T], *, pin: Pin = _no_pin, given: GivenAnswer | None = None
+    ) -> T | types.InputRequiredResult:
         """Run a call until it ends or asks."""
         if self._group is None:
             raise RuntimeError("calls can be parked only while the server runs")
@@ -177,8 +210,8 @@ class ParkedCalls:
         return await self._until_stop(call)
 
     async def resume(
-        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body, *, pin: Pin = _no_pin
-    ) -> ToolResult | types.InputRequiredResult:
+        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body[T], *, pin: Pin = _no_pin
+    ) -> T | types.InputRequiredResult:
         """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
         happened. Raises `MCPError` for one that is answered, expired or another session's."""
         token, _, mark = state.partition(".")
@@ -186,7 +219,9 @@ class ParkedCalls:
         is_foreign = call is not None and call.owner != owner
         if is_foreign or not await self._is_open(token, mark):
             raise MCPError(
-                types.INVALID_PARAMS, "this question was answered before, or has expired; call the tool again"
+                types.INVALID_PARAMS,
+                "this question was answered before, or has expired; call again",
+                {"reason": "parked_call_lost"},
             )
         self._parked.pop(token, None)
         if call is None:
@@ -202,14 +237,14 @@ class ParkedCalls:
             return await self._first_use(token)
         return token in self._parked
 
-    async def _until_stop(self, call: ParkedCall) -> ToolResult | types.InputRequiredResult:
+    async def _until_stop(self, call: ParkedCall) -> Any:
         try:
             stop = await call.next_stop()
         except anyio.get_cancelled_exc_class():
             call.cancel()
             raise
-        if isinstance(stop, ToolResult):
-            return stop
+        if isinstance(stop, Done):
+            return stop.result
         token = secrets.token_urlsafe(16)
         self._parked[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)

@@ -5,7 +5,8 @@ Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection ali
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ import anyio
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.upstreams.call_clock import CallClock
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.lifeline import Lifeline, once_or_twice
@@ -22,6 +24,7 @@ from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.relay import relayed_result
+from goat_mcp.upstreams.rounds import in_rounds
 from goat_mcp.upstreams.slots import Slots
 
 
@@ -31,14 +34,19 @@ class UpstreamCalls:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline: Lifeline,
+        lifeline_of: Callable[[ToolContext], Lifeline],
         output: OutputCheck,
         *,
+        roots: Callable[[], Sequence[Path]] = lambda: (),
+        want: Callable[[], None] = lambda: None,
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
+        """`lifeline_of`: the connection that a call takes. `want` starts one, for the sake of its list."""
         self._config = config
-        self._lifeline = lifeline
+        self._lifeline_of = lifeline_of
+        self._roots = roots
+        self._want = want
         self._output = output
         self._gate = gate
         self._heartbeat_s = heartbeat_s
@@ -52,25 +60,30 @@ class UpstreamCalls:
             self._gate.admit(spec)
         except ToolError:
             # It may have been taken back: that is seen where it runs.
-            self._lifeline.want()
+            self._want()
             raise
 
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Raises `ToolError` for what is wrong between us, `UpstreamError` for the upstream's own JSON-RPC error."""
-        self._lifeline.check()
+        lifeline = self._lifeline_of(ctx)
+        lifeline.check()
 
-        async def run(connection: LiveConnection) -> dict[str, Any]:
-            if self._gate is not None:
-                # What was listed and asked for may have changed since, and a new process may offer something else.
-                await self._gate.settled(connection, ctx.wait_left_s())
-                self._gate.admit(spec)
-            return await self._run(connection, spec, arguments, ctx)
+        async def send(more: Mapping[str, Any]) -> dict[str, Any]:
+            async def run(connection: LiveConnection) -> dict[str, Any]:
+                if self._gate is not None:
+                    # What was listed and asked for may have changed since, and a new process may offer something else.
+                    await self._gate.settled(connection, ctx.wait_left_s())
+                    self._gate.admit(spec)
+                return await self._run(connection, lifeline, spec, arguments, more, ctx)
 
-        async with self.slots.one(ctx.wait_left_s()):
-            try:
-                raw = await once_or_twice(self._lifeline, run, ctx.wait_left_s)
-            except LinkFault as failure:
-                raise self._described(failure.fault) from None
+            # Given back between rounds: a person may think for long.
+            async with self.slots.one(ctx.wait_left_s()):
+                try:
+                    return await once_or_twice(lifeline, run, ctx.wait_left_s)
+                except LinkFault as failure:
+                    raise self._described(failure.fault) from None
+
+        raw = await in_rounds(self._config.name, send, ctx.client, allow=self._config.allow, roots=self._roots)
         relayed = relayed_result(self._config.name, raw)
         self.unknown_blocks += relayed.unknown_blocks
         if spec.output_schema is not None and not relayed.result.is_error:
@@ -78,20 +91,31 @@ class UpstreamCalls:
         return relayed.result
 
     async def _run(
-        self, connection: LiveConnection, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
+        self,
+        connection: LiveConnection,
+        lifeline: Lifeline,
+        spec: UpstreamSpec,
+        arguments: Mapping[str, Any],
+        more: Mapping[str, Any],
+        ctx: ToolContext,
     ) -> dict[str, Any]:
         config = self._config
-        hard_deadline_s = anyio.current_time() + config.timeout_s
         idle_s = config.idle_timeout_s or config.timeout_s
-        with anyio.move_on_after(min(config.timeout_s, idle_s)) as scope:
+        clock = CallClock(config.timeout_s, idle_s)
+        with connection.callers.one(ctx, clock), clock.scope:
             if not ctx.wants_progress and config.idle_timeout_s is None:
                 return await connection.call_tool(
-                    spec.native_name, arguments, meta=ctx.meta, input_schema=spec.input_schema
+                    spec.native_name,
+                    arguments,
+                    meta=ctx.meta,
+                    input_schema=spec.input_schema,
+                    more=more,
+                    client=ctx.client,
                 )
             relay = ProgressRelay(ctx.progress, self._heartbeat_s)
 
             async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-                scope.deadline = min(hard_deadline_s, anyio.current_time() + idle_s)
+                clock.heard()
                 await relay.report(progress, total, message)
 
             outcome: dict[str, Any] | Exception | None = None
@@ -104,6 +128,8 @@ class UpstreamCalls:
                         arguments,
                         meta=ctx.meta,
                         input_schema=spec.input_schema,
+                        more=more,
+                        client=ctx.client,
                         on_progress=on_progress,
                     )
                 except (UpstreamError, LinkFault) as failure:
@@ -116,8 +142,8 @@ class UpstreamCalls:
                 raise outcome
             if outcome is not None:
                 return outcome
-        self._lifeline.doubt(connection)
-        silent = config.idle_timeout_s is not None and anyio.current_time() < hard_deadline_s
+        lifeline.doubt(connection)
+        silent = config.idle_timeout_s is not None and clock.was_silent
         limit = f"was silent for {idle_s:g} s" if silent else f"did not answer within {config.timeout_s:g} s"
         raise ToolError(
             ErrorCode.TIMEOUT,

@@ -19,8 +19,10 @@ from goat_mcp.core.substitution import Unresolved, secret_reference_in
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.entry import (
+    DEFAULT_ALLOW,
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_S,
+    INQUIRIES,
     HttpEndpoint,
     StdioLaunch,
     UpstreamConfig,
@@ -48,6 +50,8 @@ _OUR_KEYS = frozenset(
         "enabled_tools",
         "disabled_tools",
         "pin",
+        "allow",
+        "scope",
     }
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
@@ -205,6 +209,9 @@ def _parse_entry(
     pin = given.get("pin", "tofu")
     if pin not in ("tofu", "strict", "off"):
         raise _BrokenEntry(f"pin: {_shown(pin)} is not a way to pin; write tofu, strict or off")
+    scope = given.get("scope", "workspace")
+    if scope not in ("workspace", "session"):
+        raise _BrokenEntry(f"scope: {_shown(scope)} is not who shares a connection; write workspace or session")
     return UpstreamConfig(
         name=name,
         server=server,
@@ -219,6 +226,8 @@ def _parse_entry(
         enabled_tools=_names(given, "enabled_tools"),
         disabled_tools=_names(given, "disabled_tools") or (),
         pin=pin,
+        allow=_allow(given),
+        scope=scope,
     )
 
 
@@ -364,6 +373,15 @@ def _concurrency(given: Mapping[str, Any]) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
         raise _BrokenEntry(f"concurrency: {_shown(value)} is not a whole number from 1 to 1000")
     return value
+
+
+def _allow(given: Mapping[str, Any]) -> frozenset[str]:
+    value = given.get("allow")
+    if value is None:
+        return DEFAULT_ALLOW
+    if not isinstance(value, list) or not all(one in INQUIRIES for one in cast("list[Any]", value)):
+        raise _BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(INQUIRIES)}")
+    return frozenset(cast("list[str]", value))
 
 
 def _naming(given: Mapping[str, Any]) -> str:

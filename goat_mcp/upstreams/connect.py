@@ -13,16 +13,18 @@ from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
-from mcp_types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
+from goat_mcp.core.client_side import ClientRefused
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.upstreams.callers import Callers
 from goat_mcp.upstreams.child_pipes import Outbox
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.connection import Connection
 from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch
-from goat_mcp.upstreams.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, STATELESS_VERSION
+from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
 from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -38,6 +40,7 @@ async def connect(
     known_version: str | None,
     guard: ProcessGuard | None,
     start_timeout_s: float,
+    callers: Callers,
     confine: Confine | None = None,
     login: LoginDoor | None = None,
 ) -> AsyncGenerator[Connection]:
@@ -61,6 +64,7 @@ async def connect(
             announces_changes=False,
             closed=closed,
             tools_changed=anyio.Event(),
+            callers=callers,
             _dispatcher=dispatcher,
             _link=link,
             _is_http=isinstance(target, HttpEndpoint),
@@ -70,6 +74,7 @@ async def connect(
         group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)
         await group.start(_pump, connection, dispatcher)
+        group.start_soon(callers.keep_telling)
         try:
             with anyio.fail_after(start_timeout_s):
                 await _negotiate(connection, dispatcher, known_version)
@@ -84,22 +89,23 @@ async def _pump(
     def notified(method: str, params: Mapping[str, Any] | None) -> bool:
         if method == "notifications/tools/list_changed":
             connection.tools_changed.set()
+        else:
+            connection.callers.notified(method, params)
         # All are consumed here: a flood costs no task each.
         return True
 
+    async def answer(
+        ctx: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        try:
+            return await connection.callers.answer(method, params or {})
+        except ClientRefused as refused:
+            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
+
     try:
-        await dispatcher.run(_answer, _ignore, notified, task_status=task_status)
+        await dispatcher.run(answer, _ignore, notified, task_status=task_status)
     finally:
         connection.end()
-
-
-async def _answer(
-    ctx: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Requests of an upstream: we declared no capability, so all but ping get an error at once (ERA-3)."""
-    if method == "ping":
-        return {}
-    raise MCPError(code=METHOD_NOT_FOUND, message=f"goat-mcp declared no capability for {method[:100]}")
 
 
 async def _ignore(ctx: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None) -> None:
@@ -174,7 +180,7 @@ async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> 
     connection.version = LATEST_HANDSHAKE_VERSION
     params = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,
-        "capabilities": CLIENT_CAPABILITIES,
+        "capabilities": dict(connection.callers.declared),
         "clientInfo": CLIENT_INFO,
     }
     answer = await connection.request("initialize", params, options={"cancel_on_abandon": False})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
@@ -19,18 +20,22 @@ from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, m
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 
+from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.errors import UpstreamError
+from goat_mcp.upstreams.callers import Callers
 from goat_mcp.upstreams.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.log_levels import more_verbose
 from goat_mcp.upstreams.paging import Listed, drain
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"
 _FAILED_TO_PARSE = "Failed to parse"
+_NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass
+@dataclass(eq=False)
 class Connection:
     """Ready for calls from any task until `closed` is set."""
 
@@ -39,12 +44,14 @@ class Connection:
     announces_changes: bool
     closed: anyio.Event
     tools_changed: anyio.Event
+    callers: Callers
     _dispatcher: JSONRPCDispatcher
     _link: Any
     _is_http: bool
     _ids: itertools.count[int]
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     _outbox: Outbox | None = None
+    _told_level: str = "info"
     _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
 
     @property
@@ -75,23 +82,51 @@ class Connection:
         *,
         meta: Mapping[str, Any],
         input_schema: Mapping[str, Any],
+        more: Mapping[str, Any] = _NOTHING,
+        client: ClientSide | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
-        """The raw result. Raises `UpstreamError` for an upstream's own error, `LinkFault` for one of the link."""
-        params = {"name": name, "arguments": arguments, "_meta": meta}
-        if self._outbox is not None and on_progress is None:
-            return await self._call_directly(self._outbox, self._link, params)
+        """The raw result. Raises `UpstreamError` for an upstream's own error, `LinkFault` for one of the link.
+
+        `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
+        """
+        params = {"name": name, "arguments": arguments, "_meta": meta, **more}
+        log_level = await self._log_level(client) if client is not None else ""
+        # The short way would let the result overtake log messages that came before it.
+        if self._outbox is not None and on_progress is None and not log_level:
+            return await self._call_directly(self._outbox, self._link, params, client)
         headers: dict[str, str] = {}
         if self._is_http and self.stateless:
             headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
-        return await self.request("tools/call", params, headers=headers, on_progress=on_progress)
+        result = await self.request("tools/call", params, headers=headers, client=client, on_progress=on_progress)
+        if log_level:
+            await self.callers.flush()
+        return result
 
-    async def _call_directly(self, outbox: Outbox, link: StdioLink, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _log_level(self, client: ClientSide) -> str:
+        """The level this client wants, which an upstream of the handshake era is told where it wants more than others.
+
+        Each client is told only what it wants itself.
+        """
+        level = client.log_level if self.stateless or self.offers("logging") else ""
+        if level and not self.stateless and more_verbose(level, self._told_level):
+            self._told_level = level
+            with suppress(UpstreamError):
+                await self.request("logging/setLevel", {"level": level})
+        return level
+
+    def _stamped(self, params: Mapping[str, Any], client: ClientSide | None) -> dict[str, Any]:
+        if not self.stateless:
+            return stamp_request(params, stateless=False)
+        level = client.log_level if client is not None else ""
+        return stamp_request(params, stateless=True, capabilities=self.callers.declared_for(client), log_level=level)
+
+    async def _call_directly(
+        self, outbox: Outbox, link: StdioLink, params: Mapping[str, Any], client: ClientSide | None
+    ) -> dict[str, Any]:
         request_id = next(self._ids)
         try:
-            answer = await link.direct.ask(
-                outbox, request_id, "tools/call", stamp_request(params, stateless=self.stateless)
-            )
+            answer = await link.direct.ask(outbox, request_id, "tools/call", self._stamped(params, client))
             if isinstance(answer, JSONRPCResponse):
                 return answer.result
             if answer is not None:
@@ -145,6 +180,7 @@ class Connection:
         params: Mapping[str, Any],
         *,
         headers: Mapping[str, str] | None = None,
+        client: ClientSide | None = None,
         on_progress: ProgressFnT | None = None,
         options: CallOptions | None = None,
     ) -> dict[str, Any]:
@@ -158,9 +194,7 @@ class Connection:
             if self.stateless:
                 opts["headers"]["mcp-method"] = method
         try:
-            return await self._dispatcher.send_raw_request(
-                method, stamp_request(params, stateless=self.stateless), opts
-            )
+            return await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts)
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # few entries have any
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
+INQUIRIES = ("elicitation", "roots", "sampling")
+DEFAULT_ALLOW = frozenset({"elicitation", "roots"})
+"""Sampling spends the user's model on whatever an upstream wants, so it waits for the user's word (R-UP-8)."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class UpstreamConfig:
     def shows(self, tool: str) -> bool:
         """Whether the user wants this one of its tools."""
         return (self.enabled_tools is None or tool in self.enabled_tools) and tool not in self.disabled_tools
+
+    allow: frozenset[str] = DEFAULT_ALLOW
+    """What it may ask of a client: elicitation, roots, sampling."""
+    scope: Literal["workspace", "session"] = "workspace"
+    """Who shares one connection: all clients of a principal with the same capabilities, or nobody."""
 
     @property
     def source(self) -> str:

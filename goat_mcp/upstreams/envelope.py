@@ -10,8 +10,6 @@ from goat_mcp import __version__
 RESERVED_PREFIX = "io.modelcontextprotocol/"
 STATELESS_VERSION = "2026-07-28"
 CLIENT_INFO = {"name": "goat-mcp", "version": __version__}
-CLIENT_CAPABILITIES: dict[str, Any] = {}
-"""Nothing is declared, so that no upstream may ask for anything we do not relay (ERA-3)."""
 
 _HOP_META_KEYS = frozenset({"progressToken", "progress_token"})
 _HOP_RESULT_KEYS = frozenset({"resultType", "ttlMs", "cacheScope", "nextCursor"})
@@ -28,13 +26,20 @@ def passing_meta(meta: object) -> dict[str, Any]:
     }
 
 
-def stamp_request(params: Mapping[str, Any], *, stateless: bool) -> dict[str, Any]:
-    """`params` as the upstream must see them: passing keys, and in the stateless era who is asking."""
+def stamp_request(
+    params: Mapping[str, Any], *, stateless: bool, capabilities: Mapping[str, Any] | None = None, log_level: str = ""
+) -> dict[str, Any]:
+    """`params` as the upstream must see them: passing keys, and in the stateless era who is asking.
+
+    `capabilities`: what we relay for the client behind this request, and no more (ERA-3).
+    """
     meta = passing_meta(params.get("_meta"))
     if stateless:
         meta[f"{RESERVED_PREFIX}protocolVersion"] = STATELESS_VERSION
         meta[f"{RESERVED_PREFIX}clientInfo"] = CLIENT_INFO
-        meta[f"{RESERVED_PREFIX}clientCapabilities"] = CLIENT_CAPABILITIES
+        meta[f"{RESERVED_PREFIX}clientCapabilities"] = dict(capabilities or {})
+        if log_level:
+            meta[f"{RESERVED_PREFIX}logLevel"] = log_level
     stamped = {key: value for key, value in params.items() if key != "_meta"}
     if meta:
         stamped["_meta"] = meta

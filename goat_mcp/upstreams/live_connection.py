@@ -6,11 +6,15 @@ The real one loads the SDK's client side, which a warm start does not need.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from goat_mcp.core.client_side import ClientSide
 from goat_mcp.upstreams.paging import Listed
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.callers import Callers
 
 
 class OnProgress(Protocol):
@@ -22,6 +26,9 @@ class LiveConnection(Protocol):
 
     closed: anyio.Event
     tools_changed: anyio.Event
+
+    @property
+    def callers(self) -> Callers: ...
 
     @property
     def version(self) -> str: ...
@@ -45,6 +52,8 @@ class LiveConnection(Protocol):
         *,
         meta: Mapping[str, Any],
         input_schema: Mapping[str, Any],
+        more: Mapping[str, Any] = ...,
+        client: ClientSide | None = None,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]: ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -18,15 +19,21 @@ from goat_mcp.upstreams.proxy_tool import UpstreamSpec
 MAX_WAIT_S = 20.0
 
 
+class _Lists:
+    """How often one connection has been listed."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.ended = 0
+        self.end = anyio.Event()
+
+
 class PinGate:
     """The gate of one upstream."""
 
     def __init__(self, pins: UpstreamPins) -> None:
         self.pins = pins
-        self._connection: LiveConnection | None = None
-        self._begun = 0
-        self._ended = 0
-        self._end = anyio.Event()
+        self._lists: WeakKeyDictionary[LiveConnection, _Lists] = WeakKeyDictionary()
 
     def admit(self, spec: UpstreamSpec) -> None:
         """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
@@ -35,14 +42,14 @@ class PinGate:
     @contextmanager
     def listing(self, connection: LiveConnection) -> Generator[None]:
         """Around reading the list of a connection, and pinning what is in it."""
-        self._connection = connection
-        self._begun += 1
+        lists = self._lists.setdefault(connection, _Lists())
+        lists.begun += 1
         try:
             yield
         finally:
-            self._ended += 1
-            self._end.set()
-            self._end = anyio.Event()
+            lists.ended += 1
+            lists.end.set()
+            lists.end = anyio.Event()
 
     async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
         """Return once what this connection offers is known, all changes it has announced so far included.
@@ -51,10 +58,10 @@ class PinGate:
         """
         if self.pins.is_off:
             return
-        announced = connection.tools_changed.is_set() or self._connection is not connection
-        needed = self._begun + (1 if announced else 0)
-        if self._ended >= needed:
+        lists = self._lists.setdefault(connection, _Lists())
+        needed = max(1, lists.begun + (1 if connection.tools_changed.is_set() else 0))
+        if lists.ended >= needed:
             return
         with anyio.move_on_after(min(max_wait_s, MAX_WAIT_S)):
-            while self._ended < needed and not connection.closed.is_set():
-                await self._end.wait()
+            while lists.ended < needed and not connection.closed.is_set():
+                await lists.end.wait()

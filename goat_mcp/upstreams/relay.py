@@ -44,7 +44,7 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
         raise ToolError(
             ErrorCode.UPSTREAM,
             f"upstream {server} answered with {str(kind)[:40]!r}, which goat-mcp does not relay",
-            "Use another tool; this one needs a dialogue with the client.",
+            "Use another tool.",
         )
     result = strip_result(raw)
     content = result.get("content", [])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import anyio
 
@@ -18,12 +18,16 @@ from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.callers import Callers
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,10 @@ class Supervisor:
         *,
         telemetry: Telemetry,
         beside: Beside,
+        callers: Callable[[], Callers],
+        retry: RetryPolicy,
         failed: Callable[[], None] = lambda: None,
+        stays: bool = False,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
         login: LoginDoor | None = None,
@@ -89,11 +96,17 @@ class Supervisor:
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`failed` is told of each try that came to nothing, `on_change` of each change of state."""
+        """`callers` are made anew for each connection; `retry` is the whole upstream's.
+
+        `stays`: it is started unasked and not ended for lack of use. `failed` is told of each try that came to
+        nothing, `on_change` of each change of state.
+        """
         self.config = config
         self._telemetry = telemetry
         self._beside = beside
+        self._callers = callers
         self._failed = failed
+        self._stays = stays
         self._guard = guard
         self._confine = confine
         self._login = login
@@ -102,7 +115,7 @@ class Supervisor:
         self._limits = limits or SupervisorLimits()
         self._connect = connect
         self._on_change = on_change
-        self._retry = RetryPolicy(self._limits.retry)
+        self._retry = retry
         self._attempt = _Attempt()
         self._life: _Life | None = None
         self._demand = anyio.Event()
@@ -122,6 +135,21 @@ class Supervisor:
         """Start it, and keep it as long as it is asked for."""
         self._asked_s = time.monotonic()
         self._demand.set()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it neither has a connection nor tries to get one, and nobody waits for it."""
+        return self.state in (UpstreamState.IDLE, UpstreamState.STOPPED) and not self._in_use
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether its upstream is known to speak the era in which each request says who is asking."""
+        return self.known_version == STATELESS_VERSION
+
+    def restart(self) -> None:
+        """Let go of the connection, for one that declares something else. Nothing must be in flight."""
+        if self._life is not None:
+            self.drop(self._life.connection, is_failure=False, why="a client that can do other things came")
 
     @property
     def next_try_s(self) -> float | None:
@@ -202,7 +230,7 @@ class Supervisor:
 
     def _is_wanted(self) -> bool:
         asked = time.monotonic() - self._asked_s < self._limits.idle_reap_s
-        return self.config.start == "eager" or asked
+        return self._stays or asked
 
     async def _until_wanted(self) -> None:
         while not self._is_wanted():
@@ -251,6 +279,7 @@ class Supervisor:
             confine=self._confine,
             login=self._login,
             start_timeout_s=self._limits.start_timeout_s,
+            callers=self._callers(),
         ) as connection:
             life = self._life = _Life(connection)
             self.last_connection = connection
@@ -285,7 +314,7 @@ class Supervisor:
                 life.end(is_failure=True, why=f"it did not answer a ping within {self._limits.ping_timeout_s:g} s")
 
     async def _notice_idle(self, life: _Life) -> None:
-        if self.config.start == "eager":
+        if self._stays:
             return
         while True:
             idle_s = time.monotonic() - self._asked_s

@@ -6,11 +6,14 @@ Contract: CHG-1, CHG-2, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -19,16 +22,21 @@ from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.instances import Instances
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.retry_policy import RetryPolicy
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 from goat_mcp.upstreams.tool_shelf import ToolShelf
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.callers import Callers
 
 
 class Upstream:
@@ -48,29 +56,49 @@ class Upstream:
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
         pins: Pinning,
+        roots: Callable[[], Sequence[Path]] = lambda: (),
     ) -> None:
-        """`on_change` hears that something in `status` changed; it must not block."""
+        """`roots` are what upstreams hear of as the client's.
+
+        `on_change` hears that something in `status` changed; it must not block.
+        """
         self.config = config
         self._limits = limits or SupervisorLimits()
         self._telemetry = telemetry
         self._on_change = on_change
         self._first_outcome = anyio.Event()
-        self.lifeline = self._supervisor = Supervisor(
-            config,
-            telemetry=telemetry,
-            beside=self._keep_listed,
-            failed=self._first_outcome.set,
-            guard=guard,
-            confine=confine,
-            login=login,
-            limits=self._limits,
-            connect=connect,
-            on_change=on_change,
-        )
+        retry = RetryPolicy(self._limits.retry)
+
+        def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+            from goat_mcp.upstreams.inquiries import declared_for
+
+            return declared_for(capabilities, config.allow, knows_roots=bool(roots()))
+
+        def make(declared: Callable[[], Mapping[str, Any]], is_leader: bool) -> Supervisor:
+            return Supervisor(
+                config,
+                telemetry=telemetry,
+                beside=self._keep_listed,
+                callers=partial(self._callers, declared, roots),
+                retry=retry,
+                failed=self._first_outcome.set,
+                stays=is_leader and config.start == "eager",
+                guard=guard,
+                confine=confine,
+                login=login,
+                limits=self._limits,
+                connect=connect,
+                on_change=on_change,
+            )
+
+        self._instances = Instances(config, make, declare)
+        self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
         gate = PinGate(self.pins)
-        self.calls = UpstreamCalls(config, self._supervisor, self._output, gate=gate)
+        self.calls = UpstreamCalls(
+            config, self._instances.of, self._output, gate=gate, roots=roots, want=self._supervisor.want
+        )
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
         self._list_problem = ""
 
@@ -95,14 +123,22 @@ class Upstream:
         self._tools.repin()
         self._on_change()
 
-    async def first_outcome(self) -> None:
-        """Start it, and wait for its first list or its first failure."""
-        self._supervisor.want()
+    async def first_outcome(self, ctx: ToolContext | None = None) -> None:
+        """Start it, and wait for its first list or its first failure. `ctx` is who wants to see the list."""
+        self._instances.want(ctx)
         await self._first_outcome.wait()
 
     async def run(self) -> None:
         """Live until cancelled."""
-        await self._supervisor.run()
+        await self._instances.run()
+
+    def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: Callable[[], Sequence[Path]]) -> Callers:
+        from goat_mcp.upstreams.callers import Callers
+
+        def asked() -> None:
+            self._instances.asks = True
+
+        return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=asked)
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""

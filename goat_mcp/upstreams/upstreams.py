@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import anyio
 import anyio.abc
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.core.names import UPSTREAM_PREFIX
@@ -49,6 +51,7 @@ class Upstreams:
         limits: SupervisorLimits | None = None,
         why_denied: Callable[[str], str] = lambda server: "",
         on_change: Callable[[], None] = lambda: None,
+        roots: Callable[[], Sequence[Path]] = lambda: (),
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
@@ -72,6 +75,7 @@ class Upstreams:
                 limits=limits,
                 on_change=on_change,
                 pins=self._pinning,
+                roots=roots,
             )
             for config in configs
         ]
@@ -105,10 +109,11 @@ class Upstreams:
             for upstream in self._upstreams:
                 upstream.repin()
 
-    async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
+    async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S, *, ctx: ToolContext | None = None) -> None:
         """Start upstreams whose tools nobody has seen yet and wait for them, once, until each has listed or failed.
 
-        Later calls, and calls after the wait is over, return at once: changes reach clients as `list_changed`.
+        `ctx` is who wants to see the list. Later calls, and calls after the wait is over, return at once: changes
+        reach clients as `list_changed`.
         """
         self._show_pinned()
         unseen = [upstream for upstream in self._upstreams if not upstream.is_known]
@@ -122,7 +127,7 @@ class Upstreams:
         with anyio.move_on_after(left_s):
             async with anyio.create_task_group() as group:
                 for upstream in unseen:
-                    group.start_soon(upstream.first_outcome)
+                    group.start_soon(upstream.first_outcome, ctx)
 
     async def first_outcome(self, name: str, max_wait_s: float) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""

@@ -10,10 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.callers import Callers
 from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
@@ -27,7 +29,7 @@ DONE: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
 Behaviour = Callable[[OnProgress | None], Awaitable[dict[str, Any]]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Double:
     """Connection and lifeline in one: each call takes the next behaviour, an exception or an answer."""
 
@@ -35,6 +37,7 @@ class Double:
     events: list[str] = field(default_factory=list[str])
     closed: anyio.Event = field(default_factory=anyio.Event)
     tools_changed: anyio.Event = field(default_factory=anyio.Event)
+    callers: Callers = field(default_factory=lambda: Callers("s", {}, allow=(), roots=lambda: ()))
     version: str = "2026-07-28"
     era_is_proved: bool = True
     announces_changes: bool = False
@@ -55,6 +58,8 @@ class Double:
         *,
         meta: Mapping[str, Any],
         input_schema: Mapping[str, Any],
+        more: Mapping[str, Any] | None = None,
+        client: ClientSide | None = None,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         self.events.append(f"call {name}")
@@ -114,7 +119,7 @@ class Double:
 async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5.0, **ctx: Any) -> ToolResult:
     config = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"), timeout_s=timeout_s)
     output = OutputCheck("s", "warn", Telemetry("error"))
-    calls = UpstreamCalls(config, double, output, heartbeat_s=heartbeat_s)
+    calls = UpstreamCalls(config, lambda ctx: double, output, heartbeat_s=heartbeat_s)
     tool = upstream_tool(config, {"name": "t", "inputSchema": {"type": "object"}}, calls)
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 

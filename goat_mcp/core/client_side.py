@@ -1,0 +1,55 @@
+"""The client behind a call, as an upstream may ask it meanwhile. Tools of our own use `ToolContext.ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """`elicitation/create`, `sampling/createMessage` or `roots/list`, as it travels."""
+
+    method: str
+    params: Mapping[str, Any]
+
+
+class ClientRefused(Exception):
+    """The client answered with a JSON-RPC error, or cannot be asked."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ClientSide(Protocol):
+    """One client, for as long as one call of it lasts."""
+
+    @property
+    def protocol_version(self) -> str: ...
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it speaks the era without a way back: it is asked by the answer to its own request."""
+        ...
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What it declared, as it travels."""
+        ...
+
+    @property
+    def log_level(self) -> str:
+        """The least level of log messages it wants to see; empty where it wants none."""
+        ...
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        """Put several requests at once; the raw results under the same keys. Raises `ClientRefused`."""
+        ...
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification that belongs to the call. Lost where the client cannot be reached any more."""
+        ...

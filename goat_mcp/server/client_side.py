@@ -1,0 +1,63 @@
+"""The client behind a call, as an upstream reaches it: its requests become a dialogue, its notices notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from goat_mcp.core.client_side import ClientRefused, ClientRequest
+from goat_mcp.server.dialogue import Dialogue, Question
+
+_QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
+
+
+class DialogueClient:
+    """A `ClientSide` over one call's dialogue. `log_level`: what the client set, or wants for this call."""
+
+    def __init__(self, dialogue: Dialogue, log_level: str) -> None:
+        self._dialogue = dialogue
+        self.log_level = log_level
+        self.is_over = False
+        """The call has its result: what is told now goes beside it, where the era has a way for that."""
+
+    @property
+    def protocol_version(self) -> str:
+        return self._dialogue.protocol_version
+
+    @property
+    def is_stateless(self) -> bool:
+        return self._dialogue.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        return self._dialogue.declared
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        try:
+            questions = {key: _question(request) for key, request in requests.items()}
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ClientRefused(types.INVALID_PARAMS, f"no valid request: {where}: {first['msg']}") from None
+        try:
+            return await self._dialogue.ask_all(questions)
+        except MCPError as refused:
+            raise ClientRefused(refused.error.code, refused.error.message, refused.error.data) from None
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        if self.is_over and self.is_stateless:
+            return
+        try:
+            await self._dialogue.notify(method, params, in_call=not self.is_over)
+        except (MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+
+def _question(request: ClientRequest) -> Question:
+    return _QUESTIONS.validate_python({"method": request.method, "params": dict(request.params) or None})

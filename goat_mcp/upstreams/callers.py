@@ -1,0 +1,159 @@
+"""The calls in flight at one connection, and what the upstream says to their clients meanwhile.
+
+In the handshake era its questions and log messages do not say which call they are about: they belong to the one
+client that has calls in flight. Where several have, nobody is asked, and each client gets a connection of its own
+from then on (WSP-1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
+from goat_mcp.core.context import ToolContext
+from goat_mcp.upstreams.call_clock import CallClock
+from goat_mcp.upstreams.envelope import strip_result
+from goat_mcp.upstreams.inquiries import KIND_OF, ROOTS, covers, declared_for, labelled, required_for, roots_result
+from goat_mcp.upstreams.log_levels import is_wanted
+
+MAX_UNTOLD = 256
+"""Log messages kept for clients that are slow to take them; the oldest go."""
+MAX_URL_ELICITATIONS = 100
+_METHOD_NOT_FOUND = -32601
+_INVALID_REQUEST = -32600
+
+
+@dataclass(eq=False)
+class Caller:
+    """One call: who made it, and its clock."""
+
+    session_key: str
+    client: ClientSide | None
+    clock: CallClock
+    asking: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+
+class Callers:
+    """Of one connection. `declared` is what a handshake declares: its upstream may ask for that and no more."""
+
+    def __init__(
+        self,
+        upstream: str,
+        declared: Mapping[str, Any],
+        *,
+        allow: Collection[str],
+        roots: Callable[[], Sequence[Path]],
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
+        self.declared = declared
+        self._allow = allow
+        self._upstream = upstream
+        self._roots = roots
+        self._asked = asked
+        self._in_flight: list[Caller] = []
+        self._seen: dict[str, ClientSide] = {}
+        self._of_url: dict[str, ClientSide] = {}
+        self._untold: deque[tuple[ClientSide, str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self._news = anyio.Event()
+
+    @contextmanager
+    def one(self, ctx: ToolContext, clock: CallClock) -> Generator[Caller]:
+        """A call is in flight."""
+        caller = Caller(ctx.session_key, ctx.client, clock)
+        if ctx.client is not None:
+            self._seen[ctx.session_key] = ctx.client
+        self._in_flight.append(caller)
+        try:
+            yield caller
+        finally:
+            self._in_flight.remove(caller)
+            for scope in caller.asking:
+                # Its question has nobody left to wait for the answer.
+                scope.cancel()
+
+    def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
+        """What a single request declares, where each does so for itself."""
+        capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
+        return declared_for(capabilities, self._allow, knows_roots=bool(self._roots()))
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A request of the upstream. Raises `ClientRefused`, at once for what was not declared (ERA-3)."""
+        if method == "ping":
+            return {}
+        kind = KIND_OF.get(method)
+        request = ClientRequest(method, params)
+        if kind is None or not covers(self.declared, required_for(request)):
+            raise ClientRefused(_METHOD_NOT_FOUND, f"goat-mcp declared no capability for {method[:100]}")
+        if kind == ROOTS and (roots := self._roots()):
+            return roots_result(roots)
+        self._asked()
+        caller, client = self._whom_to_ask(request)
+        self._remember_url(params, client)
+        with caller.clock.stopped(), anyio.CancelScope() as scope:
+            caller.asking.add(scope)
+            try:
+                answers = await client.ask({"question": labelled(self._upstream, request)})
+                return strip_result(answers["question"])
+            finally:
+                caller.asking.discard(scope)
+        raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+        sessions = {caller.session_key for caller in self._in_flight}
+        if len(sessions) > 1:
+            raise ClientRefused(_INVALID_REQUEST, "calls of several clients are in flight: whose is this?")
+        able = [
+            (caller, caller.client)
+            for caller in self._in_flight
+            if caller.client is not None and covers(caller.client.capabilities, required_for(request))
+        ]
+        if not able:
+            raise ClientRefused(_INVALID_REQUEST, "no call is in flight whose client can answer this")
+        # Of several of one client's the last is the likeliest; whichever it is, the same person is asked.
+        return able[-1]
+
+    def notified(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """A notification of the upstream; those that are not for clients are left alone."""
+        about = params or {}
+        if method == "notifications/message":
+            logger = about.get("logger")
+            about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
+            sessions = {caller.session_key: caller.client for caller in self._in_flight} or self._seen
+            for client in sessions.values():
+                if client is not None and is_wanted(about.get("level"), client.log_level):
+                    self._tell(client, method, about)
+        elif method == "notifications/elicitation/complete":
+            client = self._of_url.pop(str(about.get("elicitationId")), None)
+            if client is not None and not client.is_stateless:
+                self._tell(client, method, about)
+
+    def _tell(self, client: ClientSide, method: str, params: Mapping[str, Any]) -> None:
+        self._untold.append((client, method, {key: value for key, value in params.items() if key != "_meta"}))
+        self._news.set()
+
+    async def flush(self) -> None:
+        """Tell clients all there is to tell now."""
+        while self._untold:
+            client, method, params = self._untold.popleft()
+            await client.tell(method, params)
+
+    async def keep_telling(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            await self.flush()
+
+    def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
+        if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str):
+            self._of_url[name] = client
+            if len(self._of_url) > MAX_URL_ELICITATIONS:
+                self._of_url.pop(next(iter(self._of_url)))

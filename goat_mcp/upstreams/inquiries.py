@@ -1,0 +1,60 @@
+"""What an upstream may ask of a client, and what we declare to it for that (ERA-3, R-UP-8). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.core.client_side import ClientRequest
+from goat_mcp.upstreams.envelope import passing_meta
+
+ELICITATION, SAMPLING, ROOTS = "elicitation", "sampling", "roots"
+KIND_OF = {"elicitation/create": ELICITATION, "sampling/createMessage": SAMPLING, "roots/list": ROOTS}
+
+
+def declared_for(client: Mapping[str, Any], allow: Collection[str], *, knows_roots: bool) -> dict[str, Any]:
+    """The capabilities an upstream is told of: what this client can do and the user lets upstreams ask for."""
+    declared = {kind: client[kind] for kind in (ELICITATION, SAMPLING) if kind in allow and kind in client}
+    if ROOTS in allow and (knows_roots or ROOTS in client):
+        declared[ROOTS] = {}
+    return declared
+
+
+def required_for(request: ClientRequest) -> dict[str, Any]:
+    """The capability a client needs to answer; empty for a request that no client answers."""
+    kind = KIND_OF.get(request.method)
+    if kind == ELICITATION:
+        return {ELICITATION: {"url" if request.params.get("mode") == "url" else "form": {}}}
+    if kind == SAMPLING:
+        wants_tools = request.params.get("tools") or request.params.get("toolChoice")
+        return {SAMPLING: {"tools": {}} if wants_tools else {}}
+    return {} if kind is None else {kind: {}}
+
+
+def covers(declared: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
+    """Whether what was declared is enough. A bare `elicitation: {}` means forms."""
+    for kind, details in required.items():
+        have = declared.get(kind)
+        if not isinstance(have, Mapping):
+            return False
+        for detail in details:
+            bare_form = kind == ELICITATION and detail == "form" and not have
+            if detail not in have and not bare_form:
+                return False
+    return bool(required)
+
+
+def labelled(upstream: str, request: ClientRequest) -> ClientRequest:
+    """The request as the client gets it: without what belongs to the hop, a question with its author in front."""
+    params = {key: value for key, value in request.params.items() if key != "_meta"}
+    if meta := passing_meta(request.params.get("_meta")):
+        params["_meta"] = meta
+    if request.method == "elicitation/create":
+        params["message"] = f"{upstream}: {params.get('message', '')}"
+    return ClientRequest(request.method, params)
+
+
+def roots_result(roots: Sequence[Path]) -> dict[str, Any]:
+    """The answer to `roots/list`, where we know it ourselves (ERA-6)."""
+    return {"roots": [{"uri": root.as_uri(), "name": root.name or str(root)} for root in roots]}

@@ -1,0 +1,132 @@
+"""Which of its connections an upstream's call takes (WSP-1).
+
+A handshake declares what one client can do, and its questions do not say whose they are. So a connection is shared
+by clients of one principal that can do the same; once the upstream has asked something, by one session only. In the
+stateless era each request says both, and one connection serves all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.supervisor import Supervisor
+
+MAX_INSTANCES = 32
+"""Connections of one upstream at a time."""
+
+
+@dataclass(eq=False)
+class Instance:
+    """One connection and who it is for. Nobody yet, where `audience` is None: it has only been listed."""
+
+    supervisor: Supervisor
+    declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    audience: tuple[str, str] | None = None
+    sessions: set[str] = field(default_factory=set[str])
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+Make = Callable[[Callable[[], Mapping[str, Any]], bool], Supervisor]
+"""Makes a supervisor from what its connection declares, and whether it is the leader."""
+Declare = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""From what a client can do to what an upstream is told of it."""
+
+
+class Instances:
+    """Of one upstream. The first is the leader: it is there from the start, and connects for lists, too."""
+
+    def __init__(self, config: UpstreamConfig, make: Make, declare: Declare) -> None:
+        self._config = config
+        self._make = make
+        self._declare = declare
+        self._group: anyio.abc.TaskGroup | None = None
+        self.asks = False
+        """Whether the upstream has asked a client anything."""
+        self._all: list[Instance] = []
+        self.leader = self._new(is_leader=True)
+
+    async def run(self) -> None:
+        """Live until cancelled."""
+        async with anyio.create_task_group() as self._group:
+            await self.leader.supervisor.run()
+
+    def want(self, ctx: ToolContext | None) -> None:
+        """Start the leader for a client that wants a list, if nobody has started it."""
+        leader = self.leader
+        if leader.audience is None and leader.supervisor.is_free and ctx is not None:
+            self._claim(leader, ctx)
+        leader.supervisor.want()
+
+    def of(self, ctx: ToolContext) -> Supervisor:
+        """The connection for a call. Raises `ToolError(BUSY)` where there are too many."""
+        leader = self.leader
+        if leader.supervisor.is_stateless or self._group is None:
+            return leader.supervisor
+        instance = self._fitting(ctx) or self._unused() or self._added()
+        self._claim(instance, ctx)
+        return instance.supervisor
+
+    @property
+    def count(self) -> int:
+        """How many connections there are or will be."""
+        return len(self._all)
+
+    def _fitting(self, ctx: ToolContext) -> Instance | None:
+        audience = self._audience(ctx)
+        return next((one for one in self._all if one.audience == audience and self._may_share(one, ctx)), None)
+
+    def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
+        if not self.asks and self._config.scope != "session":
+            return True
+        return one.sessions <= {ctx.session_key}
+
+    def _unused(self) -> Instance | None:
+        """One that is nobody's: never claimed, or without a connection."""
+        return next((one for one in self._all if one.audience is None or one.supervisor.is_free), None)
+
+    def _added(self) -> Instance:
+        if len(self._all) >= MAX_INSTANCES:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"upstream {self._config.name} serves {MAX_INSTANCES} clients already, each with its own connection",
+                "Call again when one of them has gone.",
+            )
+        return self._new(is_leader=False)
+
+    def _new(self, *, is_leader: bool) -> Instance:
+        instance: Instance
+
+        def declared() -> Mapping[str, Any]:
+            return instance.declared
+
+        instance = Instance(self._make(declared, is_leader), self._declare({}))
+        self._all.append(instance)
+        if self._group is not None:
+            self._group.start_soon(instance.supervisor.run)
+        return instance
+
+    def _claim(self, instance: Instance, ctx: ToolContext) -> None:
+        audience = self._audience(ctx)
+        if instance.audience != audience:
+            declared = self._declared_for(ctx)
+            if instance.audience is None and not instance.supervisor.is_free and declared != instance.declared:
+                # It was started for a list only, before this client was known.
+                instance.supervisor.restart()
+            instance.audience, instance.declared = audience, declared
+            instance.sessions = set()
+        instance.sessions.add(ctx.session_key)
+
+    def _audience(self, ctx: ToolContext) -> tuple[str, str]:
+        return ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
+
+    def _declared_for(self, ctx: ToolContext) -> dict[str, Any]:
+        return self._declare(ctx.client.capabilities if ctx.client is not None else {})
