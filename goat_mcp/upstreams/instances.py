@@ -32,7 +32,6 @@ class Instance:
     declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
     audience: tuple[str, str] | None = None
     sessions: set[str] = field(default_factory=set[str])
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
 Make = Callable[[Callable[[], Mapping[str, Any]], bool], Supervisor]
