@@ -453,9 +453,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-9",
         "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
-        "upstreams/http_link",
-        "upstreams/test_hostile_http_upstreams.py::test_*",
-        f"OAuth {NEXT}.",
+        "upstreams/http_link upstreams/oauth/destinations upstreams/oauth/flow",
+        "upstreams/test_hostile_http_upstreams.py::test_* upstreams/oauth/test_refused_logins.py::test_*",
     ),
     _rule(
         "R-HTTP-1",

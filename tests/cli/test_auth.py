@@ -1,0 +1,118 @@
+"""`goat-mcp auth`: logging in at a terminal, with a real authorization server. AUT-3."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.upstreams.oauth.guarded_server import Guarded, guarded_server, where_it_ends
+
+pytestmark = pytest.mark.e2e
+
+
+def environment(folder: Path) -> dict[str, str]:
+    # No keyring, and a browser that would tell if it was opened.
+    return {
+        **os.environ,
+        "GOAT_MCP_STATE_DIR": str(folder / "state"),
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+        "BROWSER": f"touch {folder / 'opened'} %s",
+    }
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "goat_mcp", "auth", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(folder),
+        cwd=folder,
+    )
+
+
+def entries(folder: Path, server: Guarded) -> str:
+    file = folder / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"web": server.entry(), "local": {"command": "true"}}}))
+    return str(file)
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"http://\S+/authorize\S+", line):
+            return found[0]
+    raise AssertionError("no address was printed")
+
+
+def test_logging_in_with_a_browser_listing_and_logging_out(tmp_path: Path) -> None:
+    with guarded_server(tmp_path) as server:
+        upstreams = entries(tmp_path, server)
+        process = start(tmp_path, "login", "web", "--upstreams", upstreams)
+        back = urlsplit(where_it_ends(address_of(process)))
+        forged = http.client.HTTPConnection(back.netloc, timeout=20)
+        forged.request("GET", "/callback?code=forged&state=forged")
+        refused = forged.getresponse().status
+        honest = http.client.HTTPConnection(back.netloc, timeout=20)
+        honest.request("GET", f"{back.path}?{back.query}")
+        page = honest.getresponse().read()
+        out, err = process.communicate(timeout=60)
+        listed = start(tmp_path, "list", "--json").communicate(timeout=60)[0]
+        logged_out = start(tmp_path, "logout", "web", "--upstreams", upstreams).communicate(timeout=60)
+        revoked = server.count("revoke")
+        left = start(tmp_path, "list", "--json").communicate(timeout=60)[0]
+
+    assert (process.returncode, refused) == (0, 400), err
+    assert b"You can close this page" in page
+    assert "Logged in to web" in out
+    (login,) = json.loads(listed)
+    assert (login["server"], login["status"], login["issuer"]) == ("web", "valid", server.issuer)
+    assert Path(login["kept_in"]).parent == tmp_path / "state" / "oauth"
+    assert "canary" not in out + err + listed + "".join(logged_out)
+    assert "Logged out of web" in logged_out[0]
+    assert (revoked, json.loads(left)) == (1, [])
+    assert not (tmp_path / "opened").exists()  # nobody sat at a terminal
+
+
+def test_the_address_that_a_browser_elsewhere_ended_at_can_be_pasted(tmp_path: Path) -> None:
+    with guarded_server(tmp_path) as server:
+        process = start(tmp_path, "login", "web", "--no-browser", "--upstreams", entries(tmp_path, server))
+        end = where_it_ends(address_of(process))
+        out, err = process.communicate(f"http://127.0.0.1/callback?code=x&state=y\n{end}\n", timeout=60)
+
+    assert process.returncode == 0, err
+    assert "Logged in to web" in out
+    assert "That is not the address" in err
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"), [("nobody", "no upstream 'nobody'"), ("local", "local is no HTTP server")]
+)
+def test_what_cannot_be_logged_in_to_is_said(tmp_path: Path, server: str, problem: str) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"local": {"command": "true"}}}))
+    process = start(tmp_path, "login", server, "--upstreams", str(file))
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert problem in err
+
+
+def test_a_server_that_cannot_be_reached_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"gone": {"url": "http://127.0.0.1:9/mcp"}}}))
+    process = start(tmp_path, "login", "gone", "--upstreams", str(file))
+    _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, "no login to gone now" in err) == (4, True), err
