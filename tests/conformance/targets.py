@@ -57,10 +57,20 @@ def behind_http(folder: Path) -> Generator[str]:
 @contextmanager
 def behind_stdio(folder: Path) -> Generator[str]:
     """goat-mcp with the fixture as a child process."""
-    command, *arguments = _FIXTURE
-    entry = {"command": command, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}}
-    with _goat(folder, entry) as front:
+    with _goat(folder, _child()) as front:
         yield front
+
+
+@contextmanager
+def behind_handshake_only(folder: Path) -> Generator[str]:
+    """goat-mcp with a child process that knows only the older era: what newer clients see of it is all bridged."""
+    with _goat(folder, _child("--handshake-only")) as front:
+        yield front
+
+
+def _child(*options: str) -> dict[str, Any]:
+    command, *arguments = _FIXTURE
+    return {"command": command, "args": [*arguments, *options], "env": {"PYTHONPATH": str(REPOSITORY)}}
 
 
 @contextmanager
@@ -106,4 +116,5 @@ TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "direct": direct,
     "HTTP upstream": behind_http,
     "stdio upstream": behind_stdio,
+    "handshake-only upstream": behind_handshake_only,
 }
