@@ -64,7 +64,12 @@ async def user(url: str, folder: Path, revision: str, oauth: Mapping[str, Any]) 
     entry = {"url": url, "naming": "flat", **({"oauth": oauth} if oauth else {})}
     upstreams.write_text(json.dumps({"mcpServers": {"suite": entry}}))
     settings = Settings.model_validate(
-        {"workspace": [folder], "upstreams": [upstreams], "mode": "bypassPermissions", "catalog": DIALECT}
+        {
+            "workspace": [folder],
+            "upstreams": [upstreams],
+            "mode": "bypassPermissions",
+            "catalog": {"schema_dialect": DIALECT},
+        }
     )
     state = StateDirectory(folder / "state")
     gateway = Gateway(settings, approval=Approval.HOST, state=state, login_person=Visitor())

@@ -14,13 +14,12 @@ from typing import Any
 import anyio
 from mcp import Client
 
-from goat_mcp.settings import CatalogSettings
 from tests.e2e.goat import REPOSITORY, Launch, wait_for_url
 from tests.e2e.processes import end
 
 # The suite takes any schema that the protocol allows, and looks whether they come as they are.
-DIALECT = {"schema_dialect": "mcp"} if "schema_dialect" in CatalogSettings.model_fields else {}
-SETTINGS = ("limits.calls_per_s=0", *(f"catalog.{key}={value}" for key, value in DIALECT.items()))
+DIALECT = "mcp"
+SETTINGS = ("limits.calls_per_s=0", f"catalog.schema_dialect={DIALECT}")
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
 _TOOL = "test_simple_text"
