@@ -29,6 +29,7 @@ from goat_mcp.configured_rules import rules_of
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.gateway_chain import new_instance
 from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.result import ToolResult
@@ -118,6 +119,7 @@ class Gateway:
     ) -> None:
         self.settings = settings
         self.started_s = time.time()
+        self.instance = new_instance()
         self._serves_http = serves_http
         self.claude_settings = claude_settings(settings)
         self.state = state or StateDirectory.default()
@@ -225,6 +227,7 @@ class Gateway:
             logins=Logins(
                 self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person
             ),
+            instance=self.instance,
         )
         self.upstreams.load_warm_catalogs()
 

@@ -30,6 +30,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
 from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.schemas.usable import for_handshake
+from goat_mcp.server.chaining import Chaining
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.deliverable import deliverable
@@ -119,7 +120,8 @@ class Adapter:
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_log_level)
         seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
-        self.server.middleware += [self.changes.track, self._cached_list, seal]
+        chaining = Chaining(self.gateway.instance, self.gateway.upstreams.path_of)
+        self.server.middleware += [chaining.pass_on, self.changes.track, self._cached_list, seal]
 
     def _security(self) -> RequestStateSecurity:
         """Over HTTP the next request may come to another process that serves the same state directory."""

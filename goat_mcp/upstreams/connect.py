@@ -18,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from goat_mcp.core.client_side import ClientRefused
 from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.upstreams.callers import Callers
 from goat_mcp.upstreams.child_pipes import Outbox
@@ -43,10 +44,12 @@ async def connect(
     callers: Callers,
     confine: Confine | None = None,
     login: LoginDoor | None = None,
+    instance: str = "",
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.
 
     Enter and leave in one task. `known_version`: what an earlier connection proved, tried first.
+    `instance`: our own id among gateways.
     """
     closed = anyio.Event()
     async with AsyncExitStack() as stack:
@@ -69,6 +72,7 @@ async def connect(
             _link=link,
             _is_http=isinstance(target, HttpEndpoint),
             _ids=itertools.count(1),
+            instance=instance,
             _outbox=write if isinstance(write, Outbox) else None,
         )
         group = await stack.enter_async_context(anyio.create_task_group())
@@ -157,6 +161,7 @@ async def _discover(connection: Connection, *, may_repeat: bool = True) -> bool:
         return False
     connection.announces_changes = _announces(answer)
     connection.capabilities = _capabilities(answer)
+    _meet(connection, answer)
     return True
 
 
@@ -192,9 +197,17 @@ async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> 
     connection.version = version
     connection.announces_changes = False
     connection.capabilities = _capabilities(answer)
+    _meet(connection, answer)
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {"mcp-protocol-version": connection.version}}
     )
+
+
+def _meet(connection: Connection, answer: Mapping[str, Any]) -> None:
+    """Learn whether it is a gateway, too. Raises `StartFailure` where it is ourselves."""
+    connection.peer_instance = instance_in(answer.get("_meta"))
+    if connection.peer_instance and connection.peer_instance == connection.instance:
+        raise StartFailure(ReasonCode.GATEWAY_CYCLE, "it is this very goat-mcp; remove the entry")
 
 
 def _announces(answer: Mapping[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from mcp_types import CONNECTION_CLOSED, JSONRPCResponse
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.callers import Callers
+from goat_mcp.upstreams.chained_entries import take_chained
 from goat_mcp.upstreams.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
@@ -50,6 +51,10 @@ class Connection:
     _is_http: bool
     _ids: itertools.count[int]
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    instance: str = ""
+    """Our own id among gateways (CHN-2)."""
+    peer_instance: str = ""
+    """The upstream's, where it is a gateway too."""
     _outbox: Outbox | None = None
     _told_level: str = "info"
     _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
@@ -117,9 +122,16 @@ class Connection:
 
     def _stamped(self, params: Mapping[str, Any], client: ClientSide | None) -> dict[str, Any]:
         if not self.stateless:
-            return stamp_request(params, stateless=False)
+            return stamp_request(params, stateless=False, instance=self.instance, is_gateway=bool(self.peer_instance))
         level = client.log_level if client is not None else ""
-        return stamp_request(params, stateless=True, capabilities=self.callers.declared_for(client), log_level=level)
+        return stamp_request(
+            params,
+            stateless=True,
+            capabilities=self.callers.declared_for(client),
+            log_level=level,
+            instance=self.instance,
+            is_gateway=bool(self.peer_instance),
+        )
 
     async def _call_directly(
         self, outbox: Outbox, link: StdioLink, params: Mapping[str, Any], client: ClientSide | None
@@ -149,6 +161,8 @@ class Connection:
     async def list_all(self, method: str, member: str, listed: Listed) -> None:
         """Drain any list, page by page into `listed`. Raises like `call_tool`."""
         await drain(partial(self.request, method), member, listed)
+        if self.peer_instance:
+            take_chained(listed, instance=self.instance, peer=self.peer_instance)
 
     async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]:
         """The raw result of `resources/read`. Raises like `call_tool`."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from goat_mcp import __version__
+from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in
 
 RESERVED_PREFIX = "io.modelcontextprotocol/"
 STATELESS_VERSION = "2026-07-28"
 CLIENT_INFO = {"name": "goat-mcp", "version": __version__}
 
-_HOP_META_KEYS = frozenset({"progressToken", "progress_token"})
+_HOP_META_KEYS = frozenset({"progressToken", "progress_token", HOPS_KEY, INSTANCE_KEY})
 _HOP_RESULT_KEYS = frozenset({"resultType", "ttlMs", "cacheScope", "nextCursor"})
 
 
@@ -27,13 +28,23 @@ def passing_meta(meta: object) -> dict[str, Any]:
 
 
 def stamp_request(
-    params: Mapping[str, Any], *, stateless: bool, capabilities: Mapping[str, Any] | None = None, log_level: str = ""
+    params: Mapping[str, Any],
+    *,
+    stateless: bool,
+    capabilities: Mapping[str, Any] | None = None,
+    log_level: str = "",
+    instance: str = "",
+    is_gateway: bool = False,
 ) -> dict[str, Any]:
     """`params` as the upstream must see them: passing keys, and in the stateless era who is asking.
 
-    `capabilities`: what we relay for the client behind this request, and no more (ERA-3).
+    `capabilities`: what we relay for the client behind this request, and no more (ERA-3). `instance` is our own id
+    among gateways, which a gateway is told, and whoever gets what another gateway began.
     """
     meta = passing_meta(params.get("_meta"))
+    hops = hops_in(params.get("_meta"))
+    if instance and (is_gateway or hops):
+        meta[HOPS_KEY] = [*hops, instance]
     if stateless:
         meta[f"{RESERVED_PREFIX}protocolVersion"] = STATELESS_VERSION
         meta[f"{RESERVED_PREFIX}clientInfo"] = CLIENT_INFO

@@ -22,6 +22,10 @@ class Listed:
 
     entries: list[Any] = field(default_factory=list[Any])
     truncated: str = ""
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """By name, the gateways that an entry came through, where a gateway listed it."""
+    cyclic: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Entries left out since they came from us, each with the reason."""
 
 
 async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]], member: str, listed: Listed) -> None:

@@ -23,7 +23,7 @@ from goat_mcp.upstreams.mentions import mentions_of_others
 from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.pinned_definitions import definition_hash
 from goat_mcp.upstreams.pins import Seen
-from goat_mcp.upstreams.proxy_tool import CallRelay, upstream_tool
+from goat_mcp.upstreams.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.risk import assess
 from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
@@ -67,6 +67,9 @@ class ToolShelf:
         self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
         self._listed_at_s: float | None = None
+        self.cyclic = ""
+        """What of its list had come from us, in words; empty if nothing had."""
+        self._paths: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def is_known(self) -> bool:
@@ -109,6 +112,11 @@ class ToolShelf:
         usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
         self._unusable, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
+        self._unusable += tuple(Withheld(name, why, ReasonCode.GATEWAY_CYCLE) for name, why in listing.cyclic)
+        self.cyclic = (
+            f"{len(listing.cyclic)} of its tools have come from here and are withheld" if listing.cyclic else ""
+        )
+        self._paths = listing.paths
         self._listed_at_s = time.time()
         seen = await anyio.to_thread.run_sync(self._settled, usable)
         self._store(seen, version)
@@ -137,6 +145,12 @@ class ToolShelf:
         )
         self._pins.settle("tool", seen, launch_fingerprint(self._config.target))
         return seen
+
+    def path_of(self, name: str) -> tuple[str, ...]:
+        """The gateways that the tool of this exposed name came through at the last list; empty where none is known."""
+        tool = self._registry.get(name)
+        spec = tool.spec if tool is not None else None
+        return self._paths.get(spec.native_name, ()) if isinstance(spec, UpstreamSpec) else ()
 
     def listed_at_s(self) -> float | None:
         """When the list on show was read from the upstream, by this run or an earlier one; None if it never was."""

@@ -180,6 +180,10 @@ class Upstream:
             await anyio.sleep(self._limits.relist_interval_s)
             connection.tools_changed.set()
 
+    def path_of(self, name: str) -> tuple[str, ...]:
+        """The gateways that a tool comes through, by the name clients see."""
+        return self._tools.path_of(name)
+
     def status(self) -> UpstreamStatus:
         supervisor = self._supervisor
         connection = supervisor.last_connection
@@ -219,6 +223,8 @@ class Upstream:
             return supervisor.reason_code, supervisor.detail
         if self._list_problem:
             return ReasonCode.LIST_FAILED, self._list_problem
+        if self._tools.cyclic:
+            return ReasonCode.GATEWAY_CYCLE, self._tools.cyclic
         if self._tools.truncated:
             return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
         if waiting := self.pins.changes():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -12,7 +14,6 @@ import anyio.abc
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
-from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -20,13 +21,14 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import Logins
 from goat_mcp.upstreams.pin_lock import PinLock
 from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
 from goat_mcp.upstreams.pins import Pinning
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import SupervisorLimits
+from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
 from goat_mcp.upstreams.upstream import Upstream
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
@@ -52,10 +54,12 @@ class Upstreams:
         why_denied: Callable[[str], str] = lambda server: "",
         on_change: Callable[[], None] = lambda: None,
         roots: Callable[[], Sequence[Path]] = lambda: (),
+        instance: str = "",
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
-        `on_change` hears that something in `status` changed; it must not block.
+        `on_change` hears that something in `status` changed; it must not block. `instance` is our id among gateways
+        (`core.gateway_chain`).
         """
         warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
@@ -76,11 +80,13 @@ class Upstreams:
                 on_change=on_change,
                 pins=self._pinning,
                 roots=roots,
+                connect=_connecting(instance),
             )
             for config in configs
         ]
         self._first_list_until_s: float | None = None
         self._resources: McpResources | None = None
+        self._registry = registry
         registry.declare(*(config.source for config in configs))
 
     def load_warm_catalogs(self) -> None:
@@ -137,6 +143,12 @@ class Upstreams:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome)
 
+    def path_of(self, name: str) -> tuple[str, ...]:
+        """The gateways behind us that a tool comes through, by the name clients see; empty where there are none."""
+        source = self._registry.snapshot.source_of.get(name)
+        upstream = next((one for one in self._upstreams if one.config.source == source), None)
+        return () if upstream is None else upstream.path_of(name)
+
     def resources(self) -> McpResources:
         """What they offer to be read."""
         if self._resources is None:
@@ -162,7 +174,7 @@ class Upstreams:
         ]
 
     def why_missing(self, name: str) -> ToolError | None:
-        """Where a tool's name belongs to an upstream that does not run, or it waits for approval: that, and why."""
+        """Where a name belongs to an upstream that does not run or is not in use, or to a tool we withhold: why."""
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
@@ -171,13 +183,18 @@ class Upstreams:
             if status.reason_code == ReasonCode.AUTH_REQUIRED and is_its_own:
                 reason = f"upstream {status.name} wants a login: {status.detail}"
                 return ToolError(ErrorCode.AUTH, f"{name[:200]} cannot be called: {reason}", upstream.config.login_step)
-        for status in self.status():
-            is_down = status.reason_code and status.reason_code != ReasonCode.QUARANTINED
-            if status.server and is_down and name.startswith(f"{UPSTREAM_PREFIX}{status.server}__"):
-                reason = f"upstream {status.name} is down ({status.reason_code}): {status.detail}"
-                return ToolError(
-                    ErrorCode.UPSTREAM_DOWN,
-                    f"{name[:200]} cannot be called: {reason}",
-                    "Tell the user; the call may work once that server runs again.",
-                )
-        return None
+        from goat_mcp.upstreams.missing_tools import why_missing
+
+        prefixes = {config.name: config.prefix for config in self.configs}
+        return why_missing(name, self.status(), prefixes, self.problems)
+
+
+def _connecting(instance: str) -> Connect:
+    """`connect`, which loads the SDK's client side with the first upstream that is wanted."""
+
+    def connecting(*args: Any, **options: Any) -> AbstractAsyncContextManager[LiveConnection]:
+        from goat_mcp.upstreams.connect import connect
+
+        return connect(*args, instance=instance, **options)
+
+    return connecting

@@ -1,0 +1,48 @@
+"""This gateway as one of several behind each other: says who it is, and stops what has come round (CHN-2).
+
+Server middleware. A client that is no gateway sees no more of it than an id in the answer to its greeting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
+
+from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
+
+Context = ServerRequestContext[Any, Any]
+_GREETINGS = frozenset({"initialize", "server/discover"})
+
+
+class Chaining:
+    """`path_of` tells the gateways behind us that a tool, by the name clients see, comes through."""
+
+    def __init__(self, instance: str, path_of: Callable[[str], tuple[str, ...]]) -> None:
+        self._instance = instance
+        self._path_of = path_of
+
+    async def pass_on(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        hops = hops_in((ctx.params or {}).get("_meta"))
+        if hops and (why := why_cyclic(hops, self._instance)):
+            raise MCPError(
+                code=INVALID_REQUEST,
+                message=f"gateway_cycle: {ctx.method} is not passed on: {why}",
+                data={"reason": "gateway_cycle"},
+            )
+        answer = await call_next(ctx)
+        if ctx.method in _GREETINGS and isinstance(answer, dict):
+            greeting = cast("dict[str, Any]", answer)
+            meta: dict[str, Any] = greeting.get("_meta") or {}
+            return {**greeting, "_meta": {**meta, INSTANCE_KEY: self._instance}}
+        if hops and ctx.method == "tools/list" and isinstance(answer, dict):
+            listed = cast("dict[str, Any]", answer)
+            return {**listed, "tools": [self._with_path(tool) for tool in listed["tools"]]}
+        return answer
+
+    def _with_path(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+        path = self._path_of(tool["name"])
+        return {**tool, "_meta": {**(tool.get("_meta") or {}), HOPS_KEY: list(path)}} if path else tool
