@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, MutableMapping
+from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 from goat_mcp.core.redaction import Redactor
 
+_MAX_EARLY_LINES = 200
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -19,6 +20,8 @@ class Telemetry:
         self._level = level
         self._redactor = redactor or Redactor()
         self._wished: list[str] = []
+        self._copy_to: Callable[[str], None] | None = None
+        self._early: list[str] = []
 
     @contextmanager
     def at_least(self, level: str | None) -> Generator[None]:
@@ -31,6 +34,20 @@ class Telemetry:
             yield
         finally:
             self._wished.remove(level)
+
+    def copy_to(self, write: Callable[[str], None]) -> None:
+        """Hand every line to `write` as well, those so far first. It must neither raise nor wait."""
+        for line in self._early:
+            write(line)
+        self._early.clear()
+        self._copy_to = write
+
+    def _copied(self, logger: Any, method: str, line: Any) -> Any:
+        if self._copy_to is not None:
+            self._copy_to(line)
+        elif len(self._early) < _MAX_EARLY_LINES:
+            self._early.append(line)
+        return line
 
     def debug(self, event: str, **fields: Any) -> None:
         if self._shows("debug"):
@@ -60,6 +77,7 @@ class Telemetry:
                 structlog.processors.format_exc_info,
                 self._without_secrets,  # after the traceback has become text, which quotes values
                 structlog.processors.JSONRenderer(ensure_ascii=True),
+                self._copied,
             ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )

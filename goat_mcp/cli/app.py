@@ -13,6 +13,8 @@ _COMMANDS = {
     "call": "call",
     "status": "status",
     "auth": "auth",
+    "doctor": "doctor",
+    "logs": "logs",
     "why": "why",
     "import": "import_servers",
     "eject": "eject",

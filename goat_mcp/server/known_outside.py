@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 
 import anyio
@@ -20,8 +21,11 @@ async def publish_status(gateway: Gateway) -> None:
         await gateway.listed.wait()
         await anyio.sleep(AFTER_THE_LIST_S)
     await anyio.to_thread.run_sync(import_module, "goat_mcp.status.publishing", abandon_on_cancel=True)
+    from goat_mcp.status.log_files import LogWriter
     from goat_mcp.status.process_files import ProcessFiles
     from goat_mcp.status.publishing import StatusPublisher
 
+    with suppress(OSError):
+        gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
     files = ProcessFiles(gateway.state)
     await StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning).run()

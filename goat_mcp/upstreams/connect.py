@@ -82,6 +82,11 @@ async def connect(
         try:
             with anyio.fail_after(start_timeout_s):
                 await _negotiate(connection, dispatcher, known_version)
+        except StartFailure as failure:
+            if isinstance(target, StdioLaunch) and failure.reason_code is ReasonCode.UNREACHABLE:
+                # It ended before our first words were in its pipe.
+                raise StartFailure(ReasonCode.START_FAILED, failure.message) from None
+            raise
         except TimeoutError:
             raise StartFailure(ReasonCode.START_TIMEOUT, f"it did not answer within {start_timeout_s:g} s") from None
         yield connection

@@ -81,7 +81,7 @@ class Upstream:
                 beside=self._keep_listed,
                 callers=partial(self._callers, declared, roots),
                 retry=retry,
-                failed=self._first_outcome.set,
+                failed=lambda: self._first_outcome.set(),
                 stays=is_leader and config.start == "eager",
                 guard=guard,
                 confine=confine,
@@ -127,6 +127,11 @@ class Upstream:
         """Start it, and wait for its first list or its first failure. `ctx` is who wants to see the list."""
         self._instances.want(ctx)
         await self._first_outcome.wait()
+
+    async def listed_anew(self) -> None:
+        """Start it, and wait for the outcome, whatever is known from before."""
+        self._first_outcome = anyio.Event()
+        await self.first_outcome()
 
     async def run(self) -> None:
         """Live until cancelled."""

@@ -143,6 +143,13 @@ class Upstreams:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome)
 
+    async def listed_anew(self, name: str, max_wait_s: float) -> None:
+        """Connect to this one and wait until it has listed or failed, whatever is known of it from before."""
+        with anyio.move_on_after(max_wait_s):
+            for upstream in self._upstreams:
+                if upstream.config.name == name:
+                    await upstream.listed_anew()
+
     def path_of(self, name: str) -> tuple[str, ...]:
         """The gateways behind us that a tool comes through, by the name clients see; empty where there are none."""
         source = self._registry.snapshot.source_of.get(name)

@@ -1,6 +1,6 @@
 """A handshake-era server with one trouble, named by its argument. Standard library only.
 
-crash: it answers its greeting and ends. no-list: it cannot list. large, deep: a tool has such a schema, another is fine.
+crash: it answers its greeting and ends. no-list: it cannot list. large, deep: one tool has such a schema.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""`goat-mcp doctor`: what is wrong with the configuration and the upstreams, each with its remedy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.status.finding import Finding
+    from goat_mcp.upstreams.status import UpstreamStatus
+
+
+@click.command
+@click.argument("servers", nargs=-1, metavar="[SERVER]...")
+@flags.selection
+@flags.as_json
+def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
+    """Check the settings, the files and each upstream: it is started, and what it lists is looked at.
+
+    No tool is called. Exit status: 0 nothing must be mended, 1 the configuration, 3 a login or token, 4 an upstream
+    that cannot be reached, 5 one that fails to list, 6 a schema that clients refuse.
+    """
+    import anyio
+
+    from goat_mcp.core.errors import ToolError
+    from goat_mcp.status.finding import USAGE, Finding, exit_status
+
+    checked: list[UpstreamStatus] = []
+
+    def told(status: UpstreamStatus) -> None:
+        checked.append(status)
+        if not as_json:
+            _say(status)
+
+    try:
+        # What would be logged is what we are about to say.
+        settings = flags.settings_from(**selection, defaults={"log_level": "error"})
+        from goat_mcp.gateway import Gateway
+        from goat_mcp.permissions.mode import Approval
+
+        gateway = Gateway(settings, approval=Approval.DENY)
+    except ToolError as broken:
+        findings = [Finding(id="settings", detail=broken.message, fix=broken.suggestion, exit_code=USAGE)]
+    else:
+        only = _chosen(gateway, servers)
+        findings = [
+            *(Finding(id="notice", detail=notice, fix="Mend the file it names.") for notice in settings.notices),
+            *anyio.run(_examine, gateway, only, told),
+        ]
+        findings = [_redacted(gateway, finding) for finding in findings]
+    code = exit_status(findings)
+    if as_json:
+        document = {
+            "findings": [finding.wire() for finding in findings],
+            "upstreams": [{"name": one.name, "state": str(one.state), "tools": one.tool_count} for one in checked],
+            "exit_status": code,
+        }
+        click.echo(json.dumps(document))
+    else:
+        _print(findings)
+    return code
+
+
+async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[Finding]:
+    from goat_mcp.status import doctor as examination
+
+    async with gateway.running():
+        found = await examination.upstreams_examined(gateway.upstreams, only, told)
+        sandbox = await gateway.sandbox.state()
+    return [
+        *found,
+        *examination.ignored_keys(gateway.upstreams, only),
+        *examination.sandbox_findings(sandbox),
+        *(await examination.surroundings_examined(gateway.settings, gateway.state)),
+    ]
+
+
+def _chosen(gateway: Gateway, servers: Sequence[str]) -> list[str]:
+    """The upstreams meant, by name. Raises `click.UsageError` for one that is not configured."""
+    known = [status.name for status in gateway.upstreams.status()]
+    for server in servers:
+        if server not in known:
+            import difflib
+
+            near = difflib.get_close_matches(server, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+            raise click.UsageError(f"no upstream is called {server!r}; {hint}")
+    return list(servers)
+
+
+def _redacted(gateway: Gateway, finding: Finding) -> Finding:
+    from dataclasses import replace
+
+    return replace(finding, detail=gateway.redactor.text(finding.detail), fix=gateway.redactor.text(finding.fix))
+
+
+def _say(status: UpstreamStatus) -> None:
+    """One line as soon as an upstream is done: on a terminal people see that something happens."""
+    from goat_mcp.cli.terminal import escaped
+
+    shown = "ok" if not status.reason_code else str(status.reason_code)
+    what = f"{status.tool_count} tools, {status.version}" if status.version else str(status.state)
+    line = escaped(f"{status.name}: {shown} ({what})")
+    if sys.stdout.isatty():
+        from rich.text import Text
+
+        from goat_mcp.cli.terminal import console
+
+        console().print(Text(line, style="green" if shown == "ok" else "red"))
+    else:
+        click.echo(line)
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    for finding in findings:
+        about = f" {finding.about}:" if finding.about else ""
+        click.echo(escaped(f"\n{finding.severity}: {finding.id}:{about} {finding.detail}".replace("\n", " ").strip()))
+        if finding.fix:
+            click.echo(escaped(f"  {finding.fix}"))
+    errors = sum(bool(finding.exit_code) for finding in findings)
+    click.echo(f"{errors} to mend, {len(findings) - errors} to know" if findings else "Nothing found.")

@@ -1,0 +1,143 @@
+"""`goat-mcp doctor`: what is wrong, what to do about it, and an exit status by what must be mended first (OBS-2)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Generator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_call import run
+from tests.upstreams.fleet import server
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def refusing() -> Generator[str]:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(401)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    served = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_address[1]}/mcp"
+    served.shutdown()
+    served.server_close()
+
+
+def examined(folder: Path, entries: Mapping[str, Any], *words: str) -> tuple[int, list[dict[str, Any]]]:
+    file = folder / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": entries}))
+    file.chmod(0o600)
+    done = run("doctor", *words, "--json", "--upstreams", str(file), "--workspace", str(folder), cwd=folder)
+    assert done.stdout, done.stderr
+    document = json.loads(done.stdout)
+    assert document["exit_status"] == done.returncode
+    return done.returncode, document["findings"]
+
+
+def test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called(tmp_path: Path) -> None:
+    log = tmp_path / "calls.log"
+
+    code, findings = examined(tmp_path, {"good": server("raw.py", "plain", log)})
+
+    assert (code, findings) == (0, [])
+    assert [line.split()[0] for line in log.read_text().splitlines()] == ["start", "list"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "finding"),
+    [
+        ({"command": 3}, 1, "config_error"),
+        ({"command": "no-such-command"}, 4, "command_not_found"),
+        ({"url": "http://127.0.0.1:9/mcp"}, 4, "unreachable"),
+        (server("troubled.py", "no-list"), 5, "list_failed"),
+        (server("troubled.py", "large"), 6, "schema_too_large"),
+        (server("raw.py", "endless"), 0, "list_truncated"),
+        (server("raw.py", tpyo=1), 0, "unknown_key"),
+        ({"command": "x", "disabled": True}, 0, "disabled"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_trouble_has_its_finding_its_remedy_and_its_exit_status(
+    tmp_path: Path, entry: Any, code: int, finding: str
+) -> None:
+    got, findings = examined(tmp_path, {"one": entry, "good": server("raw.py")})
+
+    assert (got, [found["id"] for found in findings]) == (code, [finding])
+    assert findings[0]["about"] == "one" and findings[0]["detail"] and findings[0]["fix"]
+    assert findings[0]["severity"] == ("error" if code else "warning")
+
+
+def test_a_refused_token_is_status_3_and_is_not_shown(tmp_path: Path, refusing: str) -> None:
+    secret = "canary-0f1e2d3c4b5a"
+
+    code, findings = examined(tmp_path, {"one": {"url": refusing, "headers": {"Authorization": f"Bearer {secret}"}}})
+
+    assert (code, [found["id"] for found in findings]) == (3, ["auth_required"])
+    assert secret not in json.dumps(findings)
+
+
+def test_only_the_named_servers_are_examined_and_a_misspelt_one_is_wrong_usage(tmp_path: Path) -> None:
+    entries = {"good": server("raw.py"), "gone": {"command": "no-such-command"}}
+
+    assert examined(tmp_path, entries, "good") == (0, [])
+    wrong = run("doctor", "god", "--upstreams", str(tmp_path / "upstreams.json"), cwd=tmp_path)
+
+    assert wrong.returncode == 1 and "did you mean good?" in wrong.stderr
+
+
+def test_files_that_others_may_read_or_change_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    entry = {"command": sys.executable, "args": ["-c", ""], "env": {"API_TOKEN": "s3cr3t-value-9876"}, "disabled": True}
+    file.write_text(json.dumps({"mcpServers": {"one": entry}}))
+    file.chmod(0o666)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (state / "left.json").write_text("{}")
+    (state / "left.json").chmod(0o644)
+
+    done = run("doctor", "--json", "--upstreams", str(file), "--workspace", str(tmp_path), cwd=tmp_path)
+
+    found = {(finding["id"], finding["about"]) for finding in json.loads(done.stdout)["findings"]}
+    assert found == {
+        ("disabled", "one"),
+        ("config_writable", str(file)),
+        ("secret_readable", str(file)),
+        ("state_file_open", str(state / "left.json")),
+    }
+    assert "s3cr3t-value-9876" not in done.stdout
+
+
+def test_a_broken_upstreams_file_is_a_finding(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text("{")
+
+    done = run("doctor", "--json", "--upstreams", str(file), "--workspace", str(tmp_path), cwd=tmp_path)
+
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (done.returncode, finding["id"]) == (1, "settings")
+    assert "line 1, column 2" in finding["detail"]
+
+
+def test_people_get_a_line_for_each_upstream_and_the_findings_below(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"good": server("raw.py"), "gone": {"command": "no-such-command"}}}))
+
+    done = run("doctor", "--upstreams", str(file), "--workspace", str(tmp_path), cwd=tmp_path)
+
+    assert "good: ok (6 tools, 2025-11-25)" in done.stdout
+    assert "error: command_not_found: gone: command 'no-such-command' is not on PATH" in done.stdout
+    assert done.stdout.endswith("1 to mend, 0 to know\n")
+    assert (done.returncode, done.stderr) == (4, "")
