@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+
+_OF_SOME = frozenset({ReasonCode.QUARANTINED, ReasonCode.TOOL_DISABLED, ReasonCode.LIST_TRUNCATED})
+"""These say something of single tools; the upstream may be idle and well."""
 
 
 def why_missing(
@@ -30,7 +34,7 @@ def why_missing(
                 "Use another tool; the user can see more with `goat-mcp status`.",
                 facts={"upstream": status.name, "reason": str(withheld.reason_code)},
             )
-        if status.reason_code and status.state is not UpstreamState.READY:
+        if status.reason_code and status.reason_code not in _OF_SOME and status.state is not UpstreamState.READY:
             return ToolError(
                 ErrorCode.UPSTREAM_DOWN,
                 f"{shown} cannot be called: upstream {status.name} is down ({status.reason_code}): {status.detail}",
