@@ -222,7 +222,7 @@ class Gateway:
             problems=files.problems,
             why_denied=self._why_denied,
             confine=self._confine_upstream,
-            roots=lambda: self.workspace.roots,
+            roots=self._upstreams_roots,
             on_change=self._status_changed,
             logins=Logins(
                 self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person
@@ -299,6 +299,15 @@ class Gateway:
             return [Path(path) for path in self.rules.never_read(tuple(map(str, self.workspace.roots)))]
 
         return HiddenSearch(lambda path: bool(self._why_path_denied(path, writes=False)), named)
+
+    def _upstreams_roots(self, client_has_some: bool) -> Sequence[Path]:
+        """A workspace that somebody named wins; the client's own roots count where nobody did (ERA-6).
+
+        On stdio the client's roots are the workspace then; over HTTP each client has its own.
+        """
+        if client_has_some and self._serves_http and not self.settings.workspace:
+            return ()
+        return self.workspace.roots
 
     async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
         return await self.sandbox.confine_upstream(options, directory)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
+
+RootsOf = Callable[[bool], Sequence[Path]]
+"""The workspace's roots, for a client that has roots of its own (True) or not. Empty where the client's count."""
+
+
+def no_roots(client_has_some: bool) -> Sequence[Path]:
+    """The roots where there is no workspace."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,11 @@ class ClientSide(Protocol):
     @property
     def log_level(self) -> str:
         """The least level of log messages it wants to see; empty where it wants none."""
+        ...
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Answers that came with the call before anybody asked: for the upstream to use or to leave."""
         ...
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -224,7 +224,7 @@ class Adapter:
             session_key=session_key,
             principal=principal,
             meta=meta,
-            client=DialogueClient(dialogue, self._log_levels.of(session_key, ctx.protocol_version, meta)),
+            client=DialogueClient(dialogue, self._log_levels.of(session_key, ctx.protocol_version, meta), _given(ctx)),
             progress=progress,
             wants_progress=wants_progress,
             ask=asker(dialogue, progress if wants_progress else None),
@@ -283,6 +283,17 @@ class Adapter:
                 answer = await ctx.session.send_request(types.ListRootsRequest(), _AnyRoots)
         gateway.adopt_client_roots(_root_paths(answer))
         return None
+
+
+def _given(ctx: Context) -> Mapping[str, Any]:
+    """Answers to questions that were not ours: a question of ours comes with a state that seals it."""
+    params = ctx.params or {}
+    answers = params.get("inputResponses")
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or params.get("requestState") is not None:
+        return {}
+    if not isinstance(answers, Mapping):
+        return {}
+    return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != _ROOTS_INPUT}
 
 
 class _AnyRoots(BaseModel):

@@ -20,9 +20,10 @@ _QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 class DialogueClient:
     """A `ClientSide` over one call's dialogue. `log_level`: what the client set, or wants for this call."""
 
-    def __init__(self, dialogue: Dialogue, log_level: str) -> None:
+    def __init__(self, dialogue: Dialogue, log_level: str, given: Mapping[str, Any]) -> None:
         self._dialogue = dialogue
         self.log_level = log_level
+        self.given = given
         self.is_over = False
         """The call has its result: what is told now goes beside it, where the era has a way for that."""
 

@@ -8,15 +8,14 @@ from then on (WSP-1).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.call_clock import CallClock
 from goat_mcp.upstreams.envelope import strip_result
@@ -49,7 +48,7 @@ class Callers:
         declared: Mapping[str, Any],
         *,
         allow: Collection[str],
-        roots: Callable[[], Sequence[Path]],
+        roots: RootsOf,
         asked: Callable[[], None] = lambda: None,
     ) -> None:
         """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
@@ -82,7 +81,7 @@ class Callers:
     def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
         """What a single request declares, where each does so for itself."""
         capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
-        return declared_for(capabilities, self._allow, knows_roots=bool(self._roots()))
+        return declared_for(capabilities, self._allow, knows_roots=bool(self._roots(False)))
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """A request of the upstream. Raises `ClientRefused`, at once for what was not declared (ERA-3)."""
@@ -92,7 +91,7 @@ class Callers:
         request = ClientRequest(method, params)
         if kind is None or not covers(self.declared, required_for(request)):
             raise ClientRefused(_METHOD_NOT_FOUND, f"goat-mcp declared no capability for {method[:100]}")
-        if kind == ROOTS and (roots := self._roots()):
+        if kind == ROOTS and (roots := self._roots(self._has_roots_of_its_own())):
             return roots_result(roots)
         self._asked()
         caller, client = self._whom_to_ask(request)
@@ -105,6 +104,10 @@ class Callers:
             finally:
                 caller.asking.discard(scope)
         raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    def _has_roots_of_its_own(self) -> bool:
+        """Of the client whose call is in flight. Between calls nobody can be asked."""
+        return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
 
     def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
         sessions = {caller.session_key for caller in self._in_flight}

@@ -5,12 +5,12 @@ Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection ali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
 
+from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
@@ -37,7 +37,7 @@ class UpstreamCalls:
         lifeline_of: Callable[[ToolContext], Lifeline],
         output: OutputCheck,
         *,
-        roots: Callable[[], Sequence[Path]] = lambda: (),
+        roots: RootsOf = no_roots,
         want: Callable[[], None] = lambda: None,
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,

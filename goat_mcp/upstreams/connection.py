@@ -95,7 +95,7 @@ class Connection:
 
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
         """
-        params = {"name": name, "arguments": arguments, "_meta": meta, **more}
+        params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
         log_level = await self._log_level(client) if client is not None else ""
         # The short way would let the result overtake log messages that came before it.
         if self._outbox is not None and on_progress is None and not log_level:

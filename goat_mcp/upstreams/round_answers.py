@@ -6,12 +6,11 @@ when an upstream asks for the first time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.inquiries import ELICITATION, KIND_OF, ROOTS, covers, labelled, required_for, roots_result
@@ -26,17 +25,18 @@ class RoundAnswers:
 
     upstream: str
     allow: Collection[str]
-    roots: Callable[[], Sequence[Path]]
+    roots: RootsOf
     client: ClientSide | None
 
     async def to_result(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         requests = _requests(self.upstream, raw.get("inputRequests"))
         answers: dict[str, Any] = {}
         open_requests: dict[str, ClientRequest] = {}
+        client_has_roots = self.client is not None and ROOTS in self.client.capabilities
         for key, request in requests.items():
             kind = KIND_OF[request.method]
             self._check_allowed(kind)
-            if kind == ROOTS and (roots := self.roots()):
+            if kind == ROOTS and (roots := self.roots(client_has_roots)):
                 answers[key] = roots_result(roots)
             else:
                 open_requests[key] = request

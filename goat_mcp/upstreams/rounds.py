@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
-from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.client_side import ClientSide, RootsOf
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 
 MAX_ROUNDS = 10
@@ -23,13 +22,14 @@ async def in_rounds(
     client: ClientSide | None,
     *,
     allow: Collection[str],
-    roots: Callable[[], Sequence[Path]],
+    roots: RootsOf,
 ) -> dict[str, Any]:
     """The result that is left when nothing more is asked. `allow` and `roots` are as in `Callers`.
 
     Raises what `send` raises; -32021 for a client of the stateless era that cannot answer, `ToolError` for others.
     """
-    outcome = await _outcome(send, {})
+    given: Mapping[str, Any] = client.given if client is not None else {}
+    outcome = await _outcome(send, {"inputResponses": given} if given else {})
     if not isinstance(outcome, UpstreamError) and outcome.get("resultType") != "input_required":
         return outcome
 

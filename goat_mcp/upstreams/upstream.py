@@ -6,13 +6,13 @@ Contract: CHG-1, CHG-2, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError, UpstreamError
 from goat_mcp.registry import Registry
@@ -56,7 +56,7 @@ class Upstream:
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
         pins: Pinning,
-        roots: Callable[[], Sequence[Path]] = lambda: (),
+        roots: RootsOf = no_roots,
     ) -> None:
         """`roots` are what upstreams hear of as the client's.
 
@@ -72,7 +72,7 @@ class Upstream:
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.inquiries import declared_for
 
-            return declared_for(capabilities, config.allow, knows_roots=bool(roots()))
+            return declared_for(capabilities, config.allow, knows_roots=bool(roots(False)))
 
         def make(declared: Callable[[], Mapping[str, Any]], is_leader: bool) -> Supervisor:
             return Supervisor(
@@ -137,7 +137,7 @@ class Upstream:
         """Live until cancelled."""
         await self._instances.run()
 
-    def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: Callable[[], Sequence[Path]]) -> Callers:
+    def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
         from goat_mcp.upstreams.callers import Callers
 
         def asked() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
 
+from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
@@ -53,8 +53,8 @@ class Upstreams:
         limits: SupervisorLimits | None = None,
         why_denied: Callable[[str], str] = lambda server: "",
         on_change: Callable[[], None] = lambda: None,
-        roots: Callable[[], Sequence[Path]] = lambda: (),
         instance: str = "",
+        roots: RootsOf = no_roots,
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 

@@ -75,13 +75,27 @@ def _child(*options: str) -> dict[str, Any]:
 @contextmanager
 def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
     upstreams = folder / "upstreams.json"
-    upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, "naming": "flat", "start": "eager"}}}))
+    upstreams.write_text(
+        json.dumps(
+            {
+                "mcpServers": {
+                    "fixture": {
+                        **entry,
+                        "naming": "flat",
+                        "start": "eager",
+                        "allow": ["elicitation", "roots", "sampling"],
+                    }
+                }
+            }
+        )
+    )
     workspace = folder / "workspace"
     workspace.mkdir()
     sets = tuple(part for setting in SETTINGS for part in ("--set", setting))
     launch = Launch(folder, workspace, ("--upstreams", str(upstreams), "--mode", "bypassPermissions", *sets))
     process = subprocess.Popen(
-        [*launch.command, "--http", "127.0.0.1:0", "--no-token"],
+        # No workspace is named, so that roots are the client's (ERA-6).
+        [sys.executable, "-m", "goat_mcp", "serve", *launch.options, "--http", "127.0.0.1:0", "--no-token"],
         env=launch.environment,
         cwd=workspace,
         stdin=subprocess.DEVNULL,
