@@ -11,7 +11,7 @@ from typing import Any
 
 from goat_mcp.audit import AuditLog, Decided
 from goat_mcp.call_through import check_only_reads, target_of
-from goat_mcp.catalog import Catalog
+from goat_mcp.catalog import Resolver
 from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -60,7 +60,7 @@ class _Judged:
 class Admission:
     """The stages before a call runs, over one catalog."""
 
-    catalog: Catalog
+    catalog: Resolver
     permission: Permission
     hooks: Hooks
     audit: AuditLog

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from goat_mcp.catalog import Catalog
+from goat_mcp.catalog import Resolver
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES
 from goat_mcp.core.side_effect import Risk
@@ -28,7 +28,7 @@ class Target(NamedTuple):
     through: ToolSpec | None = None
 
 
-def target_of(catalog: Catalog, name: str, arguments: Mapping[str, Any]) -> Target:
+def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Target:
     """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
     tool = catalog.resolve(name)
     if not _calls_through(tool.spec):
@@ -42,7 +42,7 @@ def target_of(catalog: Catalog, name: str, arguments: Mapping[str, Any]) -> Targ
     return Target(target, wanted.arguments, tool.spec)
 
 
-def target_name(catalog: Catalog, name: str, arguments: Mapping[str, Any]) -> str:
+def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
     """The name of the tool that is meant, known or not."""
     if name not in (_ANY, _READ_ONLY):
         return name

@@ -9,7 +9,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
@@ -70,6 +70,14 @@ class ListedTool:
     rewrites: tuple[Rewrite, ...] = ()
 
 
+class Resolver(Protocol):
+    """Where a call's name is looked up."""
+
+    def resolve(self, name: str) -> AnyTool:
+        """Raises `ToolError`: TOOL_NOT_FOUND, or TOOL_NOT_IN_CATALOG for one that exists but is hidden."""
+        ...
+
+
 class Catalog:
     """A view of the registry, computed once per generation."""
 
@@ -103,6 +111,10 @@ class Catalog:
     def hides(self, label: str) -> bool:
         """Whether everything that carries the label (`presets.labels_of`) is kept from this client."""
         return label in self._filter.deny
+
+    def shows(self, spec: ToolSpec) -> bool:
+        """Whether this client may see what the spec stands for."""
+        return self._filter.admits(spec)
 
     def tools(self) -> Sequence[AnyTool]:
         """All that may be called, in their order: those that are listed, and those that are deferred."""

@@ -78,6 +78,8 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.hooks.session_events import SessionEvents
+    from goat_mcp.item_calls import ItemCalls
+    from goat_mcp.item_catalog import ItemCatalog
     from goat_mcp.own_resources import OwnResources
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
@@ -228,6 +230,7 @@ class Gateway:
                 self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person
             ),
             instance=self.instance,
+            on_updated=self.announcements.changed,
         )
         self.upstreams.load_warm_catalogs()
 
@@ -465,6 +468,36 @@ class Gateway:
             transport="http" if self._serves_http else "stdio",
             started_s=self.started_s,
         )
+
+    @cached_property
+    def item_catalog(self) -> ItemCatalog:
+        """What clients see of the upstreams' resources, templates and prompts."""
+        from goat_mcp.item_catalog import ItemCatalog
+
+        return ItemCatalog(
+            self.upstreams.offers, self._why_item_hidden, lambda source: self.upstreams.upstream(source).config.server
+        )
+
+    @cached_property
+    def items(self) -> ItemCalls:
+        """The way of requests for them; its modules are loaded by the first."""
+        from goat_mcp.item_calls import ItemCalls
+
+        return ItemCalls(
+            self.pipeline,
+            self.item_catalog,
+            self.upstreams.given,
+            lambda source: self.upstreams.upstream(source).requests,
+            self.upstreams.all_offers,
+        )
+
+    def _why_item_hidden(self, spec: ToolSpec) -> str:
+        """The rule or setting that keeps a prompt, or a server's resources, from clients; empty if none does."""
+        for name in (spec.rule_name, spec.name):
+            for rule in self.rules.deny.about(name):
+                if rule.specifier is None:
+                    return f"rule {rule.text}"
+        return "" if self.catalog.shows(spec) else "the choice of tools in the settings"
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""

@@ -21,7 +21,7 @@ from goat_mcp.batch import Batch, BatchOutcome, Turn
 from goat_mcp.bounded_result import ResultBounds
 from goat_mcp.call_slots import CallSlots, Place
 from goat_mcp.call_through import target_of
-from goat_mcp.catalog import Catalog
+from goat_mcp.catalog import Resolver
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.redaction import Redactor
@@ -56,7 +56,7 @@ class CallRequest:
 class Pipeline:
     """Validation, permission, hooks, scheduling, execution, bounds and audit over one catalog."""
 
-    catalog: Catalog
+    catalog: Resolver
     permission: Permission
     scheduler: Scheduler
     audit: AuditLog

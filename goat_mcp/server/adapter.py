@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -28,6 +28,7 @@ from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
+from goat_mcp.offers import Kind
 from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.chaining import Chaining
@@ -37,9 +38,13 @@ from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
 from goat_mcp.server.host_model import HostModel
+from goat_mcp.server.item_lists import ItemLists
 from goat_mcp.server.log_levels import LogLevels
-from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls
+from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
+from goat_mcp.server.prompts import Prompts
+from goat_mcp.server.requests import Work
 from goat_mcp.server.resources import Resources
+from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
 from goat_mcp.state.used_tokens import UsedTokens
 
@@ -53,6 +58,7 @@ ROOTS_TIMEOUT_S = 5.0
 _ROOTS_INPUT = "goat_roots"
 
 Transport = Literal["stdio", "http"]
+AnswerT = TypeVar("AnswerT")
 
 
 class _Server(Server[Any]):
@@ -70,7 +76,7 @@ class _Server(Server[Any]):
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
         return super().get_capabilities(
-            NotificationOptions(tools_changed=True, resources_changed=True),
+            NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True),
             experimental_capabilities,
             extensions,
             protocol_version=protocol_version,
@@ -94,7 +100,10 @@ class Adapter:
         self._log_levels = LogLevels()
         self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
-        resources = Resources(lambda: self.gateway.resources.providers, self.changes, self._reader)
+        lists = ItemLists(self.gateway, self._list_changed)
+        resources = Resources(self.gateway, lists, self)
+        prompts = Prompts(self.gateway, lists, self)
+        watching = Subscriptions(self.gateway, self.changes, resources, self)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
         self.server = _Server(
             "goat-mcp",
@@ -106,13 +115,14 @@ class Adapter:
             on_list_resources=resources.list,
             on_list_resource_templates=resources.templates,
             on_read_resource=resources.read,
-            on_subscribe_resource=resources.subscribe,
-            on_unsubscribe_resource=resources.unsubscribe,
-            on_subscriptions_listen=self.changes.listen,
+            on_subscribe_resource=watching.subscribe,
+            on_unsubscribe_resource=watching.unsubscribe,
+            on_list_prompts=prompts.list,
+            on_get_prompt=prompts.get,
+            on_completion=prompts.complete,
+            on_subscriptions_listen=watching.listen,
             cache_hints={
                 "tools/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
-                "resources/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
-                "resources/templates/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
                 "server/discover": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
             },
             get_tool_input_schema=self._input_schema,
@@ -145,13 +155,16 @@ class Adapter:
             entries = [for_handshake(entry) for entry in entries]
         return {"tools": entries, "resultType": "complete"}
 
+    def _list_changed(self, kind: Kind) -> None:
+        self.changes.list_changed("prompts" if kind == "prompts" else "resources")
+
     async def _cached_list(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Server middleware: the checked wire form of `tools/list`, made once per generation and revision."""
         if ctx.method != "tools/list":
             return await call_next(ctx)
         if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
             self._adopt_default_roots()
-        await self.gateway.upstreams.first_list(ctx=self._tool_context(ctx, DirectDialogue(ctx)))
+        await self.gateway.upstreams.first_list(ctx=self._context(ctx, DirectDialogue(ctx)))
         self.changes.listed()
         self.gateway.listed.set()
         key = (self.gateway.catalog.generation, ctx.protocol_version)
@@ -169,10 +182,11 @@ class Adapter:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
         called = self.gateway.target_name(params.name, params.arguments or {})
-        try:
-            outcome = await self._run_call(ctx, params)
-        except UpstreamError as refused:
-            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
+
+        async def work(context: ToolContext) -> ToolResult:
+            return await self.gateway.call(params.name, params.arguments or {}, context)
+
+        outcome = await self.converse(ctx, params, work, partial(self._pin, called))
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
@@ -182,23 +196,37 @@ class Adapter:
             return answer
         return deliverable(answer, ctx.protocol_version)
 
-    async def _run_call(
-        self, ctx: Context, params: types.CallToolRequestParams
+    async def converse(
+        self, ctx: Context, params: types.InputResponseRequestParams, work: Work, pin: Pin = no_pin
     ) -> ToolResult | types.InputRequiredResult:
         """In the era without a way back the call may be left while its client answers a question (design D2)."""
 
         async def body(dialogue: Dialogue) -> ToolResult:
-            context = self._tool_context(ctx, dialogue)
+            context = self._context(ctx, dialogue)
             try:
-                return await self.gateway.call(params.name, params.arguments or {}, context)
+                return await work(context)
             finally:
                 if isinstance(context.client, DialogueClient):
                     context.client.is_over = True
 
+        return await self.relayed(self._converse(ctx, params, body, pin))
+
+    async def relayed(self, outcome: Awaitable[AnswerT]) -> AnswerT:
+        try:
+            return await outcome
+        except UpstreamError as refused:
+            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
+
+    async def _converse(
+        self,
+        ctx: Context,
+        params: types.InputResponseRequestParams,
+        body: Callable[[Dialogue], Awaitable[ToolResult]],
+        pin: Pin,
+    ) -> ToolResult | types.InputRequiredResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await body(DirectDialogue(ctx))
         owner = self._session_key(ctx, self._principal())
-        pin = partial(self._pin, self.gateway.target_name(params.name, params.arguments or {}))
         if params.request_state is not None:
             answers = params.input_responses or {}
             return await self.parked.resume(ctx, owner, params.request_state, answers, body, pin=pin)
@@ -212,7 +240,7 @@ class Adapter:
         tool = self.gateway.registry.get(name)
         return "" if tool is None else hashlib.sha256(repr(tool.spec).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _tool_context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
+    def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
         progress = _rising(dialogue.report_progress) if wants_progress else no_progress
@@ -236,8 +264,11 @@ class Adapter:
         self._log_levels.set(self._session_key(ctx, self._principal()), params.level)
         return types.EmptyResult()
 
-    def _reader(self, ctx: Context) -> ToolContext:
-        """Who reads a resource."""
+    def context(self, ctx: Context) -> ToolContext:
+        return self._context(ctx, DirectDialogue(ctx))
+
+    def reader(self, ctx: Context) -> ToolContext:
+        """Who asks."""
         principal = self._principal()
         return ToolContext(call_id="", session_key=self._session_key(ctx, principal), principal=principal)
 

@@ -7,15 +7,23 @@ own things only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Set
+from typing import Any, Literal
 
 import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from goat_mcp.server.other_processes import Look, OtherProcesses
 
@@ -23,6 +31,16 @@ DEBOUNCE_S = 0.05
 MAX_SUBSCRIPTIONS = 1000
 """Of one client."""
 Context = ServerRequestContext[Any, Any]
+ListKind = Literal["tools", "prompts", "resources"]
+_CHANGED: Mapping[ListKind, ServerEvent] = {
+    "tools": ToolsListChanged(),
+    "prompts": PromptsListChanged(),
+    "resources": ResourcesListChanged(),
+}
+
+
+def _nothing() -> None:
+    """Nobody has to hear that this is not watched any more."""
 
 
 class ChangeHub:
@@ -36,19 +54,23 @@ class ChangeHub:
         self._streams: dict[str, _Streams] = {}
         self._clients: dict[int, _Client] = {}
         self._changed = anyio.Event()
-        self._tools_changed = False
+        self._lists_changed: set[ListKind] = set()
         self._updated: set[tuple[str, str | None]] = set()
         self._anyone_listed = False
         self._elsewhere = OtherProcesses(looks, self._watchers)
 
     def listed(self) -> None:
-        """A client is about to get the list. Before the first one nobody holds a list that could be outdated."""
+        """A client is about to get the tools. Before the first one nobody holds a list that could be outdated."""
         self._anyone_listed = True
 
     def tools_changed(self) -> None:
         if self._anyone_listed:
-            self._tools_changed = True
-            self._changed.set()
+            self.list_changed("tools")
+
+    def list_changed(self, kind: ListKind) -> None:
+        """A list that clients hold is another now."""
+        self._lists_changed.add(kind)
+        self._changed.set()
 
     def resource_changed(self, uri: str, principal: str | None) -> None:
         """What is under `uri` changed for this principal, or for all."""
@@ -79,12 +101,12 @@ class ChangeHub:
                 await self._changed.wait()
                 await anyio.sleep(DEBOUNCE_S)
                 self._changed = anyio.Event()
-                tools, self._tools_changed = self._tools_changed, False
+                lists, self._lists_changed = self._lists_changed, set()
                 updated, self._updated = self._updated, set()
                 for stream in list(self._streams.values()):
-                    await stream.publish(tools, updated)
+                    await stream.publish(lists, updated)
                 for client in list(self._clients.values()):
-                    client.notify(tools, updated, group)
+                    client.notify(lists, updated, group)
 
     def close(self) -> None:
         """End every listen stream the clean way."""
@@ -116,17 +138,24 @@ class ChangeHub:
             self._client(ctx)
         return answer
 
-    async def subscribe(self, ctx: Context, uri: str) -> bool:
-        """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes."""
+    async def subscribe(self, ctx: Context, uri: str, release: Callable[[], None] = _nothing) -> bool:
+        """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes.
+
+        `release` is called when it does not want to hear of it any more, or is gone.
+        """
         await self._elsewhere.before_watching((uri,), self._principal())
         uris = self._client(ctx).uris
         if len(uris) >= MAX_SUBSCRIPTIONS and uri not in uris:
             return False
-        uris.add(uri)
+        uris.pop(uri, _nothing)()
+        uris[uri] = release
         return True
 
+    def is_subscribed(self, ctx: Context, uri: str) -> bool:
+        return uri in self._client(ctx).uris
+
     def unsubscribe(self, ctx: Context, uri: str) -> None:
-        self._client(ctx).uris.discard(uri)
+        self._client(ctx).uris.pop(uri, _nothing)()
 
     def _client(self, ctx: Context) -> _Client:
         # The SDK has no public way to learn that a connection closed; this is the one place that reaches in.
@@ -151,9 +180,9 @@ class _Streams:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
 
-    async def publish(self, tools: bool, updated: set[tuple[str, str | None]]) -> None:
-        if tools:
-            await self._bus.publish(ToolsListChanged())
+    async def publish(self, lists: Set[ListKind], updated: Set[tuple[str, str | None]]) -> None:
+        for kind in lists:
+            await self._bus.publish(_CHANGED[kind])
         for uri, principal in updated:
             if principal in (None, self.principal):
                 await self._bus.publish(ResourceUpdated(uri))
@@ -164,15 +193,17 @@ class _Client:
 
     def __init__(self, session: ServerSession, principal: str) -> None:
         self.principal = principal
-        self.uris: set[str] = set()
+        self.uris: dict[str, Callable[[], None]] = {}
+        """Each with what has to be done when it is not watched any more."""
         self._session = session
-        self._untold: set[str | None] = set()
+        self._untold: set[ServerEvent] = set()
         self._sending: anyio.CancelScope | None = None
 
-    def notify(self, tools: bool, updated: set[tuple[str, str | None]], group: TaskGroup) -> None:
-        if tools:
-            self._untold.add(None)
-        self._untold |= {uri for uri, principal in updated if uri in self.uris and principal in (None, self.principal)}
+    def notify(self, lists: Set[ListKind], updated: Set[tuple[str, str | None]], group: TaskGroup) -> None:
+        self._untold |= {_CHANGED[kind] for kind in lists}
+        for uri, principal in updated:
+            if uri in self.uris and principal in (None, self.principal):
+                self._untold.add(ResourceUpdated(uri))
         if self._untold and self._sending is None:
             self._sending = anyio.CancelScope()
             group.start_soon(self._send, self._sending)
@@ -180,6 +211,8 @@ class _Client:
     def gone(self) -> None:
         """It is not there any more to be told."""
         self._untold.clear()
+        while self.uris:
+            self.uris.popitem()[1]()
         if self._sending is not None:
             self._sending.cancel()
 
@@ -188,9 +221,13 @@ class _Client:
         # set: told once, however often they came.
         with sending:
             while self._untold:
-                uri = self._untold.pop()
-                if uri is None:
+                event = self._untold.pop()
+                if isinstance(event, ToolsListChanged):
                     await self._session.send_tool_list_changed()
-                elif uri in self.uris:
-                    await self._session.send_resource_updated(uri)
+                elif isinstance(event, PromptsListChanged):
+                    await self._session.send_prompt_list_changed()
+                elif isinstance(event, ResourcesListChanged):
+                    await self._session.send_resource_list_changed()
+                elif event.uri in self.uris:
+                    await self._session.send_resource_updated(event.uri)
         self._sending = None

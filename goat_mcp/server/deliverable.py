@@ -6,36 +6,105 @@ REL-4; without this the SDK refuses the whole result. Results that are in order 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from mcp_types import methods
 from pydantic import ValidationError
 
 from goat_mcp.core.result import text_block
 
-_METHOD = "tools/call"
+MAX_COMPLETIONS = 100
+"""Of one answer; the protocol allows no more."""
+_FRESH = {"ttlMs": 0, "cacheScope": "private"}
+"""Of a read, nobody but the upstream could say how long; it is a matter between it and us."""
 
 
 def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
-    """`answer`; where `version` does not know it whole, unreadable blocks as their JSON and other members left out."""
-    if _is_known(answer, version):
-        return answer
-    blocks = [
-        block if _is_known({"content": [block], "resultType": "complete"}, version) else text_block(json.dumps(block))
-        for block in answer["content"]
+    """The answer to `tools/call`; where `version` does not know it whole, unreadable blocks as their JSON and other
+    members left out."""
+
+    def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
+        return text_block(json.dumps(block))
+
+    return _mended(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
+
+
+def deliverable_messages(answer: dict[str, Any], version: str) -> dict[str, Any]:
+    """The answer to `prompts/get`; a message that cannot be read is its content's JSON, said by the same side."""
+
+    def as_text(message: Mapping[str, Any]) -> dict[str, Any]:
+        role = message.get("role")
+        known_role = role if role in ("user", "assistant") else "user"
+        return {"role": known_role, "content": text_block(json.dumps(message.get("content")))}
+
+    return _mended(answer, version, "prompts/get", "messages", as_text)
+
+
+def deliverable_contents(answer: dict[str, Any], version: str, uri: str) -> dict[str, Any]:
+    """The answer to `resources/read`; a content that cannot be read is its JSON."""
+
+    def as_text(content: Mapping[str, Any]) -> dict[str, Any]:
+        own = content.get("uri")
+        return {
+            "uri": own if isinstance(own, str) else uri,
+            "mimeType": "application/json",
+            "text": json.dumps(content),
+        }
+
+    return _mended({**answer, **_FRESH}, version, "resources/read", "contents", as_text, _FRESH)
+
+
+def deliverable_completion(answer: dict[str, Any], version: str) -> dict[str, Any]:
+    """The answer to `completion/complete`: values that are texts, as many as there may be."""
+    method = "completion/complete"
+    given = answer.get("completion")
+    completion = dict(cast("dict[str, Any]", given)) if isinstance(given, dict) else {}
+    values = completion.get("values")
+    texts = [value for value in cast("list[Any]", values) if isinstance(value, str)] if isinstance(values, list) else []
+    if len(texts) > MAX_COMPLETIONS:
+        completion["hasMore"] = True
+    mended: dict[str, Any] = {"completion": {"values": texts[:MAX_COMPLETIONS]}, "resultType": "complete"}
+    for name, value in completion.items():
+        with_it = {**mended, "completion": {**mended["completion"], name: value}}
+        if name != "values" and _is_known(with_it, version, method, "completion"):
+            mended = with_it
+    return _with_others(mended, answer, version, method, "completion")
+
+
+def _mended(
+    answer: dict[str, Any],
+    version: str,
+    method: str,
+    member: str,
+    substitute: Callable[[Mapping[str, Any]], dict[str, Any]],
+    always: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    complete = answer if answer.get("resultType") == "complete" else {**answer, "resultType": "complete"}
+    if _is_known(complete, version, method, member):
+        return complete
+    kept = {**(always or {}), "resultType": "complete"}
+    listed = [
+        one if _is_known({**kept, member: [one]}, version, method, member) else substitute(one)
+        for one in answer[member]
     ]
-    mended: dict[str, Any] = {"content": blocks, "isError": answer["isError"], "resultType": "complete"}
+    return _with_others({member: listed, **kept}, answer, version, method, member)
+
+
+def _with_others(
+    mended: dict[str, Any], answer: Mapping[str, Any], version: str, method: str, member: str
+) -> dict[str, Any]:
+    """Whatever else of the answer the revision knows."""
     for name, value in answer.items():
-        if name not in mended and _is_known({**mended, name: value}, version):
+        if name not in mended and _is_known({**mended, name: value}, version, method, member):
             mended[name] = value
     return mended
 
 
-def _is_known(answer: Mapping[str, Any], version: str) -> bool:
+def _is_known(answer: Mapping[str, Any], version: str, method: str, member: str) -> bool:
     try:
-        sent = methods.serialize_server_result(_METHOD, version, answer)
+        sent = methods.serialize_server_result(method, version, answer)
     except ValidationError:
         return False
-    # A result that fits no form of a call's answer can be taken for one of another kind, without content.
-    return "content" in sent
+    # A result that fits no form of an answer can be taken for one of another kind, without this member.
+    return member in sent

@@ -38,7 +38,7 @@ Pin = Callable[[], str]
 """What stands for a call's tool as it is defined now."""
 
 
-def _no_pin() -> str:
+def no_pin() -> str:
     return ""
 
 
@@ -62,7 +62,7 @@ class ParkedCall:
 
     holds_the_request_open = False
 
-    def __init__(self, ctx: Context, owner: str, pin: Pin = _no_pin, given: GivenAnswer | None = None) -> None:
+    def __init__(self, ctx: Context, owner: str, pin: Pin = no_pin, given: GivenAnswer | None = None) -> None:
         self.owner = owner
         self.mark = ""
         """Of the question it waits for, where the call may be made anew with the answer."""
@@ -200,7 +200,7 @@ class ParkedCalls:
             await anyio.sleep_forever()
 
     async def start(
-        self, ctx: Context, owner: str, body: Body[T], *, pin: Pin = _no_pin, given: GivenAnswer | None = None
+        self, ctx: Context, owner: str, body: Body[T], *, pin: Pin = no_pin, given: GivenAnswer | None = None
     ) -> T | types.InputRequiredResult:
         """Run a call until it ends or asks."""
         if self._group is None:
@@ -210,7 +210,7 @@ class ParkedCalls:
         return await self._until_stop(call)
 
     async def resume(
-        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body[T], *, pin: Pin = _no_pin
+        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body[T], *, pin: Pin = no_pin
     ) -> T | types.InputRequiredResult:
         """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
         happened. Raises `MCPError` for one that is answered, expired or another session's."""

@@ -1,78 +1,70 @@
-"""Our own resources as MCP requests: list, read, subscribe. What they hold, their providers know."""
+"""Resources as MCP requests: lists and reads, of our own and of upstreams. What they hold, others know."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
+from goat_mcp.core.errors import ErrorCode
+from goat_mcp.core.result import ToolResult
+from goat_mcp.gateway import Gateway
+from goat_mcp.server.deliverable import deliverable_contents
+from goat_mcp.server.dialogue import Context
+from goat_mcp.server.item_lists import ItemLists
+from goat_mcp.server.refusals import check, no_such_resource
+from goat_mcp.server.requests import Requests
 
 if TYPE_CHECKING:  # loaded when somebody asks for one
-    from goat_mcp.core.resources import Reading, ResourceProvider
+    from goat_mcp.core.resources import Reading
 
-RESOURCE_NOT_FOUND = -32002
-"""Of the handshake era; 2026-07-28 has retired it for invalid params."""
-Context = ServerRequestContext[Any, Any]
+OWN = "goat://"
+"""What our own URIs begin with. No upstream is asked for one."""
 
 
 class Resources:
-    """Handlers of `resources/*` over the providers, in their order."""
+    """Handlers of `resources/list`, `resources/templates/list` and `resources/read`."""
 
-    def __init__(
-        self,
-        providers: Callable[[], Sequence[ResourceProvider]],
-        changes: ChangeHub,
-        reader: Callable[[Context], ToolContext],
-    ) -> None:
-        """`reader` tells who is asking."""
-        self._providers = providers
-        self._changes = changes
-        self._reader = reader
+    def __init__(self, gateway: Gateway, lists: ItemLists, requests: Requests) -> None:
+        self._gateway = gateway
+        self._lists = lists
+        self._requests = requests
 
-    async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        entries = [entry for provider in self._providers() for entry in provider.entries]
-        return types.ListResourcesResult(resources=[types.Resource.model_validate(entry) for entry in entries])
+    async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        return await self._lists.page("resources", "resources", self._own("entries"), params)
 
-    async def templates(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        entries = [entry for provider in self._providers() for entry in provider.templates]
-        return types.ListResourceTemplatesResult(
-            resource_templates=[types.ResourceTemplate.model_validate(entry) for entry in entries]
-        )
+    async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        return await self._lists.page("templates", "resourceTemplates", self._own("templates"), params)
 
-    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
-        reading = await self._reading(ctx, uri)
-        contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=reading.text)
-        return types.ReadResourceResult(contents=[contents])
+        if (reading := await self.own_reading(uri, self._requests.reader(ctx))) is not None:
+            contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=reading.text)
+            return types.ReadResourceResult(contents=[contents])
+        if uri.startswith(OWN):
+            raise no_such_resource(uri, ctx.protocol_version)
 
-    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        uri = str(params.uri)
-        await self._reading(ctx, uri)  # what cannot be read cannot be watched
-        if not await self._changes.subscribe(ctx, uri):
-            raise MCPError(code=types.INVALID_PARAMS, message=f"a client may watch {MAX_SUBSCRIPTIONS} resources")
-        return types.EmptyResult()
+        async def work(context: ToolContext) -> ToolResult:
+            return await self._gateway.items.read(uri, context)
 
-    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._changes.unsubscribe(ctx, str(params.uri))
-        return types.EmptyResult()
+        outcome = await self._requests.converse(ctx, params, work)
+        if isinstance(outcome, types.InputRequiredResult):
+            return outcome
+        if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
+            raise no_such_resource(uri, ctx.protocol_version)
+        from goat_mcp.item_tools import contents_of
 
-    async def _reading(self, ctx: Context, uri: str) -> Reading:
-        """Raises `MCPError` where there is nothing, or nothing of this principal's."""
-        reader = self._reader(ctx)
-        for provider in self._providers():
-            if (reading := await provider.read(uri, reader)) is not None:
-                return reading
-        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        raise MCPError(
-            code=types.INVALID_PARAMS if is_modern else RESOURCE_NOT_FOUND,
-            message=f"resource not found: {uri[:200]}",
-            data={"uri": uri},
-        )
+        return deliverable_contents(contents_of(check(outcome), uri), ctx.protocol_version, uri)
+
+    async def own_reading(self, uri: str, reader: ToolContext) -> Reading | None:
+        """What one of our own holds; None where there is nothing, or nothing of this principal's."""
+        if uri.startswith(OWN):
+            for provider in self._gateway.resources.providers:
+                if (reading := await provider.read(uri, reader)) is not None:
+                    return reading
+        return None
+
+    def _own(self, member: str) -> Sequence[Mapping[str, Any]]:
+        return [entry for provider in self._gateway.resources.providers for entry in getattr(provider, member)]

@@ -100,6 +100,7 @@ async def _pump(
             connection.tools_changed.set()
         else:
             connection.callers.notified(method, params)
+            connection.notices.take(method, params)
         # All are consumed here: a flood costs no task each.
         return True
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import anyio
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
@@ -28,6 +28,7 @@ from goat_mcp.upstreams.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.log_levels import more_verbose
+from goat_mcp.upstreams.notices import Notices
 from goat_mcp.upstreams.paging import Listed, drain
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
@@ -58,6 +59,7 @@ class Connection:
     _outbox: Outbox | None = None
     _told_level: str = "info"
     _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
+    notices: Notices = field(default_factory=Notices)
 
     @property
     def stateless(self) -> bool:
@@ -164,18 +166,35 @@ class Connection:
         if self.peer_instance:
             take_chained(listed, instance=self.instance, peer=self.peer_instance)
 
-    async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """The raw result of `resources/read`. Raises like `call_tool`."""
-        headers = {"mcp-name": encode_header_value(uri)} if self._is_http and self.stateless else {}
-        return await self.request("resources/read", {"uri": uri, "_meta": meta}, headers=headers)
+    async def ask(
+        self, method: str, params: Mapping[str, Any], *, name: str = "", on_progress: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
+        headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
+        return await self.request(method, params, headers=headers, on_progress=on_progress)
 
     def offers(self, capability: str) -> bool:
         """Whether the upstream declared it."""
         return self.capabilities.get(capability) is not None
 
-    async def listen(self) -> None:
+    @property
+    def subscribes(self) -> bool:
+        """Whether the upstream tells of changes of its resources."""
+        return self._declares("resources", "subscribe")
+
+    @property
+    def listened_lists(self) -> Mapping[str, bool]:
+        """The kinds of changed lists a change stream of it can tell of, as the stream's filter names them."""
+        kinds = {kind: f"{kind}ListChanged" for kind in ("tools", "prompts", "resources")}
+        return {member: True for kind, member in kinds.items() if self._declares(kind, "listChanged")}
+
+    def _declares(self, capability: str, flag: str) -> bool:
+        declared = self.capabilities.get(capability)
+        return isinstance(declared, Mapping) and cast("Mapping[str, Any]", declared).get(flag) is True
+
+    async def listen(self, notifications: Mapping[str, Any]) -> None:
         """Hold a change stream open until it ends (CHG-2). Raises like `call_tool`."""
-        await self.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        await self.request("subscriptions/listen", {"notifications": dict(notifications)})
 
     async def ping(self) -> None:
         """Hear anything at all; where the era knows no ping, its error. Raises like `call_tool`."""

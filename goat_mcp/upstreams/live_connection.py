@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from goat_mcp.core.client_side import ClientSide
+from goat_mcp.upstreams.notices import Notices
 from goat_mcp.upstreams.paging import Listed
 
 if TYPE_CHECKING:  # loaded with the first connection
@@ -26,6 +27,7 @@ class LiveConnection(Protocol):
 
     closed: anyio.Event
     tools_changed: anyio.Event
+    notices: Notices
 
     @property
     def callers(self) -> Callers: ...
@@ -63,8 +65,19 @@ class LiveConnection(Protocol):
 
     async def list_all(self, method: str, member: str, listed: Listed) -> None: ...
 
-    async def read_resource(self, uri: str, *, meta: Mapping[str, Any]) -> dict[str, Any]: ...
+    async def ask(
+        self, method: str, params: Mapping[str, Any], *, name: str = "", on_progress: OnProgress | None = None
+    ) -> dict[str, Any]: ...
 
-    async def listen(self) -> None: ...
+    @property
+    def subscribes(self) -> bool: ...
+
+    @property
+    def listened_lists(self) -> Mapping[str, bool]: ...
+
+    @property
+    def stateless(self) -> bool: ...
+
+    async def listen(self, notifications: Mapping[str, Any]) -> None: ...
 
     async def ping(self) -> None: ...

@@ -14,11 +14,15 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 MAX_PAGES = 100
 MAX_ENTRIES = 10_000
 MAX_LIST_BYTES = 16 * 1024 * 1024
+MAX_TTL_MS = 24 * 3_600_000
 
 
 @dataclass
 class Listed:
-    """What a list has brought so far. `truncated` names the cap that ended it early; empty if none did."""
+    """What a list has brought so far. `truncated` names the cap that ended it early; empty if none did.
+
+    `ttl_ms` is the shortest time that one of its pages stays fresh, as the upstream said; 0 where one did not say.
+    """
 
     entries: list[Any] = field(default_factory=list[Any])
     truncated: str = ""
@@ -26,6 +30,7 @@ class Listed:
     """By name, the gateways that an entry came through, where a gateway listed it."""
     cyclic: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Entries left out since they came from us, each with the reason."""
+    ttl_ms: int | None = None
 
 
 async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]], member: str, listed: Listed) -> None:
@@ -39,6 +44,7 @@ async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
     for _ in range(MAX_PAGES):
         page = await ask({} if cursor is None else {"cursor": cursor})
         entries = page.get(member)
+        listed.ttl_ms = min(_ttl_ms(page), MAX_TTL_MS if listed.ttl_ms is None else listed.ttl_ms)
         if not isinstance(entries, list):
             raise LinkFault(Fault(FaultKind.MALFORMED, f"a page of its list has no {member}"))
         taken_bytes += _size(entries)
@@ -58,6 +64,11 @@ async def drain(ask: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
             return
         seen.add(cursor)
     listed.truncated = f"more than {MAX_PAGES} pages"
+
+
+def _ttl_ms(page: Mapping[str, Any]) -> int:
+    ttl = page.get("ttlMs")
+    return max(0, ttl) if isinstance(ttl, int) and not isinstance(ttl, bool) else 0
 
 
 def _size(page: Any) -> int:

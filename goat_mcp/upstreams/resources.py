@@ -30,7 +30,7 @@ class UpstreamResources:
         problems: Sequence[UpstreamProblem] = (),
         why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
-        self._reads = {one.config.name: ResourceReads(one.config, one.lifeline, one.calls.slots) for one in upstreams}
+        self._reads = {one.config.name: ResourceReads(one.config.name, one.requests, one.offer) for one in upstreams}
         self._name_of = {one.config.server: one.config.name for one in upstreams}
         self._server_of = {one.config.name: one.config.server for one in upstreams}
         self._why_denied = why_denied

@@ -230,7 +230,7 @@ class Supervisor:
 
     def _is_wanted(self) -> bool:
         asked = time.monotonic() - self._asked_s < self._limits.idle_reap_s
-        return self._stays or asked
+        return self._stays or asked or bool(self._in_use)
 
     async def _until_wanted(self) -> None:
         while not self._is_wanted():

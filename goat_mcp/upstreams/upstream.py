@@ -1,30 +1,33 @@
 """One upstream: what it offers, kept on show, and the calls into it. Its connection is the `Supervisor`'s.
 
-Contract: CHG-1, CHG-2, ISO-4.
+Contract: CHG-1, ISO-4.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ToolError, UpstreamError
+from goat_mcp.core.errors import ToolError
+from goat_mcp.given_uris import GivenUris
+from goat_mcp.offers import Offers
 from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.calls import UpstreamCalls
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.instances import Instances
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import LoginDoor
+from goat_mcp.upstreams.noting_relay import NotingRelay
+from goat_mcp.upstreams.offer_shelf import OfferShelf
 from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.pins import Pinning, UpstreamPins
@@ -35,8 +38,10 @@ from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 from goat_mcp.upstreams.tool_shelf import ToolShelf
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
-if TYPE_CHECKING:  # loaded with the first connection
+if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.callers import Callers
+    from goat_mcp.upstreams.item_requests import ItemRequests
+    from goat_mcp.upstreams.subscriptions import Subscriptions
 
 
 class Upstream:
@@ -49,6 +54,9 @@ class Upstream:
         registry: Registry,
         warm: WarmCatalog,
         telemetry: Telemetry,
+        offers: Offers,
+        given: GivenUris,
+        on_updated: Callable[[str], None],
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
         login: LoginDoor | None = None,
@@ -60,7 +68,8 @@ class Upstream:
     ) -> None:
         """`roots` are what upstreams hear of as the client's.
 
-        `on_change` hears that something in `status` changed; it must not block.
+        `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
+        updated; neither may block.
         """
         self.config = config
         self._limits = limits or SupervisorLimits()
@@ -78,10 +87,10 @@ class Upstream:
             return Supervisor(
                 config,
                 telemetry=telemetry,
-                beside=self._keep_listed,
+                beside=self._beside,
                 callers=partial(self._callers, declared, roots),
                 retry=retry,
-                failed=lambda: self._first_outcome.set(),
+                failed=self._failed,
                 stays=is_leader and config.start == "eager",
                 guard=guard,
                 confine=confine,
@@ -99,8 +108,30 @@ class Upstream:
         self.calls = UpstreamCalls(
             config, self._instances.of, self._output, gate=gate, roots=roots, want=self._supervisor.want
         )
-        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
+        relay = NotingRelay(self.calls, config.source, given)
+        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
+        self.offer = OfferShelf(config, offers=offers, warm=warm, telemetry=telemetry, limits=self._limits)
+        self._on_updated = on_updated
         self._list_problem = ""
+
+    @cached_property
+    def requests(self) -> ItemRequests:
+        """Its way for reads, prompts and completions."""
+        from goat_mcp.upstreams.item_requests import ItemRequests
+
+        return ItemRequests(self.config, self._connection_for, self.calls.slots)
+
+    def _connection_for(self, ctx: ToolContext | None) -> Supervisor:
+        """For a request of this client; the leader where none is behind it."""
+        return self._supervisor if ctx is None else self._instances.of(ctx)
+
+    @cached_property
+    def subscriptions(self) -> Subscriptions:
+        """Which of its resources somebody watches."""
+        from goat_mcp.upstreams.subscriptions import Subscriptions
+
+        reopen_s = self._limits.relist_interval_s
+        return Subscriptions(self.config, self._supervisor, self._telemetry, self._on_updated, reopen_s=reopen_s)
 
     @property
     def is_known(self) -> bool:
@@ -133,6 +164,13 @@ class Upstream:
         self._first_outcome = anyio.Event()
         await self.first_outcome()
 
+    async def first_offer(self) -> None:
+        """Know what it offers beside tools: from an earlier run, or else by starting it and waiting for its lists."""
+        self.offer.want()
+        if not self.offer.is_known:
+            self._supervisor.want()
+            await self.offer.first_outcome.wait()
+
     async def run(self) -> None:
         """Live until cancelled."""
         await self._instances.run()
@@ -145,21 +183,30 @@ class Upstream:
 
         return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=asked)
 
+    def _failed(self) -> None:
+        self._first_outcome.set()
+        self.offer.first_outcome.set()
+
+    async def _beside(self, connection: LiveConnection) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep_listed, connection)
+            if connection is self._supervisor.last_connection:
+                # The others are for the calls of single clients.
+                group.start_soon(self.offer.keep, connection)
+                group.start_soon(self.subscriptions.keep, connection)
+
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""
-        async with anyio.create_task_group() as group:
-            if connection.announces_changes:
-                group.start_soon(self._keep_listening, connection)
-            while True:
-                connection.tools_changed = anyio.Event()
-                listed_s = time.monotonic()
-                listed = await self._list(connection)
-                if listed:
+        while True:
+            connection.tools_changed = anyio.Event()
+            listed_s = time.monotonic()
+            listed = await self._list(connection)
+            if listed:
+                await connection.tools_changed.wait()
+            else:
+                with anyio.move_on_after(self._limits.relist_after_failure_s):
                     await connection.tools_changed.wait()
-                else:
-                    with anyio.move_on_after(self._limits.relist_after_failure_s):
-                        await connection.tools_changed.wait()
-                await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
+            await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
     async def _list(self, connection: LiveConnection) -> bool:
         version = self._supervisor.known_version or ""
@@ -171,19 +218,6 @@ class Upstream:
             )
         self._on_change()
         return not self._list_problem
-
-    async def _keep_listening(self, connection: LiveConnection) -> None:
-        """Hold the change stream of a stateless upstream; when it is lost, list again, for changes were missed."""
-        while True:
-            try:
-                await connection.listen()
-            except UpstreamError as refused:
-                self._telemetry.debug("no change stream", upstream=self.config.name, problem=str(refused))
-                return
-            except LinkFault as failure:
-                self._telemetry.debug("change stream lost", upstream=self.config.name, problem=str(failure))
-            await anyio.sleep(self._limits.relist_interval_s)
-            connection.tools_changed.set()
 
     def path_of(self, name: str) -> tuple[str, ...]:
         """The gateways that a tool comes through, by the name clients see."""

@@ -14,6 +14,8 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.given_uris import GivenUris
+from goat_mcp.offers import Offers
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -55,12 +57,15 @@ class Upstreams:
         on_change: Callable[[], None] = lambda: None,
         instance: str = "",
         roots: RootsOf = no_roots,
+        on_updated: Callable[[str], None] = lambda uri: None,
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
-        `on_change` hears that something in `status` changed; it must not block. `instance` is our id among gateways
-        (`core.gateway_chain`).
+        `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
+        updated; neither may block. `instance` is our id among gateways (`core.gateway_chain`).
         """
+        self.offers = Offers()
+        self.given = GivenUris()
         warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
         self._shown_lock = self._pinning.lock.content()
@@ -73,6 +78,9 @@ class Upstreams:
                 registry=registry,
                 warm=warm,
                 telemetry=telemetry,
+                offers=self.offers,
+                given=self.given,
+                on_updated=on_updated,
                 guard=guard,
                 confine=confine,
                 login=logins.of(config) if logins is not None else None,
@@ -84,10 +92,13 @@ class Upstreams:
             )
             for config in configs
         ]
+        self._by_source = {upstream.config.source: upstream for upstream in self._upstreams}
         self._first_list_until_s: float | None = None
+        self._first_offers_until_s: float | None = None
         self._resources: McpResources | None = None
         self._registry = registry
         registry.declare(*(config.source for config in configs))
+        self.offers.declare(*(config.source for config in configs))
 
     def load_warm_catalogs(self) -> None:
         """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
@@ -134,6 +145,28 @@ class Upstreams:
             async with anyio.create_task_group() as group:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome, ctx)
+
+    async def first_offers(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
+        """As `first_list`, for what they offer beside tools. What earlier runs have stored is there at once."""
+        if self._first_offers_until_s is None:
+            self._first_offers_until_s = time.monotonic() + max_wait_s
+        await self.all_offers(self._first_offers_until_s - time.monotonic())
+
+    async def all_offers(self, max_wait_s: float) -> None:
+        """Know what each offers beside tools, or that it cannot be known now: start what was never seen, and wait."""
+        for upstream in self._upstreams:
+            upstream.offer.want()
+        unknown = [one for one in self._upstreams if not one.offer.is_known]
+        if not unknown or max_wait_s <= 0:
+            return
+        with anyio.move_on_after(max_wait_s):
+            async with anyio.create_task_group() as group:
+                for upstream in unknown:
+                    group.start_soon(upstream.first_offer)
+
+    def upstream(self, source: str) -> Upstream:
+        """The one behind a source of the registry or of the offers."""
+        return self._by_source[source]
 
     async def first_outcome(self, name: str, max_wait_s: float) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""

@@ -1,26 +1,25 @@
-"""What each upstream last listed, on disk: it answers `tools/list` before any upstream runs (LIF-2, ISO-4).
+"""What each upstream last listed, on disk: it answers before any upstream runs (LIF-2, ISO-4).
 
-One file per upstream, 0600, checksummed and keyed by the entry's fingerprint. Reading is start-up time: standard
-library only. A file that does not hold is set aside and rebuilt at the next connection.
+Two files per upstream: its tools are read at every start, the rest when somebody asks for it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import no_warning, set_aside
+from goat_mcp.state.private_file import no_warning
+from goat_mcp.upstreams.checked_file import CheckedFile
 
 _FORMAT = 3
+_ITEMS_FORMAT = 1
 _FINGERPRINT_CHARS = 16
+
+Entries = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,22 @@ class StoredCatalog:
     the definitions that `entries` were made of, as `goat.lock` has them."""
 
     version: str
-    entries: tuple[Mapping[str, Any], ...]
+    entries: Entries
     hashes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredItems:
+    """What an upstream offers beside tools, as it came; and whether it tells of changed resources, and completes.
+
+    `ttl_ms` has, for each kind it offers at all, how long that list stays fresh.
+    """
+
+    resources: Entries = ()
+    templates: Entries = ()
+    prompts: Entries = ()
+    ttl_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    subscribes: bool = False
 
 
 class WarmCatalog:
@@ -43,22 +56,16 @@ class WarmCatalog:
     def path(self, server: str, fingerprint: str) -> Path:
         return self._state.folder("catalog") / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
 
+    def items_path(self, server: str, fingerprint: str) -> Path:
+        return self.path(server, fingerprint).with_suffix(".items.json")
+
     def load(self, server: str, fingerprint: str) -> StoredCatalog | None:
         """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
-        try:
-            path = self.path(server, fingerprint)
-            raw = path.read_bytes()
-        except OSError:
-            return None
-        head, _, body = raw.partition(b"\n")
-        if head.decode("ascii", "replace") != _head(fingerprint, body):
-            return self._set_aside(path)
-        try:
-            stored: dict[str, Any] = json.loads(body)
-            entries = cast("list[dict[str, Any]]", stored["tools"])
-            return StoredCatalog(str(stored["version"]), tuple(entries), tuple(cast("list[str]", stored["hashes"])))
-        except (ValueError, KeyError, TypeError):
-            return self._set_aside(path)
+
+        def parsed(stored: dict[str, Any]) -> StoredCatalog:
+            return StoredCatalog(str(stored["version"]), _entries(stored["tools"]), tuple(map(str, stored["hashes"])))
+
+        return self._file(_FORMAT, fingerprint).read(lambda: self.path(server, fingerprint), parsed)
 
     def stored_at_s(self, server: str, fingerprint: str) -> float | None:
         """When it was last written, in seconds since 1970: a list that did not change is not written again."""
@@ -67,23 +74,41 @@ class WarmCatalog:
         except OSError:
             return None
 
-    def _set_aside(self, path: Path) -> None:
-        set_aside(path, self._warn)
-
     def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
         """Replace the stored catalog in one step. Raises `OSError`."""
-        path = self.path(server, fingerprint)
-        document = {"version": catalog.version, "tools": list(catalog.entries), "hashes": list(catalog.hashes)}
-        body = json.dumps(document).encode("ascii")
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".catalog-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_head(fingerprint, body).encode("ascii") + b"\n" + body)
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        tree = {"version": catalog.version, "tools": list(catalog.entries), "hashes": list(catalog.hashes)}
+        self._file(_FORMAT, fingerprint).write(self.path(server, fingerprint), tree)
+
+    def load_items(self, server: str, fingerprint: str) -> StoredItems | None:
+        """As `load`."""
+
+        def parsed(stored: dict[str, Any]) -> StoredItems:
+            return StoredItems(
+                resources=_entries(stored["resources"]),
+                templates=_entries(stored["templates"]),
+                prompts=_entries(stored["prompts"]),
+                ttl_ms={str(kind): int(ttl) for kind, ttl in stored["ttl_ms"].items()},
+                subscribes=bool(stored["subscribes"]),
+            )
+
+        return self._file(_ITEMS_FORMAT, fingerprint).read(lambda: self.items_path(server, fingerprint), parsed)
+
+    def store_items(self, server: str, fingerprint: str, items: StoredItems) -> None:
+        """As `store`."""
+        tree = {
+            "resources": list(items.resources),
+            "templates": list(items.templates),
+            "prompts": list(items.prompts),
+            "ttl_ms": dict(items.ttl_ms),
+            "subscribes": items.subscribes,
+        }
+        self._file(_ITEMS_FORMAT, fingerprint).write(self.items_path(server, fingerprint), tree)
+
+    def _file(self, format: int, fingerprint: str) -> CheckedFile:
+        return CheckedFile(f"goat-mcp-catalog {format} {fingerprint}", self._warn)
 
 
-def _head(fingerprint: str, body: bytes) -> str:
-    return f"goat-mcp-catalog {_FORMAT} {fingerprint} {hashlib.sha256(body).hexdigest()}"
+def _entries(stored: Any) -> Entries:
+    if not isinstance(stored, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", stored)):
+        raise TypeError("no list of entries")
+    return tuple(cast("list[dict[str, Any]]", stored))

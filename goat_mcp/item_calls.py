@@ -1,0 +1,170 @@
+"""Requests for what upstreams offer beside tools, through the one pipeline: rules, hooks, limits, audit (AGG-1).
+
+Loaded by the first of them. What a client may see is the `item_catalog`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.questions import nobody_to_ask
+from goat_mcp.core.result import ToolResult
+from goat_mcp.given_uris import GivenUris
+from goat_mcp.item_catalog import ItemCatalog
+from goat_mcp.item_tools import (
+    ItemTool,
+    completion_result,
+    prompt_result,
+    prompt_spec,
+    reading_result,
+    reading_spec,
+)
+from goat_mcp.pipeline import Pipeline
+
+
+class ItemServer(Protocol):
+    """One upstream, as these requests need it."""
+
+    @property
+    def server(self) -> str:
+        """The part that names of its tools have of it."""
+        ...
+
+    async def read(self, uri: str, ctx: ToolContext) -> Mapping[str, Any]: ...
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext
+    ) -> Mapping[str, Any]: ...
+
+    async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any] | None:
+        """None where it completes nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class _OneItem:
+    """What the pipeline looks names up in, for one request: whatever name, it is about this item, as it is now."""
+
+    find: Callable[[], ItemTool]
+
+    def resolve(self, name: str) -> ItemTool:
+        return self.find()
+
+
+class ItemCalls:
+    """Failures are results with `is_error`, as a tool's; `UpstreamError` is raised as it came."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        catalog: ItemCatalog,
+        given: GivenUris,
+        server_of: Callable[[str], ItemServer],
+        learn: Callable[[float], Awaitable[None]],
+    ) -> None:
+        """`server_of` a source; `learn` waits, at most so long, for servers of which nobody knows what they have."""
+        self._pipeline = pipeline
+        self._catalog = catalog
+        self._given = given
+        self._server_of = server_of
+        self._learn = learn
+
+    async def find_owner(self, uri: str, ctx: ToolContext) -> str | None:
+        """The source that is asked for this URI, None where nobody has it that this client may see."""
+        await self._look(lambda: self._owner_of(uri, ctx) is not None, ctx)
+        return self._owner_of(uri, ctx)
+
+    def _owner_of(self, uri: str, ctx: ToolContext) -> str | None:
+        return self._catalog.owner_of(uri, self._given.of(ctx.session_key))
+
+    async def _look(self, is_found: Callable[[], bool], ctx: ToolContext) -> None:
+        """What nobody is known to have may belong to a server that was never seen."""
+        await self._learn(0.0)
+        if not is_found():
+            await self._learn(ctx.wait_left_s() / 2)
+
+    async def read(self, uri: str, ctx: ToolContext) -> ToolResult:
+        await self.find_owner(uri, ctx)
+
+        def find() -> ItemTool:
+            source = self._owner_of(uri, ctx)
+            if source is None:
+                raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"resource not found: {uri[:200]}")
+            server = self._server_of(source)
+
+            def check(arguments: Mapping[str, Any]) -> None:
+                asked = arguments.get("uri")
+                if not isinstance(asked, str) or self._owner_of(asked, ctx) != source:
+                    raise ToolError(ErrorCode.INPUT, "uri: it is none of the server that was decided about")
+
+            async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+                result = reading_result(await server.read(arguments["uri"], ctx))
+                self._given.note(ctx.session_key, source, result.content)
+                return result
+
+            return ItemTool(reading_spec(server.server), check, run)
+
+        return await self._call("resources/read", find, {"uri": uri}, ctx)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> ToolResult:
+        await self._look(lambda: self._catalog.has_prompt(name), ctx)
+
+        def find() -> ItemTool:
+            source, prompt = self._catalog.prompt(name)
+            server = self._server_of(source)
+
+            async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+                # None and no arguments are two things to some servers.
+                answer = await server.get_prompt(prompt.native_name, given or arguments, ctx)
+                result = prompt_result(answer)
+                self._given.note(ctx.session_key, source, result.content)
+                return result
+
+            return ItemTool(prompt_spec(prompt), _check_texts, run)
+
+        return await self._call("prompts/get", find, arguments or {}, ctx)
+
+    async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """`params` as the client sent them. Nobody is asked about one: what needs a person's word is not completed."""
+        ref: Mapping[str, Any] = params["ref"]
+        await self._look(lambda: self._catalog.has_ref(ref), ctx)
+
+        def find() -> ItemTool:
+            if ref.get("type") == "ref/prompt":
+                source, prompt = self._catalog.prompt(str(ref.get("name")))
+                asked = {**ref, "name": prompt.native_name}
+            else:
+                uri = str(ref.get("uri"))
+                source, prompt, asked = self._catalog.owner_of_ref(uri) or "", None, ref
+                if not source:
+                    raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no such template: {uri[:200]}")
+            server = self._server_of(source)
+
+            async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+                return completion_result(await server.complete({**params, **given, "ref": asked}, ctx))
+
+            spec = reading_spec(server.server) if prompt is None else prompt_spec(prompt)
+            return ItemTool(spec, _check_nothing, run)
+
+        given = {member: params[member] for member in ("argument", "context") if member in params}
+        result = await self._call("completion/complete", find, given, replace(ctx, ask=nobody_to_ask))
+        return completion_result(None) if result.error_code == ErrorCode.PERMISSION else result
+
+    async def _call(
+        self, method: str, find: Callable[[], ItemTool], arguments: Mapping[str, Any], ctx: ToolContext
+    ) -> ToolResult:
+        # The name is for the record of a request that is about nothing we have.
+        return await replace(self._pipeline, catalog=_OneItem(find)).call(method, arguments, ctx)
+
+
+def _check_nothing(arguments: Mapping[str, Any]) -> None:
+    """The upstream is the authority on what it completes."""
+
+
+def _check_texts(arguments: Mapping[str, Any]) -> None:
+    if not all(isinstance(value, str) for value in arguments.values()):
+        raise ToolError(ErrorCode.INPUT, "the arguments of a prompt are texts")

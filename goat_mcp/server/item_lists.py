@@ -1,0 +1,54 @@
+"""The lists of resources, templates and prompts as clients get them: ours first, then the upstreams', in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+
+from goat_mcp.gateway import Gateway
+from goat_mcp.offers import Kind
+from goat_mcp.server.pages import PAGE_SIZE, Pages
+
+if TYPE_CHECKING:  # loaded when somebody asks for a list
+    from goat_mcp.item_catalog import VisibleItems
+
+KINDS: tuple[Kind, ...] = ("resources", "templates", "prompts")
+Entries = Sequence[Mapping[str, Any]]
+
+
+class ItemLists:
+    """`changed` hears of each list that clients have and that is another now. What nobody has listed is no news."""
+
+    def __init__(self, gateway: Gateway, changed: Callable[[Kind], None], page_size: int = PAGE_SIZE) -> None:
+        self._gateway = gateway
+        self._changed = changed
+        self._pages = {kind: Pages(kind, page_size) for kind in KINDS}
+        self._lists: dict[Kind, tuple[VisibleItems, Entries]] = {}
+        gateway.upstreams.offers.on_change(self._compare)
+
+    async def page(
+        self, kind: Kind, member: str, own: Entries, params: types.PaginatedRequestParams | None
+    ) -> dict[str, Any]:
+        """One page as an answer. Raises `MCPError` for a cursor of another list."""
+        await self._gateway.upstreams.first_offers()
+        catalog = self._gateway.item_catalog
+        known = self._lists.get(kind)
+        if known is None or known[0] is not catalog.items():
+            items = catalog.items()
+            known = self._lists[kind] = (items, (*own, *items.list(kind)))
+        entries, cursor = self._pages[kind].page(known[1], params.cursor if params is not None else None)
+        answer: dict[str, Any] = {
+            member: list(entries),
+            "ttlMs": catalog.ttl_ms(kind),
+            "cacheScope": "private",
+            "resultType": "complete",
+        }
+        return answer if cursor is None else {**answer, "nextCursor": cursor}
+
+    def _compare(self, _: object) -> None:
+        now = self._gateway.item_catalog.items() if self._lists else None
+        for kind, (listed, _) in self._lists.items():
+            if now is not None and now.list(kind) != listed.list(kind):
+                self._changed(kind)

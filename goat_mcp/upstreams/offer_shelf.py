@@ -1,0 +1,171 @@
+"""What one upstream offers beside tools: listed once somebody asks, then after each notice; stored, and kept on show.
+
+Contract: CHG-1, LIF-2, ISO-4, AGG-4. A dead upstream keeps its last offer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+
+from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
+from goat_mcp.offers import Kind, Offer, OfferedPrompt, Offers
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.paging import Listed
+from goat_mcp.upstreams.warm_catalog import StoredItems, WarmCatalog
+from goat_mcp.upstreams.withheld import Withheld
+
+_KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
+"""By what a notice speaks of: the lists to read again."""
+_METHOD_NOT_FOUND = -32601
+
+
+class OfferLimits(Protocol):
+    """How often and how long an upstream is asked for its lists."""
+
+    @property
+    def list_timeout_s(self) -> float: ...
+
+    @property
+    def relist_interval_s(self) -> float: ...
+
+    @property
+    def relist_after_failure_s(self) -> float: ...
+
+
+class OfferShelf:
+    """Of one upstream. `keep` runs beside each of its connections; the rest may be called from anywhere."""
+
+    def __init__(
+        self, config: UpstreamConfig, *, offers: Offers, warm: WarmCatalog, telemetry: Telemetry, limits: OfferLimits
+    ) -> None:
+        self._config = config
+        self._offers = offers
+        self._warm = warm
+        self._telemetry = telemetry
+        self._limits = limits
+        self._wanted = anyio.Event()
+        self._items: StoredItems | None = None
+        self._looked = False
+        self._connection: LiveConnection | None = None
+        self.first_outcome = anyio.Event()
+        self.problems: dict[Kind, str] = {}
+        """Why a list is not the upstream's last one, or not all of it."""
+        self.withheld: dict[Kind, tuple[Withheld, ...]] = {}
+
+    @property
+    def is_known(self) -> bool:
+        return self._items is not None
+
+    @property
+    def items(self) -> StoredItems:
+        return self._items or StoredItems()
+
+    @property
+    def subscribes(self) -> bool:
+        """Whether the upstream tells of changes of its resources."""
+        return self.items.subscribes
+
+    def want(self) -> None:
+        """Somebody asks: show what the last run stored, and list at the next opportunity."""
+        self._wanted.set()
+        if not self._looked:
+            self._looked = True
+            stored = self._warm.load_items(self._config.server, self._config.fingerprint)
+            if stored is not None and self._items is None:
+                self._show(stored)
+                self.first_outcome.set()
+
+    async def keep(self, connection: LiveConnection) -> None:
+        """Until cancelled: list when somebody wants it and after each notice of change, at most once per interval."""
+        await self._wanted.wait()
+        self._connection = connection
+        kinds: Set[Kind] = {kind for listed in _KINDS_OF.values() for kind in listed}
+        while True:
+            connection.notices.changed()
+            listed_s = time.monotonic()
+            failed = await self._refresh(connection, kinds)
+            self.first_outcome.set()
+            kinds = set(failed)
+            if failed:
+                with anyio.move_on_after(self._limits.relist_after_failure_s):
+                    await connection.notices.wait()
+            else:
+                await connection.notices.wait()
+            await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
+            kinds |= {kind for changed in connection.notices.changed() for kind in _KINDS_OF[changed]}
+
+    def compare(self, resources: Sequence[Mapping[str, Any]], templates: Sequence[Mapping[str, Any]]) -> None:
+        """Another way of listing brought these; where they are others than ours, list again."""
+        seen = {entry["uri"] for entry in resources}, {entry["uriTemplate"] for entry in templates}
+        ours = {entry["uri"] for entry in self.items.resources}, {one["uriTemplate"] for one in self.items.templates}
+        if self._connection is not None and self.is_known and seen != ours:
+            self._connection.notices.mark("resources")
+
+    async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
+        """List these kinds and show what came. Returns those that could not be listed."""
+        from goat_mcp.upstreams.usable_items import METHODS, usable_items
+
+        failed: list[Kind] = []
+        items = replace(self.items, subscribes=connection.subscribes)
+        for kind in METHODS:
+            if kind not in kinds:
+                continue
+            listed = Listed()
+            if connection.offers("prompts" if kind == "prompts" else "resources"):
+                try:
+                    with anyio.fail_after(self._limits.list_timeout_s):
+                        await connection.list_all(*METHODS[kind], listed)
+                except TimeoutError:
+                    self._note(kind, f"it did not list its {kind} within {self._limits.list_timeout_s:g} s")
+                    failed.append(kind)
+                    continue
+                except (UpstreamError, LinkFault) as error:
+                    # Servers with nothing of the kind answer so.
+                    if not isinstance(error, UpstreamError) or error.code != _METHOD_NOT_FOUND:
+                        self._note(kind, f"it did not list its {kind}: {error}")
+                        failed.append(kind)
+                        continue
+            usable = await anyio.to_thread.run_sync(usable_items, kind, listed.entries)
+            self._note(kind, f"list_truncated: {listed.truncated}" if listed.truncated else "")
+            self.withheld[kind] = usable.withheld
+            ttls = {other: ttl for other, ttl in items.ttl_ms.items() if other != kind}
+            if listed.ttl_ms is not None:
+                ttls[kind] = listed.ttl_ms
+            items = replace(items, ttl_ms=ttls, **{kind: usable.entries})
+        if self._items is not None or len(failed) < len(kinds):
+            self._keep(items)
+        return failed
+
+    def _note(self, kind: Kind, problem: str) -> None:
+        if problem and self.problems.get(kind) != problem:
+            self._telemetry.warning("upstream's list is not whole", upstream=self._config.name, problem=problem)
+        self.problems[kind] = problem
+
+    def _keep(self, items: StoredItems) -> None:
+        if items == self._items:
+            return
+        self._show(items)
+        try:
+            self._warm.store_items(self._config.server, self._config.fingerprint, items)
+        except OSError as problem:
+            self._telemetry.warning("catalog not stored", upstream=self._config.name, problem=str(problem))
+
+    def _show(self, items: StoredItems) -> None:
+        self._items = items
+        prompts = tuple(self._prompt(entry) for entry in items.prompts)
+        self._offers.replace(self._config.source, Offer(items.resources, items.templates, prompts, dict(items.ttl_ms)))
+
+    def _prompt(self, entry: Mapping[str, Any]) -> OfferedPrompt:
+        config, native = self._config, str(entry["name"])
+        name = exposed_name(config.prefix, native, server=config.server)
+        rule_name = f"{UPSTREAM_PREFIX}{config.server}{SEPARATOR}{native}"
+        return OfferedPrompt(name, native, rule_name, {**entry, "name": name})
