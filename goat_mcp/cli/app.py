@@ -25,6 +25,7 @@ _COMMANDS = {
     "plan": "plan",
     "audit": "audit",
     "trust": "trust",
+    "lock": "lock",
     "undo": "undo",
     "review": "review",
     "demo": "demo",

@@ -84,7 +84,7 @@ class UpstreamPins:
         self, kind: Kind, seen: Sequence[Seen], usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
     ) -> View:
         """What to show for `seen`, as the lock stands now. Reads definitions only where one has changed."""
-        self._seen[kind] = {one.name: one.sha256 for one in reversed(seen) if one.sha256}
+        self._seen[kind] = {name: one.sha256 for name, one in _by_name(seen).items() if one.sha256}
         if self.is_off:
             return View(tuple(Shown(one.entry, one.sha256) for one in seen))
         content = self.lock.content()
@@ -115,7 +115,7 @@ class UpstreamPins:
         """Pin what is seen for the first time, and note what has changed. Blocks: for a worker thread."""
         if self.is_off:
             return
-        first = {one.name: one for one in reversed(seen)}
+        first = _by_name(seen)
         content = self.lock.content()
         if not self._must_write(content, kind, first, launch):
             return
@@ -125,7 +125,8 @@ class UpstreamPins:
             pins = content.servers.setdefault(self.config.server, ServerPins())
             told[:] = self._merge(content, pins, kind, first, launch)
             originals = {one.sha256: one.original for one in first.values() if one.original is not None}
-            self.definitions.keep(self.config.server, pins.hashes(), originals)
+            if not self.lock.only_compares:
+                self.definitions.keep(self.config.server, pins.hashes(), originals)
 
         try:
             self.lock.change(edit)
@@ -170,6 +171,10 @@ class UpstreamPins:
         if pin is None:
             return self._quarantined(kind, name, self._waits(content)) if self._must_wait(content) else None
         return self._quarantined(kind, name, _LOST) if pin != self._seen.get(kind, {}).get(name, pin) else None
+
+    def seen(self) -> dict[str, dict[str, str]]:
+        """What is offered now: hash by name, by kind."""
+        return {kind: dict(named) for kind, named in self._seen.items()}
 
     def changes(self) -> tuple[str, ...]:
         """For status: what waits for approval, each with the command, without texts of the upstream."""
@@ -285,6 +290,14 @@ def lock_name(server: str, kind: str, name: str) -> str:
     if kind == "tool":
         return f"{UPSTREAM_PREFIX}{server}{SEPARATOR}{visible}"
     return f"{kind}:{server}" if kind == "instructions" else f"{kind}:{server}:{visible}"
+
+
+def _by_name(seen: Sequence[Seen]) -> dict[str, Seen]:
+    """In order; of two with one name the first counts, as in the catalog."""
+    found: dict[str, Seen] = {}
+    for one in seen:
+        found.setdefault(one.name, one)
+    return found
 
 
 def _some(names: Iterable[str]) -> str:

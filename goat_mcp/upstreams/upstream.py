@@ -29,11 +29,13 @@ from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.noting_relay import NotingRelay
 from goat_mcp.upstreams.offer_shelf import OfferShelf
 from goat_mcp.upstreams.output_check import OutputCheck
+from goat_mcp.upstreams.pin_check import Comparison, compared
 from goat_mcp.upstreams.pin_gate import PinGate
+from goat_mcp.upstreams.pin_lock import LockContent
 from goat_mcp.upstreams.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryPolicy
-from goat_mcp.upstreams.status import UpstreamStatus
+from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 from goat_mcp.upstreams.tool_shelf import ToolShelf
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
@@ -104,7 +106,7 @@ class Upstream:
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
-        gate = PinGate(self.pins)
+        gate = self._gate = PinGate(self.pins)
         self.calls = UpstreamCalls(
             config, self._instances.of, self._output, gate=gate, roots=roots, want=self._supervisor.want
         )
@@ -144,6 +146,25 @@ class Upstream:
         if version is not None:
             self._supervisor.known_version = version or None
             self._first_outcome.set()
+
+    async def compare(self, before: LockContent) -> Comparison:
+        """Have it listed now, and hold that against the lock as it was."""
+        name, server = self.config.name, self.config.server
+        if self.pins.is_off:
+            return Comparison(name, is_off=True)
+        ends_s = time.monotonic() + self._limits.start_timeout_s
+        while True:
+            try:
+                connection = await self._supervisor.ready(self._limits.start_timeout_s)
+                break
+            except ToolError as failure:
+                # A call does not wait as long as a start may take.
+                if self._supervisor.state is not UpstreamState.STARTING or time.monotonic() > ends_s:
+                    return Comparison(name, problem=failure.message)
+        await self._gate.settled(connection, self._limits.list_timeout_s)
+        if self._list_problem:
+            return Comparison(name, problem=self._list_problem)
+        return compared(name, server, before, self.pins.lock.content().of(server), self.pins.seen())
 
     def why_missing(self, name: str) -> ToolError | None:
         """Where its tool of that exposed name is withheld until somebody approves it: that."""

@@ -25,7 +25,8 @@ from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import Logins
-from goat_mcp.upstreams.pin_lock import PinLock
+from goat_mcp.upstreams.pin_check import Comparison
+from goat_mcp.upstreams.pin_lock import LockContent, PinLock
 from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
 from goat_mcp.upstreams.pins import Pinning
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -112,6 +113,29 @@ class Upstreams:
                 group.start_soon(upstream.run)
             group.start_soon(self._keep_pinned)
             task_status.started()
+
+    def only_compare(self) -> LockContent:
+        """Write nothing into the lock from now on. Returns what it holds."""
+        self._shown_lock = self._pinning.lock.content()
+        self._pinning.lock.only_compares = True
+        return self._shown_lock
+
+    async def compare(self, before: LockContent) -> list[Comparison]:
+        """Ask every upstream what it offers, and hold that against the lock as it was."""
+        found: dict[str, Comparison] = {}
+
+        async def one(upstream: Upstream) -> None:
+            found[upstream.config.name] = await upstream.compare(before)
+
+        async with anyio.create_task_group() as group:
+            for upstream in self._upstreams:
+                group.start_soon(one, upstream)
+        left_out = [
+            Comparison(one.name, problem=one.message)
+            for one in self.problems
+            if one.is_fatal and one.reason_code != ReasonCode.DISABLED
+        ]
+        return [found[upstream.config.name] for upstream in self._upstreams] + left_out
 
     async def _keep_pinned(self) -> None:
         """See within a second or two what somebody has approved."""

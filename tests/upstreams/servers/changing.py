@@ -1,5 +1,5 @@
-"""A server of the SDK whose definitions are in a file, read at every list: `python changing.py FILE LOG` over stdio,
-`python changing.py http PORT FILE LOG` over HTTP.
+"""A server whose definitions are in a file, read at every list: `python changing.py FILE LOG` over stdio, in the
+handshake era and of the standard library only, `python changing.py http PORT FILE LOG` over HTTP, of the SDK.
 
 FILE holds {"tools": [...]}. A call of `announce` says that the list has changed; every call's name goes into LOG.
 """
@@ -8,25 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.subscriptions import ToolsListChanged
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-warnings.simplefilter("ignore")
-BUS = InMemorySubscriptionBus()
 FILE, LOG = Path(sys.argv[-2]), Path(sys.argv[-1])
 
 
-def definitions() -> dict[str, Any]:
-    return json.loads(FILE.read_text())
+def definitions() -> list[dict[str, Any]]:
+    return json.loads(FILE.read_text())["tools"]
 
 
 def note(name: str) -> None:
@@ -34,42 +23,73 @@ def note(name: str) -> None:
         log.write(f"{name}\n")
 
 
-async def list_tools(ctx: Any, params: Any) -> Any:
-    return {
-        "tools": definitions()["tools"],
-        "resultType": "complete",
-        "ttlMs": 0,
-        "cacheScope": "public",
-    }
+def send(**message: Any) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
-async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    note(params.name)
-    if params.name == "announce":
-        await BUS.publish(ToolsListChanged())
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            await ctx.session.send_tool_list_changed()
-    return types.CallToolResult(content=[types.TextContent(type="text", text=f"{params.name} ran")])
+def over_stdio() -> None:
+    for line in sys.stdin:
+        message: dict[str, Any] = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        params: dict[str, Any] = message.get("params") or {}
+        match message["method"]:
+            case "initialize":
+                server = {"name": "changing", "version": "1"}
+                version = params["protocolVersion"]
+                capabilities = {"tools": {"listChanged": True}}
+                answer = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}
+            case "tools/list":
+                answer = {"tools": definitions()}
+            case "tools/call":
+                note(params["name"])
+                if params["name"] == "announce":
+                    send(method="notifications/tools/list_changed")
+                answer = {"content": [{"type": "text", "text": f"{params['name']} ran"}]}
+            case "ping":
+                answer = {}
+            case _:
+                send(id=message["id"], error={"code": -32601, "message": "Method not found"})
+                continue
+        send(id=message["id"], result=answer)
 
 
-SERVER: Any = Server(
-    "changing",
-    version="1",
-    on_list_tools=list_tools,
-    on_call_tool=call_tool,
-    on_subscriptions_listen=ListenHandler(BUS),
-)
+def over_http(port: int) -> None:
+    import warnings
 
+    warnings.simplefilter("ignore")
+    import mcp_types as types
+    import uvicorn
+    from mcp.server.lowlevel import Server
+    from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+    from mcp.shared.subscriptions import ToolsListChanged
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-async def over_stdio() -> None:
-    async with stdio_server() as (read, write):
-        await SERVER.run(read, write, SERVER.create_initialization_options())
+    bus = InMemorySubscriptionBus()
+
+    async def list_tools(ctx: Any, params: Any) -> Any:
+        return {"tools": definitions(), "resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        note(params.name)
+        if params.name == "announce":
+            await bus.publish(ToolsListChanged())
+            if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                await ctx.session.send_tool_list_changed()
+        return types.CallToolResult(content=[types.TextContent(type="text", text=f"{params.name} ran")])
+
+    server: Any = Server(
+        "changing",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_subscriptions_listen=ListenHandler(bus),
+    )
+    uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=port, log_level="error")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "http":
-        import uvicorn
-
-        uvicorn.run(SERVER.streamable_http_app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="error")
+        over_http(int(sys.argv[2]))
     else:
-        anyio.run(over_stdio)
+        over_stdio()

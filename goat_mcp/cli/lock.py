@@ -1,0 +1,252 @@
+"""`goat-mcp lock`: what is pinned of each upstream, what has changed since, and the user's word on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from goat_mcp.cli import flags
+
+if TYPE_CHECKING:  # loaded when a subcommand runs
+    from collections.abc import Sequence
+
+    from goat_mcp.settings import Settings
+    from goat_mcp.upstreams.pin_check import Comparison
+    from goat_mcp.upstreams.pin_lock import PinLock
+    from goat_mcp.upstreams.pin_review import Waiting
+    from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+
+DIFFERS = 1
+UNREACHABLE = 4
+
+
+@click.group(invoke_without_command=True)
+@flags.selection
+@click.option("--check", is_flag=True, help="Ask every upstream, compare, change nothing; exit 1 where one differs.")
+@flags.as_json
+@click.pass_context
+def lock(context: click.Context, check: bool, as_json: bool, **selection: Any) -> int | None:
+    """Show what is pinned of your MCP servers in goat.lock, and what waits for your approval.
+
+    What a server offers is pinned when it is first seen. When it changes, the catalog goes on showing what was pinned,
+    and calls of it are refused until you approve the change.
+    """
+    if context.invoked_subcommand is not None:
+        if check:
+            raise click.UsageError("--check stands alone: goat-mcp lock --check")
+        return None
+    settings = flags.settings_from(**selection)
+    flags.say_notices(settings)
+    if check:
+        return _check(settings, as_json)
+    _list(as_json, _unpinned_launches(settings))
+    return None
+
+
+@lock.command("list")
+@flags.as_json
+def list_pins(as_json: bool) -> None:
+    """Show for each upstream how much is pinned and what waits."""
+    _list(as_json, {})
+
+
+@lock.command()
+@click.argument("name")
+@flags.as_json
+def show(name: str, as_json: bool) -> None:
+    """Compare what waits with what is pinned. NAME is an upstream, a tool (mcp__server__tool) or kind:server:name."""
+    from goat_mcp.upstreams.pin_review import agreement, waiting_in
+
+    pins, definitions = _stores()
+    chosen = _chosen((name,), waiting_in(pins.content()))
+    if as_json:
+        click.echo(json.dumps({"waiting": [_document(one, definitions) for one in chosen], "hash": agreement(chosen)}))
+        return
+    _print_differences(chosen, definitions)
+    click.echo(f"Approve with: goat-mcp lock approve {shlex.quote(name)}")
+
+
+@lock.command()
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All that waits.")
+@click.option("--yes", "agreed_hash", metavar="HASH", help="Approve unasked if this is what waits (for scripts).")
+@flags.as_json
+def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool) -> None:
+    """Show what has changed, and pin exactly that if you agree. Running servers see it within two seconds."""
+    from goat_mcp.upstreams import pin_review
+
+    if everything == bool(names):
+        raise click.UsageError("name what to approve, or give --all")
+    pins, definitions = _stores()
+    content = pins.content()
+    waiting = pin_review.waiting_in(content)
+    chosen = waiting if everything else _chosen(names, waiting)
+    if not chosen and not content.distrust:
+        click.echo(json.dumps({"approved": []}) if as_json else "Nothing waits for approval.")
+        return
+    agreed = pin_review.agreement(chosen)
+    if not as_json:
+        _print_differences(chosen, definitions)
+    _refuse_a_model()
+    if agreed_hash is None:
+        _ask(names, everything, agreed, as_json)
+    elif agreed_hash != agreed:
+        _refuse(f"what waits is not what you name: its hash is {agreed}", "Look at it again: goat-mcp lock show NAME")
+    try:
+        pin_review.approve(pins, chosen, everything=everything)
+    except pin_review.ChangedMeanwhile:
+        _refuse("it has changed again meanwhile; nothing was approved", "Look at it again: goat-mcp lock show NAME")
+    if as_json:
+        click.echo(json.dumps({"approved": [one.target for one in chosen]}))
+    else:
+        click.echo(f"Approved: {', '.join(one.target for one in chosen) or 'what comes next is trusted again'}")
+
+
+def _stores() -> tuple[PinLock, PinnedDefinitions]:
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.upstreams.pin_lock import PinLock
+    from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+
+    state = StateDirectory.default()
+    return PinLock(state), PinnedDefinitions(state)
+
+
+def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Each once, in order. Raises `ToolError` for a name that nothing waits under."""
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.upstreams.pin_review import meant_by
+
+    found: dict[Waiting, None] = {}
+    for name in names:
+        meant = meant_by(name, waiting)
+        if not meant:
+            known = ", ".join(one.target for one in waiting[:10])
+            hint = f"These wait: {known}." if known else "Nothing waits for approval."
+            raise ToolError(ErrorCode.NOT_FOUND, f"nothing waits for approval under {escaped(name)!r}", hint)
+        found |= dict.fromkeys(meant)
+    return list(found)
+
+
+def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        words = ["--all"] if everything else [shlex.quote(name) for name in names]
+        command = f"goat-mcp lock approve {' '.join(words)} --yes {agreed}"
+        _refuse(
+            "approving a change wants a person at a terminal", f"Run it there, or name what you have seen: {command}"
+        )
+    click.echo("Approve exactly this? Type yes: ", err=True, nl=False)
+    if sys.stdin.readline().strip().lower() != "yes":
+        _refuse("not approved", "Nothing was changed.")
+
+
+def _refuse_a_model() -> None:
+    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
+
+    if os.environ.get(MARKER_VARIABLE):
+        _refuse("a command that a model runs cannot approve what a server changed", "Ask the user to run this.")
+
+
+def _refuse(message: str, suggestion: str) -> NoReturn:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    raise ToolError(ErrorCode.PERMISSION, message, suggestion)
+
+
+def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
+    from goat_mcp.upstreams.pin_review import difference
+
+    names = {"name": one.target, "server": one.server, "kind": one.kind, "risk": one.risk}
+    return {**names, "pinned": one.before or None, "now": one.after, "diff": difference(one, definitions)}
+
+
+def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions) -> None:
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.upstreams.pin_review import difference
+
+    for one in chosen:
+        what = "has changed" if one.before else "is new"
+        click.echo(f"{escaped(one.target)} {what}" + (f" (risk: {one.risk})" if one.risk else ""))
+        for line in difference(one, definitions):
+            click.echo(f"  {line}")
+
+
+def _list(as_json: bool, unpinned: dict[str, str]) -> None:
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.upstreams.pin_review import waiting_in
+
+    pins, _ = _stores()
+    content = pins.content()
+    waiting = waiting_in(content)
+    servers: list[dict[str, Any]] = [
+        {
+            "server": server,
+            "launch": one.launch,
+            "pinned": {kind: len(named) for kind, named in one.pins.items()},
+            "waiting": [each.target for each in waiting if each.server == server],
+        }
+        for server, one in content.servers.items()
+    ]
+    if as_json:
+        document = {"file": str(pins.path), "distrust": content.distrust, "servers": servers}
+        click.echo(json.dumps({**document, "unpinned_launches": unpinned}))
+        return
+    if content.distrust:
+        click.echo(f"goat-mcp: {content.distrust}; all that is seen waits for: goat-mcp lock approve --all", err=True)
+    for server in servers:
+        counts = ", ".join(f"{count} {kind}" for kind, count in server["pinned"].items() if count) or "nothing"
+        click.echo(f"{escaped(server['server'])}\tpinned: {counts}")
+        for target in server["waiting"]:
+            click.echo(f"  waits: {escaped(target)}")
+    if not servers:
+        click.echo("Nothing is pinned yet.", err=True)
+    _warn(unpinned)
+
+
+def _warn(unpinned: dict[str, str]) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    for name, advice in unpinned.items():
+        click.echo(f"goat-mcp: upstream {escaped(name)}: {escaped(advice)}", err=True)
+
+
+def _unpinned_launches(settings: Settings) -> dict[str, str]:
+    from goat_mcp.upstreams.config import load_upstream_files
+    from goat_mcp.upstreams.launch_fingerprint import unpinned_launch
+
+    configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
+    return {config.name: advice for config in configs if (advice := unpinned_launch(config))}
+
+
+def _check(settings: Settings, as_json: bool) -> int:
+    import anyio
+
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.permissions.mode import Approval
+
+    gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
+    before = gateway.upstreams.only_compare()
+
+    async def compare() -> list[Comparison]:
+        async with gateway.running():
+            return await gateway.upstreams.compare(before)
+
+    found = anyio.run(compare)
+    unpinned = _unpinned_launches(settings)
+    if as_json:
+        click.echo(json.dumps({"upstreams": [one.document() for one in found], "unpinned_launches": unpinned}))
+    else:
+        for one in found:
+            click.echo(f"{escaped(one.name)}\t{one.verdict}")
+            for line in one.lines():
+                click.echo(f"  {escaped(line)}")
+        _warn(unpinned)
+    if any(one.differs for one in found):
+        return DIFFERS
+    return UNREACHABLE if any(one.problem for one in found) else 0
