@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.pins import UpstreamPins
 from goat_mcp.upstreams.proxy_tool import UpstreamSpec
@@ -54,7 +55,8 @@ class PinGate:
     async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
         """Return once what this connection offers is known, all changes it has announced so far included.
 
-        Also where it cannot be listed, or its list takes too long: the call is then held against what was known.
+        Also where it cannot be listed: the call is then held against what was known. Raises `ToolError(UPSTREAM_DOWN)`
+        where the list is still to come.
         """
         if self.pins.is_off:
             return
@@ -62,6 +64,12 @@ class PinGate:
         needed = max(1, lists.begun + (1 if connection.tools_changed.is_set() else 0))
         if lists.ended >= needed:
             return
-        with anyio.move_on_after(min(max_wait_s, MAX_WAIT_S)):
+        with anyio.move_on_after(min(max_wait_s, MAX_WAIT_S)) as patience:
             while lists.ended < needed and not connection.closed.is_set():
                 await lists.end.wait()
+        if patience.cancelled_caught:
+            raise ToolError(
+                ErrorCode.UPSTREAM_DOWN,
+                f"upstream {self.pins.config.name} has not listed yet what it offers now; the call did not run",
+                "Call again a little later.",
+            )

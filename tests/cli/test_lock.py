@@ -51,14 +51,15 @@ def test_a_change_is_refused_shown_escaped_and_approved_by_its_hash(changing: Ch
     changing.offer(tool("t", EVIL), tool("kept"))
 
     refused = goat(folder, "call", "mcp__x__t", "--upstreams", "upstreams.json", "--mode", "bypassPermissions")
+    assert "E_QUARANTINED" in refused.stdout + refused.stderr
+    assert "goat-mcp lock approve mcp__x__t" in refused.stdout + refused.stderr
+    assert refused.returncode == 5
     shown = goat(folder, "lock", "show", "mcp__x__t")
     asked = goat(folder, "lock", "approve", "mcp__x__t")
     agreed = json.loads(goat(folder, "lock", "show", "mcp__x__t", "--json").stdout)["hash"]
     approved = goat(folder, "lock", "approve", "mcp__x__t", "--yes", agreed)
     ran = goat(folder, "call", "mcp__x__t", "--upstreams", "upstreams.json", "--mode", "bypassPermissions")
 
-    assert refused.returncode == 5
-    assert "goat-mcp lock approve mcp__x__t" in refused.stdout + refused.stderr
     assert shown.stdout.isascii()
     assert "\x1b" not in shown.stdout
     assert '  -  "description": "as it was",' in shown.stdout.splitlines()

@@ -271,7 +271,7 @@ _PERM = {
     "PM-04": ("a sealed state that was changed, used again, or is another's", "server/test_travelling_approval.py"),
     "PM-05": ("every tool in plan mode", "contract/test_rules_in_use.py"),
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
-    "PM-08": ("an allowed server adds a tool", NEEDS_PINS),
+    "PM-08": ("an allowed server adds a tool", "upstreams/test_pinned_upstreams.py"),
 }
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 

@@ -435,7 +435,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "core/names registry",
         "upstreams/test_naming.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
     ),
-    _rule("R-UP-6", "Definitions are pinned.", "", "", f"Not built: {NEXT}."),
+    _rule(
+        "R-UP-6",
+        "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
+        "upstreams/pins upstreams/pin_lock upstreams/pin_gate cli/lock",
+        "upstreams/test_pinned_upstreams.py::test_a_rug_pull* upstreams/test_pinned_upstreams.py::test_one_character* "
+        "cli/test_lock.py::test_a_change_is_refused*",
+        f"Prompts, templates and instructions {NEXT}.",
+    ),
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
