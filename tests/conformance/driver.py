@@ -28,7 +28,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from tests.conformance.targets import DIALECT
+from tests.conformance.targets import DIALECT, OPEN
 
 WITHIN_S = 50.0
 """Less than the suite waits: it would end its shell and leave us running."""
@@ -61,7 +61,7 @@ class Visitor:
 async def user(url: str, folder: Path, revision: str, oauth: Mapping[str, Any]) -> AsyncGenerator[Client]:
     """A client of a goat-mcp in front of that URL; both are gone afterwards."""
     upstreams = folder / "upstreams.json"
-    entry = {"url": url, "naming": "flat", **({"oauth": oauth} if oauth else {})}
+    entry = {"url": url, **OPEN, **({"oauth": oauth} if oauth else {})}
     upstreams.write_text(json.dumps({"mcpServers": {"suite": entry}}))
     settings = Settings.model_validate(
         {

@@ -53,10 +53,7 @@ CLIENT_SCENARIOS = {
         "json-schema-2020-12-preservation",
     ),
 }
-_ASKING = "goat-mcp does not pass on what an upstream asks yet"
 NOT_YET = {
-    "elicitation-sep1034-client-defaults": _ASKING,
-    "sep-2322-client-request-state": _ASKING,
     "http-standard-headers": "goat-mcp does not list the prompts of upstreams yet",
 }
 """What is known not to pass, and why."""

@@ -20,6 +20,8 @@ from tests.e2e.processes import end
 # The suite takes any schema that the protocol allows, and looks whether they come as they are.
 DIALECT = "mcp"
 SETTINGS = ("limits.calls_per_s=0", f"catalog.schema_dialect={DIALECT}")
+OPEN = {"naming": "flat", "allow": ["elicitation", "roots", "sampling"]}
+"""Its own names, and everything that it may ask."""
 READY_WITHIN_S = 90.0
 _FIXTURE = [sys.executable, "-m", "tests.conformance.fixture"]
 _TOOL = "test_simple_text"
@@ -75,28 +77,16 @@ def _child(*options: str) -> dict[str, Any]:
 @contextmanager
 def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
     upstreams = folder / "upstreams.json"
-    upstreams.write_text(
-        json.dumps(
-            {
-                "mcpServers": {
-                    "fixture": {
-                        **entry,
-                        "naming": "flat",
-                        "start": "eager",
-                        "allow": ["elicitation", "roots", "sampling"],
-                    }
-                }
-            }
-        )
-    )
+    upstreams.write_text(json.dumps({"mcpServers": {"fixture": {**entry, **OPEN, "start": "eager"}}}))
     workspace = folder / "workspace"
     workspace.mkdir()
-    sets = tuple(part for setting in SETTINGS for part in ("--set", setting))
-    launch = Launch(folder, workspace, ("--upstreams", str(upstreams), "--mode", "bypassPermissions", *sets))
+    # No --workspace: the roots that an upstream is told are the client's then.
+    command = [sys.executable, "-m", "goat_mcp", "serve", "--http", "127.0.0.1:0", "--no-token"]
+    command += ["--upstreams", str(upstreams), "--mode", "bypassPermissions"]
+    command += [part for setting in SETTINGS for part in ("--set", setting)]
     process = subprocess.Popen(
-        # No workspace is named, so that roots are the client's (ERA-6).
-        [sys.executable, "-m", "goat_mcp", "serve", *launch.options, "--http", "127.0.0.1:0", "--no-token"],
-        env=launch.environment,
+        command,
+        env=Launch(folder, workspace).environment,
         cwd=workspace,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
