@@ -29,7 +29,6 @@ from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.noting_relay import NotingRelay
 from goat_mcp.upstreams.offer_shelf import OfferShelf
 from goat_mcp.upstreams.output_check import OutputCheck
-from goat_mcp.upstreams.pin_check import Comparison, compared
 from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.pin_lock import LockContent
 from goat_mcp.upstreams.pins import Pinning, UpstreamPins
@@ -43,6 +42,7 @@ from goat_mcp.upstreams.warm_catalog import WarmCatalog
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.callers import Callers
     from goat_mcp.upstreams.item_requests import ItemRequests
+    from goat_mcp.upstreams.pin_check import Comparison
     from goat_mcp.upstreams.subscriptions import Subscriptions
 
 
@@ -149,6 +149,8 @@ class Upstream:
 
     async def compare(self, before: LockContent) -> Comparison:
         """Have it listed now, and hold that against the lock as it was."""
+        from goat_mcp.upstreams.pin_check import Comparison, compared
+
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
             return Comparison(name, is_off=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -25,7 +25,6 @@ from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.logins import Logins
-from goat_mcp.upstreams.pin_check import Comparison
 from goat_mcp.upstreams.pin_lock import LockContent, PinLock
 from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
 from goat_mcp.upstreams.pins import Pinning
@@ -37,6 +36,9 @@ from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0
+
+if TYPE_CHECKING:  # loaded by `lock --check`
+    from goat_mcp.upstreams.pin_check import Comparison
 
 
 class Upstreams:
@@ -122,6 +124,8 @@ class Upstreams:
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
+        from goat_mcp.upstreams.pin_check import Comparison
+
         found: dict[str, Comparison] = {}
 
         async def one(upstream: Upstream) -> None:
