@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ class DialogueClient:
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         try:
-            questions = {key: _question(request) for key, request in requests.items()}
+            questions = {key: self._question(request) for key, request in requests.items()}
         except ValidationError as invalid:
             first = invalid.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
@@ -50,6 +51,13 @@ class DialogueClient:
             return await self._dialogue.ask_all(questions)
         except MCPError as refused:
             raise ClientRefused(refused.error.code, refused.error.message, refused.error.data) from None
+
+    def _question(self, request: ClientRequest) -> Question:
+        params = dict(request.params)
+        if params.get("mode") == "url" and not self.is_stateless:
+            # Revisions before 2026-07-28 want one; since then upstreams give none.
+            params.setdefault("elicitationId", f"goat-{secrets.token_hex(8)}")
+        return _QUESTIONS.validate_python({"method": request.method, "params": params or None})
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         if self.is_over and self.is_stateless:
@@ -60,5 +68,3 @@ class DialogueClient:
             return
 
 
-def _question(request: ClientRequest) -> Question:
-    return _QUESTIONS.validate_python({"method": request.method, "params": dict(request.params) or None})

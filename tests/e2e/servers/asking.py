@@ -1,0 +1,176 @@
+"""An upstream that asks the client behind each call, in the way of one protocol era.
+
+Usage: asking.py ERA [--http]. ERA is legacy or 2026-07-28; with --http it listens on a free port and prints its URL.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import mcp_types as types
+import uvicorn
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+
+from tests.conformance.fixture.older_era import handshake_only_stdio
+
+ERA = sys.argv[1]
+IS_MODERN = ERA == "2026-07-28"
+Context = ServerRequestContext[Any, Any]
+
+FORM = types.ElicitRequest(
+    params=types.ElicitRequestFormParams(
+        message="Which day?",
+        requested_schema={
+            "type": "object",
+            "properties": {"day": {"type": "string", "title": "Day", "default": "Monday"}},
+            "required": ["day"],
+        },
+    )
+)
+PAGE = types.ElicitRequest(
+    params=types.ElicitRequestURLParams(
+        message="Pay here", url="https://pay.example/1", elicitation_id=None if IS_MODERN else "payment-1"
+    )
+)
+THOUGHT = types.CreateMessageRequest(
+    params=types.CreateMessageRequestParams(
+        messages=[types.SamplingMessage(role="user", content=types.TextContent(type="text", text="A word?"))],
+        max_tokens=10,
+        system_prompt="Be short.",
+    )
+)
+ASKED: dict[str, dict[str, types.InputRequest]] = {
+    "book": {"day": FORM},
+    "pay": {"page": PAGE},
+    "think": {"thought": THOUGHT},
+    "where": {"roots": types.ListRootsRequest()},
+    "all": {"day": FORM, "thought": THOUGHT},
+}
+ANSWERS: dict[str, Any] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+}
+NAMES = (*ASKED, "twice", "locked", "noisy", "plain")
+
+
+def said(answer: Any) -> str:
+    if isinstance(answer, types.ElicitResult):
+        return f"{answer.action} {answer.content}"
+    if isinstance(answer, types.ListRootsResult):
+        return " ".join(str(root.uri) for root in answer.roots)
+    return answer.content.text
+
+
+async def ask(ctx: Context, request: Any) -> Any:
+    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+    return await ctx.session.send_request(request, ANSWERS[request.method], metadata=metadata)
+
+
+def result(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
+class Asking:
+    """What the tools do. `opened`: whether the page of the locked tool was shown."""
+
+    def __init__(self) -> None:
+        self.opened = False
+        self.calls = 0
+
+    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        self.calls += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return await self._call(ctx, params)
+
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        match params.name:
+            case "plain":
+                return result(f"{self.calls} calls")
+            case "twice":
+                return await self._twice(ctx, params)
+            case "locked":
+                return self._locked()
+            case "noisy":
+                for level in ("debug", "info", "error"):
+                    await ctx.session.send_log_message(level, f"{level}!", "engine", ctx.request_id)
+                return result("done")
+            case name:
+                asked = ASKED[name]
+        if not IS_MODERN:
+            try:
+                return result(", ".join([said(await ask(ctx, request)) for request in asked.values()]))
+            except MCPError as refused:
+                return result(f"refused: {refused.error.code} {refused.error.message}")
+        given = params.input_responses or {}
+        if set(asked) <= set(given):
+            return result(", ".join(said(given[key]) for key in asked) + f", state {params.request_state}")
+        return types.InputRequiredResult(input_requests=asked, request_state=f"state of {params.name}")
+
+    async def _twice(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        """Two questions, one after the other."""
+        if not IS_MODERN:
+            first = await ask(ctx, FORM)
+            return result(f"{said(first)}, {said(await ask(ctx, THOUGHT))}")
+        given = params.input_responses or {}
+        if "thought" in given:
+            return result(f"{params.request_state}, {said(given['thought'])}")
+        if "day" in given:
+            return types.InputRequiredResult(input_requests={"thought": THOUGHT}, request_state=said(given["day"]))
+        return types.InputRequiredResult(input_requests={"day": FORM})
+
+    def _locked(self) -> Any:
+        if self.opened:
+            return result("unlocked")
+        self.opened = True
+        page = {"mode": "url", "message": "Unlock", "url": "https://unlock.example/", "elicitationId": "unlock-1"}
+        raise MCPError(code=types.URL_ELICITATION_REQUIRED, message="unlock first", data={"elicitations": [page]})
+
+
+def server() -> Server[Any]:
+    asking = Asking()
+
+    async def listed(ctx: Context, params: Any) -> types.ListToolsResult:
+        tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in NAMES]
+        return types.ListToolsResult(tools=tools)
+
+    async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        return types.EmptyResult()
+
+    made = Server[Any]("asking", version="1", on_list_tools=listed, on_call_tool=asking.call)
+    made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+
+    async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
+        if not IS_MODERN and ctx.method == "server/discover":
+            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
+        return await call_next(ctx)
+
+    made.middleware.append(of_one_era)
+    return made
+
+
+async def over_stdio() -> None:
+    made = server()
+    async with stdio_server() if IS_MODERN else handshake_only_stdio() as (read, write):
+        await made.run(read, write, made.create_initialization_options())
+
+
+def over_http() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    config = uvicorn.Config(server().streamable_http_app(), log_level="error", timeout_graceful_shutdown=1)
+    anyio.run(uvicorn.Server(config).serve, [listener])
+
+
+if __name__ == "__main__":
+    over_http() if "--http" in sys.argv else anyio.run(over_stdio)

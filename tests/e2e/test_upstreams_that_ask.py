@@ -1,0 +1,229 @@
+"""The bridge: upstreams of both eras that ask, over stdio and HTTP, behind clients of both eras that others wrote."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+
+from tests.e2e.conftest import UNASKED, fill, upstream_file
+from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
+from tests.e2e.processes import end
+from tests.e2e.visits import FORMS, MODEL, NOBODY, PYTHON, Kind, SeekNode, call, every_kind, visit
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+Target = Launch | HttpGoat
+Reach = Callable[[str], Target]
+ERAS = {"old": "legacy", "new": "2026-07-28"}
+UPSTREAMS = ("old_stdio", "old_http", "new_stdio", "new_http")
+ALL = ["elicitation", "roots", "sampling"]
+A_WORD = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "goat"}}
+every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
+every_python = pytest.mark.parametrize("kind", PYTHON, ids=str)
+every_upstream = pytest.mark.parametrize("upstream", UPSTREAMS)
+
+
+def asking(era: str, *options: str) -> list[str]:
+    return [sys.executable, "-m", "tests.e2e.servers.asking", ERAS[era], *options]
+
+
+@contextmanager
+def listening(era: str) -> Generator[str]:
+    process = subprocess.Popen(asking(era, "--http"), cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        end(process)
+        process.communicate()
+
+
+def child(era: str, **members: Any) -> dict[str, Any]:
+    command, *arguments = asking(era)
+    return {"command": command, "args": arguments, "env": {"PYTHONPATH": str(REPOSITORY)}, **members}
+
+
+@pytest.fixture(scope="module")
+def launch_of_four(tmp_path_factory: pytest.TempPathFactory) -> Generator[Launch]:
+    """goat-mcp before four upstreams: each era over each transport."""
+    folder = tmp_path_factory.mktemp("asking")
+    with listening("old") as old, listening("new") as new:
+        entries = {
+            "old_stdio": child("old", allow=ALL),
+            "old_http": {"url": old, "allow": ALL},
+            "new_stdio": child("new", allow=ALL),
+            "new_http": {"url": new, "allow": ALL},
+        }
+        file = upstream_file(folder / "upstreams.json", **entries)
+        yield Launch(folder, fill(folder / "workspace"), (*UNASKED, "--upstreams", str(file)))
+
+
+@pytest.fixture(scope="module")
+def http_of_four(launch_of_four: Launch) -> Generator[HttpGoat]:
+    with http_goat(launch_of_four) as goat:
+        yield goat
+
+
+@pytest.fixture
+def reach(request: pytest.FixtureRequest, launch_of_four: Launch) -> Reach:
+    return lambda transport: request.getfixturevalue("http_of_four") if transport == "http" else launch_of_four
+
+
+def accepts(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+@every_transport
+@every_kind
+async def test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind(
+    reach: Reach, seek_node: SeekNode, launch_of_four: Launch, transport: str, kind: Kind
+) -> None:
+    """ERA-4, the whole matrix: each upstream era and transport behind this client and transport. ERA-6: roots."""
+    tools = ("book", "think", "where", "all", "twice")
+    steps = [call(f"mcp__{upstream}__{tool}") for upstream in UPSTREAMS for tool in tools]
+    forms = [accepts(day=f"day {number}") for number in range(3 * len(UPSTREAMS))]
+    words = [A_WORD] * (3 * len(UPSTREAMS))
+
+    seen = await visit(kind, reach(transport), steps, {FORMS: forms, MODEL: words}, node=seek_node)
+
+    expected: list[str] = []
+    for number, upstream in enumerate(UPSTREAMS):
+        days = [f"accept {{'day': 'day {3 * number + one}'}}" for one in range(3)]
+        state = {tool: f", state state of {tool}" if upstream.startswith("new") else "" for tool in tools}
+        expected += [
+            f"{days[0]}{state['book']}",
+            f"goat{state['think']}",
+            f"{launch_of_four.workspace.resolve().as_uri()}{state['where']}",
+            f"{days[1]}, goat{state['all']}",
+            f"{days[2]}, goat",
+        ]
+    assert seen.texts == expected
+    assert [form["message"] for form in seen.forms] == [f"{one}: Which day?" for one in UPSTREAMS for _ in range(3)]
+    assert all(form["requestedSchema"]["properties"]["day"]["default"] == "Monday" for form in seen.forms)
+    assert [prompt["systemPrompt"] for prompt in seen.prompts] == ["Be short."] * len(words)
+
+
+@every_transport
+@every_kind
+async def test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once(
+    reach: Reach, seek_node: SeekNode, transport: str, kind: Kind
+) -> None:
+    """ERA-3, ERA-6: undeclared requests get an error, -32021 goes to stateless clients, a tool error to others."""
+    steps = [call(f"mcp__{upstream}__book") for upstream in UPSTREAMS]
+
+    seen = await visit(kind, reach(transport), steps, NOBODY, node=seek_node)
+
+    assert seen.texts[:2] == ["refused: -32601 goat-mcp declared no capability for elicitation/create"] * 2
+    if kind.is_modern:
+        assert [result["error"]["code"] for result in seen.results[2:]] == [-32021] * 2
+    else:
+        assert all("[E_CAPABILITY]" in text and "elicitation.form" in text for text in seen.texts[2:])
+
+
+@every_transport
+@every_python
+async def test_a_page_to_open_reaches_the_person_in_every_pair_of_eras(
+    reach: Reach, seek_node: SeekNode, transport: str, kind: Kind
+) -> None:
+    """ERA-4: elicitation by URL."""
+    steps = [call(f"mcp__{upstream}__pay") for upstream in UPSTREAMS]
+
+    seen = await visit(kind, reach(transport), steps, {FORMS: [{"action": "accept"}] * 4}, node=seek_node)
+
+    assert [text.split(",")[0] for text in seen.texts] == ["accept None"] * 4
+    assert [(form["mode"], form["url"]) for form in seen.forms] == [("url", "https://pay.example/1")] * 4
+
+
+@every_transport
+@every_python
+async def test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question(
+    tmp_path: Path, seek_node: SeekNode, transport: str, kind: Kind
+) -> None:
+    """ERA-6: -32042 as it is for a client of 2025-11-25, a URL input and a second try for a stateless one."""
+    file = upstream_file(tmp_path / "upstreams.json", up=child("old"))
+    launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
+    answers = {FORMS: [{"action": "accept"}]}
+
+    if transport == "http":
+        with http_goat(launch) as goat:
+            seen = await visit(kind, goat, [call("mcp__up__locked")], answers, node=seek_node)
+    else:
+        seen = await visit(kind, launch, [call("mcp__up__locked")], answers, node=seek_node)
+
+    if kind.is_modern:
+        assert seen.texts == ["unlocked"]
+        assert [form["url"] for form in seen.forms] == ["https://unlock.example/"]
+    else:
+        assert seen.results[0]["error"]["code"] == -32042
+
+
+async def test_what_the_entry_does_not_allow_is_not_asked(tmp_path: Path, seek_node: SeekNode) -> None:
+    """R-UP-8: sampling is off until the user's word; elicitation can be switched off."""
+    entries = {"old": child("old"), "new": child("new"), "shut": child("old", allow=[])}
+    file = upstream_file(tmp_path / "upstreams.json", **entries)
+    launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
+    answers = {FORMS: [accepts(day="x")] * 3, MODEL: [A_WORD] * 3}
+    steps = [call("mcp__old__think"), call("mcp__new__think"), call("mcp__shut__book"), call("mcp__shut__where")]
+
+    seen = await visit(PYTHON[0], launch, steps, answers, node=seek_node)
+
+    assert seen.texts[0] == "refused: -32601 goat-mcp declared no capability for sampling/createMessage"
+    assert "asks for sampling, which its entry does not allow" in seen.texts[1]
+    assert seen.texts[2] == "refused: -32601 goat-mcp declared no capability for elicitation/create"
+    assert seen.texts[3] == "refused: -32601 goat-mcp declared no capability for roots/list"
+    assert seen.asked == []
+
+
+@every_transport
+@every_python
+@every_upstream
+async def test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants(
+    reach: Reach, transport: str, kind: Kind, upstream: str
+) -> None:
+    """FLW-4."""
+    logged: list[tuple[str, str | None, Any]] = []
+
+    async def takes(params: types.LoggingMessageNotificationParams) -> None:
+        logged.append((params.level, params.logger, params.data))
+
+    meta: Any = {"io.modelcontextprotocol/logLevel": "info"} if kind.is_modern else None
+    async with connected(reach(transport), kind.era, logging_callback=takes) as client:
+        await client.call_tool(f"mcp__{upstream}__noisy", {}, meta=meta)
+
+    assert logged == [("info", f"{upstream}/engine", "info!"), ("error", f"{upstream}/engine", "error!")]
+
+
+@every_upstream
+async def test_two_clients_of_one_server_are_each_asked_their_own(http_of_four: HttpGoat, upstream: str) -> None:
+    """WSP-1: an upstream that asks has one connection for each session of a client."""
+    asked: dict[str, int] = {}
+    texts: dict[str, list[str]] = {}
+
+    async def one(name: str) -> None:
+        async def fills_in(ctx: Any, params: Any) -> types.ElicitResult:
+            asked[name] = asked.get(name, 0) + 1
+            await anyio.sleep(0.05)
+            return types.ElicitResult(action="accept", content={"day": name})
+
+        who = types.Implementation(name=name, version="1")
+        async with connected(http_of_four, "legacy", client_info=who, elicitation_callback=fills_in) as client:
+            for _ in range(4):
+                result = await client.call_tool(f"mcp__{upstream}__book", {})
+                texts.setdefault(name, []).append(result.content[0].text)  # pyright: ignore[reportAttributeAccessIssue]
+
+    # The first question teaches that this upstream asks.
+    await one("first")
+    async with anyio.create_task_group() as group:
+        group.start_soon(one, "second")
+        group.start_soon(one, "third")
+
+    assert asked == {"first": 4, "second": 4, "third": 4}
+    assert all(f"'day': '{name}'" in text for name, said in texts.items() for text in said)
