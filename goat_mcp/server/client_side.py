@@ -66,5 +66,3 @@ class DialogueClient:
             await self._dialogue.notify(method, params, in_call=not self.is_over)
         except (MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
-
-

@@ -167,11 +167,19 @@ class Connection:
             take_chained(listed, instance=self.instance, peer=self.peer_instance)
 
     async def ask(
-        self, method: str, params: Mapping[str, Any], *, name: str = "", on_progress: ProgressFnT | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        name: str = "",
+        more: Mapping[str, Any] = _NOTHING,
+        client: ClientSide | None = None,
+        on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
+        params = {**params, **more} if more and self.stateless else params
         headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
-        return await self.request(method, params, headers=headers, on_progress=on_progress)
+        return await self.request(method, params, headers=headers, client=client, on_progress=on_progress)
 
     def offers(self, capability: str) -> bool:
         """Whether the upstream declared it."""

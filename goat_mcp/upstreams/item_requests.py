@@ -6,18 +6,22 @@ What comes is passed on as it came (REL-1), but for what belongs to the hop. Wha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
 import anyio
 
+from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.upstreams.call_clock import CallClock
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.rounds import in_rounds
 from goat_mcp.upstreams.slots import Slots
 
 SHARE = 4
@@ -32,8 +36,11 @@ ConnectionFor = Callable[[ToolContext | None], Lifeline]
 class ItemRequests:
     """`slots` are those of the upstream's tool calls, too."""
 
-    def __init__(self, config: UpstreamConfig, connection_for: ConnectionFor, slots: Slots) -> None:
+    def __init__(
+        self, config: UpstreamConfig, connection_for: ConnectionFor, slots: Slots, roots: RootsOf = no_roots
+    ) -> None:
         self._config = config
+        self._roots = roots
         self._connection_for = connection_for
         self._slots = slots
         self._share = Slots(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
@@ -84,17 +91,22 @@ class ItemRequests:
         what: str,
         ctx: ToolContext | None,
     ) -> Mapping[str, Any]:
-        async def run(connection: LiveConnection) -> Mapping[str, Any]:
-            if not connection.offers(capability):
-                raise ToolError(
-                    ErrorCode.NOT_FOUND,
-                    f"upstream {self._config.name} offers no {capability}",
-                    "ListMcpResources shows what other servers offer." if capability == "resources" else "",
-                    facts={"upstream": self._config.name},
-                )
-            return await connection.ask(method, params, name=name)
+        client = ctx.client if ctx is not None else None
 
-        return await self.run(run, max_wait_s, what, ctx)
+        async def send(more: Mapping[str, Any]) -> dict[str, Any]:
+            async def run(connection: LiveConnection) -> dict[str, Any]:
+                if not connection.offers(capability):
+                    raise ToolError(
+                        ErrorCode.NOT_FOUND,
+                        f"upstream {self._config.name} offers no {capability}",
+                        "ListMcpResources shows what other servers offer." if capability == "resources" else "",
+                        facts={"upstream": self._config.name},
+                    )
+                return await connection.ask(method, params, name=name, more=more, client=client)
+
+            return await self.run(run, max_wait_s if ctx is None else ctx.wait_left_s(), what, ctx)
+
+        return await in_rounds(self._config.name, send, client, allow=self._config.allow, roots=self._roots)
 
     async def run(
         self,
@@ -112,7 +124,8 @@ class ItemRequests:
 
         async def run_in_time(connection: LiveConnection) -> T:
             limit_s = min(left_s(), self._config.timeout_s)
-            with anyio.move_on_after(limit_s):
+            clock = CallClock(limit_s, limit_s)
+            with connection.callers.one(ctx, clock) if ctx is not None else nullcontext(), clock.scope:
                 return await run(connection)
             raise ToolError(
                 ErrorCode.TIMEOUT,

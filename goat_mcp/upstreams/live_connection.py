@@ -66,7 +66,14 @@ class LiveConnection(Protocol):
     async def list_all(self, method: str, member: str, listed: Listed) -> None: ...
 
     async def ask(
-        self, method: str, params: Mapping[str, Any], *, name: str = "", on_progress: OnProgress | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        name: str = "",
+        more: Mapping[str, Any] = ...,
+        client: ClientSide | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]: ...
 
     @property

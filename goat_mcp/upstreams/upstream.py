@@ -74,6 +74,7 @@ class Upstream:
         updated; neither may block.
         """
         self.config = config
+        self._roots = roots
         self._limits = limits or SupervisorLimits()
         self._telemetry = telemetry
         self._on_change = on_change
@@ -121,7 +122,7 @@ class Upstream:
         """Its way for reads, prompts and completions."""
         from goat_mcp.upstreams.item_requests import ItemRequests
 
-        return ItemRequests(self.config, self._connection_for, self.calls.slots)
+        return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots)
 
     def _connection_for(self, ctx: ToolContext | None) -> Supervisor:
         """For a request of this client; the leader where none is behind it."""
