@@ -39,7 +39,7 @@ from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.extensions import CallNext, Extension, Extensions
 from goat_mcp.hooks import Hooks
 from goat_mcp.http_client import HttpClient
-from goat_mcp.known_problems import known_problems, log_problems
+from goat_mcp.known_problems import known_problems, log_entry_problem, log_problems
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
 from goat_mcp.permissions.mode import Approval
@@ -66,9 +66,11 @@ from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import load_upstream_files
+from goat_mcp.upstreams.config import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.upstreams.watched_files import WatchedFiles
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 
@@ -165,9 +167,15 @@ class Gateway:
             config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
-        files = load_upstream_files(settings.upstreams, contents=settings.contents, references=self.references)
-        upstreams = [replace(config, name_cap=settings.catalog.name_cap) for config in files.configs]
-        self._chosen = ChosenTools(settings, upstreams)
+        self._upstream_files = WatchedFiles(
+            settings.upstreams,
+            contents=settings.contents,
+            references=self.references,
+            default=settings.default_upstreams,
+            is_open=self._tools_may_write,
+        )
+        files = self._with_name_cap(self._upstream_files.load())
+        self._chosen = ChosenTools(settings, files.configs)
         self.catalog = Catalog(
             self.registry,
             self._chosen.filter(),
@@ -216,7 +224,7 @@ class Gateway:
             self.registry.register(DeferredTool(contract, self.builtin))
         self._chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
-            upstreams,
+            files.configs,
             registry=self.registry,
             state=self.state,
             telemetry=self.telemetry,
@@ -557,6 +565,34 @@ class Gateway:
             return f"rule {rule}"
         return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
 
+    def _tools_may_write(self, path: Path) -> bool:
+        """Whether calls may change what lies there without a person seeing each."""
+        if protected_reason(str(path)) is not None:
+            return False
+        writable = (*self.workspace.roots, *self.settings.sandbox_write)
+        return any(path.is_relative_to(folder) for root in writable for folder in (root, root.resolve()))
+
+    def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
+        cap = self.settings.catalog.name_cap
+        return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
+
+    def _upstreams_changed(self, read: UpstreamFiles) -> None:
+        """A file of upstreams has changed (CFG-4)."""
+        files = self._with_name_cap(read)
+        self.telemetry.debug("upstreams were read again", servers=[config.server for config in files.configs])
+        for problem in files.problems:
+            if problem not in self.upstreams.problems:
+                log_entry_problem(self.telemetry, problem)
+        self._chosen = ChosenTools(self.settings, files.configs)
+        self.upstreams.apply(files)
+
+    def _upstreams_broken(self, broken: BrokenUpstreamsFile) -> None:
+        self.telemetry.warning("upstreams file", problem=broken.message, remedy="what it said before stays in use")
+        detail = f"{broken.what}; what it said before stays in use"
+        self.upstreams.keep(
+            UpstreamProblem(broken.file.name, ReasonCode.CONFIG_ERROR, detail, str(broken.file), is_about_file=True)
+        )
+
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
@@ -571,6 +607,7 @@ class Gateway:
         """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
+            group.start_soon(self._upstream_files.watch, self._upstreams_changed, self._upstreams_broken)
             group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:

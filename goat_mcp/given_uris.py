@@ -34,6 +34,12 @@ class GivenUris:
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
+    def forget(self, source: str) -> None:
+        """It is not there any more; what takes its name may be something else."""
+        for known in self._sessions.values():
+            for uri in [uri for uri, owner in known.items() if owner == source]:
+                del known[uri]
+
     def of(self, session_key: str) -> Mapping[str, str]:
         return MappingProxyType(self._sessions.get(session_key, {}))
 

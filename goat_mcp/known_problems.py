@@ -13,6 +13,7 @@ from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.registry import Registry
 from goat_mcp.settings import Settings
 from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:  # loaded when a file is named
@@ -33,9 +34,13 @@ def log_problems(
     for notice in notices(claude_settings):
         telemetry.warning("claude settings", notice=notice)
     for problem in upstreams.problems:
-        telemetry.warning("upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message)
+        log_entry_problem(telemetry, problem)
     for rule in _rules_about_nobody(rules, {status.server for status in upstreams.status()}):
         telemetry.warning("permission rule", rule=rule["name"], problem=rule["detail"])
+
+
+def log_entry_problem(telemetry: Telemetry, problem: UpstreamProblem) -> None:
+    telemetry.warning("upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message)
 
 
 def known_problems(

@@ -6,7 +6,7 @@ it is `item_catalog`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -77,6 +77,17 @@ class Offers:
         if self._offers.get(source) == offer:
             return
         self._offers[source] = offer
+        self._publish()
+
+    def rearrange(self, gone: Collection[str], order: Sequence[str]) -> None:
+        """These sources, in this order, are all there are now; what those in `gone` offered is taken away."""
+        now = {source: Offer() if source in gone else self._offers.get(source, Offer()) for source in order}
+        is_same = list(now.items()) == list(self._offers.items())
+        self._offers = now
+        if not is_same:
+            self._publish()
+
+    def _publish(self) -> None:
         before = self._snapshot
         collisions: list[Collision] = []
         self._snapshot = OffersSnapshot(
@@ -123,7 +134,7 @@ def _by_key(
     kept: dict[str, tuple[str, T]] = {}
     for source, entries in listed.items():
         for key, entry in entries:
-            owner = before[key][0] if key in before and key in has[before[key][0]] else source
+            owner = before[key][0] if key in before and key in has.get(before[key][0], ()) else source
             if key in kept:
                 collisions.append(Collision(key, source, kept[key][0]))
             elif owner == source:

@@ -5,7 +5,8 @@ What one client may see is the catalog's business, not this module's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -53,6 +54,7 @@ class Registry:
         self._repeated: dict[str, tuple[Collision, ...]] = {}
         self._owner: dict[str, str] = {}
         self._listeners: list[Callable[[Snapshot], None]] = []
+        self._is_rearranged = False
         self._snapshot = Snapshot(0, MappingProxyType({}), MappingProxyType({}), ())
 
     @property
@@ -63,6 +65,26 @@ class Registry:
         """Reserve places in the listing order for sources whose tools come later (AGG-5)."""
         for source in sources:
             self._sources.setdefault(source, {})
+
+    @contextmanager
+    def rearranged(self, gone: Collection[str], order: Sequence[str]) -> Generator[None]:
+        """Take away the tools of the sources `gone` and list those of `order` in this order, after all others.
+
+        What the block changes beside that becomes visible with it, in one step. A name whose source lists it still
+        stays with it; the others are free for whoever comes first (COL-2: a late clash is withheld until now).
+        """
+        for source in gone:
+            self._sources.pop(source, None)
+            self._repeated.pop(source, None)
+        others = {source: tools for source, tools in self._sources.items() if source not in order}
+        self._sources = others | {source: self._sources.get(source, {}) for source in order}
+        self._is_rearranged = True
+        try:
+            yield
+        finally:
+            self._is_rearranged = False
+            self._owner = {name: owner for name, owner in self._owner.items() if name in self._sources.get(owner, ())}
+            self._publish()
 
     def register(self, tool: AnyTool, *, source: str = BUILTIN_SOURCE, replace: bool = False) -> None:
         """Add one tool. Raises `NameTaken` if any source has the name, unless `replace` asks for it in words.
@@ -122,6 +144,8 @@ class Registry:
         self._listeners.append(listener)
 
     def _publish(self) -> bool:
+        if self._is_rearranged:
+            return False
         tools: dict[str, AnyTool] = {}
         source_of: dict[str, str] = {}
         collisions = [collision for repeated in self._repeated.values() for collision in repeated]

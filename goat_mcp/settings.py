@@ -105,6 +105,7 @@ class Settings(SandboxOptions):
     _contents: dict[Path, bytes] = PrivateAttr(default_factory=dict[Path, bytes])
     _project_file: list[Path] = PrivateAttr(default_factory=list[Path])
     _users_file: list[Path] = PrivateAttr(default_factory=list[Path])
+    _default_upstreams: list[Path] = PrivateAttr(default_factory=list[Path])
 
     def remember(self, origin: SettingsOrigin) -> None:
         """Take in where all this came from."""
@@ -113,6 +114,7 @@ class Settings(SandboxOptions):
         self._contents.update(origin.contents)
         self._project_file.extend(origin.project_files)
         self._users_file.extend(origin.users_files)
+        self._default_upstreams.extend(origin.default_upstreams)
 
     def source_of(self, key: str) -> str:
         """Where the value of a setting came from: `flag`, `environment`, `project`, `file`, `default`."""
@@ -127,6 +129,11 @@ class Settings(SandboxOptions):
     def notices(self) -> Sequence[str]:
         """What the user should know about their files, e.g. that a project's is not trusted."""
         return tuple(self._notices)
+
+    @property
+    def default_upstreams(self) -> Path | None:
+        """The file of upstreams that would count if it were there; None where it does, or others are named."""
+        return next(iter(self._default_upstreams), None)
 
     @property
     def contents(self) -> Mapping[Path, bytes]:
@@ -148,6 +155,7 @@ class SettingsOrigin:
     contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
     project_files: Sequence[Path] = ()
     users_files: Sequence[Path] = ()
+    default_upstreams: Sequence[Path] = ()
 
 
 class BrokenSettings(ToolError):

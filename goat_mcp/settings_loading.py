@@ -66,8 +66,11 @@ def load_settings(
     for key, names in (added or {}).items():
         append(tree, key, names)
         origin.sources[key] = "flag"
-    if config_file is None and "upstreams" not in tree and os.path.lexists(own_upstreams_file()):
-        tree["upstreams"] = [str(_own_upstreams())]
+    if config_file is None and "upstreams" not in tree:
+        if os.path.lexists(own_upstreams_file()):
+            tree["upstreams"] = [str(_own_upstreams())]
+        else:
+            origin.default_upstreams = (own_upstreams_file(),)
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
     origin.users_files = (Path(users_file),) if users_file else ()

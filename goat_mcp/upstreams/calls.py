@@ -52,6 +52,8 @@ class UpstreamCalls:
         self._heartbeat_s = heartbeat_s
         self.slots = Slots(config.name, config.concurrency)
         self.unknown_blocks = 0
+        self._under_way = 0
+        self._is_closed = False
 
     def admit(self, spec: UpstreamSpec) -> None:
         if self._gate is None:
@@ -63,8 +65,31 @@ class UpstreamCalls:
             self._want()
             raise
 
+    def close(self) -> None:
+        """Take no new calls."""
+        self._is_closed = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way: no call, also none that waits for an answer of its client, and no read."""
+        return not self._under_way and not self.slots.in_flight
+
     async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Raises `ToolError` for what is wrong between us, `UpstreamError` for the upstream's own JSON-RPC error."""
+        if self._is_closed:
+            raise ToolError(
+                ErrorCode.UPSTREAM_DOWN,
+                f"the entry of upstream {self._config.name} has changed or gone; the call did not run",
+                "List the tools again; if it is still there, call again.",
+                facts={"upstream": self._config.name},
+            )
+        self._under_way += 1
+        try:
+            return await self._call(spec, arguments, ctx)
+        finally:
+            self._under_way -= 1
+
+    async def _call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         lifeline = self._lifeline_of(ctx)
         lifeline.check()
 

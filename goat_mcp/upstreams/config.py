@@ -68,6 +68,8 @@ class UpstreamProblem:
     reason_code: ReasonCode
     message: str
     file: str = ""
+    is_about_file: bool = False
+    """Whether the whole file is broken, so that what it said before stays in use."""
 
     @property
     def is_fatal(self) -> bool:
@@ -83,6 +85,15 @@ class UpstreamFiles:
     problems: tuple[UpstreamProblem, ...] = ()
 
 
+class BrokenUpstreamsFile(ToolError):
+    """A file that says nothing anybody could use; the message names it."""
+
+    def __init__(self, file: Path, what: str, suggestion: str) -> None:
+        super().__init__(ErrorCode.CONFIG, f"upstreams file {file}: {what}", suggestion)
+        self.file = file
+        self.what = what
+
+
 class _BrokenEntry(ValueError):
     """One entry cannot be used; the text names key, value and what to write."""
 
@@ -93,7 +104,7 @@ def load_upstream_files(
     contents: Mapping[Path, bytes] | None = None,
     references: SecretReferences | None = None,
 ) -> UpstreamFiles:
-    """Read files in order. Raises `ToolError(CONFIG)` for a file that is missing, not JSON or without `mcpServers`.
+    """Read files in order. Raises `BrokenUpstreamsFile` for a file that is missing, not JSON or without `mcpServers`.
 
     `contents` are files as the user trusted them: what has become of one on disk since does not count.
     """
@@ -125,23 +136,21 @@ def _servers_of(file: Path, content: bytes | None) -> Sequence[tuple[str, Any]]:
     try:
         text = (file.read_bytes() if content is None else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
-        raise ToolError(
-            ErrorCode.CONFIG, f"upstreams file {file}: {_reason(problem)}", "Give the path of a readable JSON file."
-        ) from None
+        raise BrokenUpstreamsFile(file, _reason(problem), "Give the path of a readable JSON file.") from None
     try:
         document = json.loads(text, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as broken:
-        raise ToolError(
-            ErrorCode.CONFIG,
-            f"upstreams file {file}: line {broken.lineno}, column {broken.colno}: {broken.msg}",
+        raise BrokenUpstreamsFile(
+            file,
+            f"line {broken.lineno}, column {broken.colno}: {broken.msg}",
             'Write JSON of the form {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
         ) from None
     servers = document.last("mcpServers") if isinstance(document, _Pairs) else None
     if not isinstance(servers, _Pairs):
         found = "has no mcpServers object" if servers is None else "mcpServers is not an object"
-        raise ToolError(
-            ErrorCode.CONFIG,
-            f"upstreams file {file}: {found}",
+        raise BrokenUpstreamsFile(
+            file,
+            found,
             'Write {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
         )
     return [(name, _plain(value)) for name, value in servers.pairs]

@@ -60,6 +60,7 @@ class OfferShelf:
         self.problems: dict[Kind, str] = {}
         """Why a list is not the upstream's last one, or not all of it."""
         self.withheld: dict[Kind, tuple[Withheld, ...]] = {}
+        self._is_closed = False
 
     @property
     def is_known(self) -> bool:
@@ -151,7 +152,7 @@ class OfferShelf:
         self.problems[kind] = problem
 
     def _keep(self, items: StoredItems) -> None:
-        if items == self._items:
+        if items == self._items or self._is_closed:
             return
         self._show(items)
         try:
@@ -159,13 +160,20 @@ class OfferShelf:
         except OSError as problem:
             self._telemetry.warning("catalog not stored", upstream=self._config.name, problem=str(problem))
 
+    def close(self) -> None:
+        """What it lists from now on is of no interest: its entry has gone, or another one has its place."""
+        self._is_closed = True
+        self.first_outcome.set()
+
     def _show(self, items: StoredItems) -> None:
         self._items = items
+        if self._is_closed:
+            return
         prompts = tuple(self._prompt(entry) for entry in items.prompts)
         self._offers.replace(self._config.source, Offer(items.resources, items.templates, prompts, dict(items.ttl_ms)))
 
     def _prompt(self, entry: Mapping[str, Any]) -> OfferedPrompt:
         config, native = self._config, str(entry["name"])
-        name = exposed_name(config.prefix, native, server=config.server)
+        name = exposed_name(config.prefix, native, server=config.server, cap=config.name_cap)
         rule_name = f"{UPSTREAM_PREFIX}{config.server}{SEPARATOR}{native}"
         return OfferedPrompt(name, native, rule_name, {**entry, "name": name})

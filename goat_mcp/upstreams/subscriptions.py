@@ -89,6 +89,11 @@ class Subscriptions:
             if uri.startswith(f"{watched.rstrip('/')}/"):
                 self._on_updated(watched)
 
+    def end(self) -> None:
+        """The upstream is given up; whoever watches something of it should look."""
+        for uri in list(self._counts):
+            self._on_updated(uri)
+
     async def keep(self, connection: LiveConnection) -> None:
         """Until cancelled: have this connection tell of all that is watched."""
         connection.notices.on_updated = self.updated

@@ -70,6 +70,7 @@ class ToolShelf:
         self.cyclic = ""
         """What of its list had come from us, in words; empty if nothing had."""
         self._paths: Mapping[str, tuple[str, ...]] = {}
+        self._is_closed = False
 
     @property
     def is_known(self) -> bool:
@@ -95,6 +96,8 @@ class ToolShelf:
 
     async def refresh(self, connection: LiveConnection, version: str, timeout_s: float) -> str:
         """List again and show what came. Returns what went wrong, in words; empty if nothing did."""
+        if self._is_closed:
+            return ""
         with self._gate.listing(connection):
             return await self._refresh(connection, version, timeout_s)
 
@@ -118,6 +121,8 @@ class ToolShelf:
         )
         self._paths = listing.paths
         self._listed_at_s = time.time()
+        if self._is_closed:
+            return ""
         seen = await anyio.to_thread.run_sync(self._settled, usable)
         self._store(seen, version)
         self._is_unsure = False
@@ -136,6 +141,10 @@ class ToolShelf:
         """Show what the pins allow now: somebody has changed them."""
         if self._seen is not None:
             self._publish(self._seen)
+
+    def close(self) -> None:
+        """What it lists from now on is of no interest: its entry has gone, or another one has its place."""
+        self._is_closed = True
 
     def _settled(self, usable: UsableEntries) -> tuple[Seen, ...]:
         """What was listed, pinned where it is new."""
@@ -178,7 +187,8 @@ class ToolShelf:
         )
         wanted = [shown for shown in view.shown if self._config.shows(shown.entry["name"])]
         tools = [upstream_tool(self._config, shown.entry, self._relay, shown.pin) for shown in wanted]
-        self._registry.replace_source(self._config.source, tools)
+        if not self._is_closed:
+            self._registry.replace_source(self._config.source, tools)
 
     def _store(self, seen: tuple[Seen, ...], version: str) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""

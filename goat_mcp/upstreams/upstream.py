@@ -45,6 +45,8 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.pin_check import Comparison
     from goat_mcp.upstreams.subscriptions import Subscriptions
 
+DRAIN_LOOK_S = 0.05
+
 
 class Upstream:
     """One entry of the user's. `run` is its task; everything else may be called from other tasks of the same loop."""
@@ -177,6 +179,22 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self._on_change()
+
+    def retire(self) -> None:
+        """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
+        self._tools.close()
+        self.offer.close()
+        self.calls.close()
+        self._first_outcome.set()
+        if "subscriptions" in self.__dict__:
+            # Nobody tells of them any more: whoever watches should look, and subscribe anew.
+            self.subscriptions.end()
+
+    async def drained(self, max_wait_s: float) -> None:
+        """Wait until no call of it is under way."""
+        with anyio.move_on_after(max_wait_s):
+            while not self.calls.is_idle:  # noqa: ASYNC110  # calls and reads end in several places
+                await anyio.sleep(DRAIN_LOOK_S)
 
     async def first_outcome(self, ctx: ToolContext | None = None) -> None:
         """Start it, and wait for its first list or its first failure. `ctx` is who wants to see the list."""

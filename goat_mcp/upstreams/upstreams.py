@@ -20,7 +20,7 @@ from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.config import UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.confine import Confine
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.live_connection import LiveConnection
@@ -36,6 +36,8 @@ from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0
+DRAIN_S = 60.0
+"""How long calls may go on of an upstream whose entry has changed or gone."""
 
 if TYPE_CHECKING:  # loaded by `lock --check`
     from goat_mcp.upstreams.pin_check import Comparison
@@ -61,6 +63,7 @@ class Upstreams:
         instance: str = "",
         roots: RootsOf = no_roots,
         on_updated: Callable[[str], None] = lambda uri: None,
+        drain_s: float = DRAIN_S,
     ) -> None:
         """`why_denied`: what keeps all of a server's resources from clients, in words; empty if nothing does.
 
@@ -75,8 +78,15 @@ class Upstreams:
         self.configs = tuple(configs)
         self.problems = tuple(problems)
         self._why_denied = why_denied
-        self._upstreams = [
-            Upstream(
+        self._registry = registry
+        self._telemetry = telemetry
+        self._on_change = on_change
+        self._drain_s = drain_s
+        self._group: anyio.abc.TaskGroup | None = None
+        self._running: dict[Upstream, anyio.CancelScope] = {}
+
+        def make(config: UpstreamConfig) -> Upstream:
+            return Upstream(
                 config,
                 registry=registry,
                 warm=warm,
@@ -93,13 +103,13 @@ class Upstreams:
                 roots=roots,
                 connect=_connecting(instance),
             )
-            for config in configs
-        ]
-        self._by_source = {upstream.config.source: upstream for upstream in self._upstreams}
-        self._first_list_until_s: float | None = None
+
+        self._make = make
+        self._upstreams = [make(config) for config in configs]
+        self._first_list_until_s: dict[Upstream, float] = {}
+        self._anyone_listed = False
         self._first_offers_until_s: float | None = None
         self._resources: McpResources | None = None
-        self._registry = registry
         registry.declare(*(config.source for config in configs))
         self.offers.declare(*(config.source for config in configs))
 
@@ -110,10 +120,10 @@ class Upstreams:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Supervise until cancelled; then every child process is ended before this returns."""
-        async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as self._group:
             for upstream in self._upstreams:
-                group.start_soon(upstream.run)
-            group.start_soon(self._keep_pinned)
+                self._group.start_soon(self._run, upstream)
+            self._group.start_soon(self._keep_pinned)
             task_status.started()
 
     def only_compare(self) -> LockContent:
@@ -141,6 +151,56 @@ class Upstreams:
         ]
         return [found[upstream.config.name] for upstream in self._upstreams] + left_out
 
+    async def _run(self, upstream: Upstream) -> None:
+        with anyio.CancelScope() as self._running[upstream]:
+            await upstream.run()
+
+    def apply(self, files: UpstreamFiles) -> None:
+        """Do as the files say now (CFG-4). An upstream whose entry is as it was goes on: process, connection, calls.
+
+        One whose entry has gone or changed takes no new calls and is ended when those under way are done, at the
+        latest after a while.
+        """
+        before = {upstream.config.server: upstream for upstream in self._upstreams}
+        now: list[Upstream] = []
+        for config in files.configs:
+            known = before.get(config.server)
+            now.append(known if known is not None and known.config == config else self._make(config))
+        gone = [upstream for upstream in self._upstreams if upstream not in now]
+        new = [upstream for upstream in now if upstream not in self._upstreams]
+        self.configs, self.problems, self._upstreams = tuple(files.configs), tuple(files.problems), now
+        self._resources = None
+        for upstream in gone:
+            upstream.retire()
+            self._first_list_until_s.pop(upstream, None)
+            self.given.forget(upstream.config.source)
+        gone_sources, order = [one.config.source for one in gone], [one.config.source for one in now]
+        self.offers.rearrange(gone_sources, order)
+        with self._registry.rearranged(gone_sources, order):
+            for upstream in new:
+                upstream.load_warm()
+        if self._group is not None:
+            for upstream in gone:
+                self._group.start_soon(self._drain, upstream)
+            for upstream in new:
+                self._group.start_soon(self._run, upstream)
+                if self._anyone_listed and not upstream.is_known:
+                    # Clients that have a list already hear of what it offers.
+                    self._group.start_soon(upstream.first_outcome)
+                if self._first_offers_until_s is not None:
+                    self._group.start_soon(upstream.first_offer)
+        self._on_change()
+
+    def keep(self, problem: UpstreamProblem) -> None:
+        """A file is broken: what it said before stays, and `status` says so."""
+        self.problems = (*(one for one in self.problems if not one.is_about_file), problem)
+        self._on_change()
+
+    async def _drain(self, upstream: Upstream) -> None:
+        await upstream.drained(self._drain_s)
+        if upstream in self._running:
+            self._running.pop(upstream).cancel()
+
     async def _keep_pinned(self) -> None:
         """See within a second or two what somebody has approved."""
         while True:
@@ -161,15 +221,13 @@ class Upstreams:
         reach clients as `list_changed`.
         """
         self._show_pinned()
+        self._anyone_listed = True
         unseen = [upstream for upstream in self._upstreams if not upstream.is_known]
-        if not unseen:
+        now_s = time.monotonic()
+        until_s = [self._first_list_until_s.setdefault(upstream, now_s + max_wait_s) for upstream in unseen]
+        if max(until_s, default=now_s) <= now_s:
             return
-        if self._first_list_until_s is None:
-            self._first_list_until_s = time.monotonic() + max_wait_s
-        left_s = self._first_list_until_s - time.monotonic()
-        if left_s <= 0:
-            return
-        with anyio.move_on_after(left_s):
+        with anyio.move_on_after(max(until_s) - now_s):
             async with anyio.create_task_group() as group:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome, ctx)
@@ -194,7 +252,7 @@ class Upstreams:
 
     def upstream(self, source: str) -> Upstream:
         """The one behind a source of the registry or of the offers."""
-        return self._by_source[source]
+        return next(upstream for upstream in self._upstreams if upstream.config.source == source)
 
     async def first_outcome(self, name: str, max_wait_s: float) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""

@@ -96,6 +96,7 @@ async def fleet(
     confine: Confine | None = None,
     logins: Logins | None = None,
     environ: Mapping[str, str] | None = None,
+    drain_s: float = 60.0,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries, **(environ or {}))
@@ -110,6 +111,7 @@ async def fleet(
         why_denied=why_denied,
         confine=confine,
         logins=logins,
+        drain_s=drain_s,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)
