@@ -46,6 +46,7 @@ def test_an_unknown_name_gets_near_ones() -> None:
     assert "Read" in error.suggestion
 
 
+# PRF-2
 @pytest.mark.parametrize("name", ["Bash", "bash"])
 def test_a_hidden_tool_is_said_to_exist(name: str) -> None:
     catalog = catalog_of(fake("Read"), fake("Bash"), filter=CatalogFilter(deny=frozenset({"Bash"})))

@@ -64,6 +64,7 @@ def load(folder: Path, state: StateDirectory, **more: Any) -> Settings:
     return load_settings({"workspace": [str(folder)], **more.pop("flags", {})}, state=state, **more)
 
 
+# CFG-5
 def test_pr_30_an_untrusted_file_only_denies_and_says_how_to_trust_it(folder: Path, state: StateDirectory) -> None:
     without = load(folder, state)
     file = project_file(folder, HOSTILE)
@@ -126,6 +127,7 @@ def test_the_same_content_elsewhere_is_not_trusted(folder: Path, state: StateDir
     assert load(tmp_path / "clone", state).mode is Mode.DEFAULT
 
 
+# CFG-5
 def test_a_change_of_a_file_that_it_names_ends_the_trust(folder: Path, state: StateDirectory) -> None:
     project_file(folder, {"mode": "plan", "upstreams": ["servers.json"]})
     servers = folder / "servers.json"

@@ -66,6 +66,7 @@ def test_the_same_tools_again_are_no_change() -> None:
     assert registry.snapshot.generation == generation
 
 
+# AGG-5
 def test_sources_keep_their_declared_order_whoever_comes_first() -> None:
     registry = Registry()
     registry.declare("builtin", "up:a", "up:b")
@@ -77,6 +78,7 @@ def test_sources_keep_their_declared_order_whoever_comes_first() -> None:
     assert names(registry) == ["Read", "a1", "b1"]
 
 
+# COL-1
 def test_on_a_clash_the_first_keeps_the_name_and_the_later_one_is_reported() -> None:
     registry = Registry()
     builtin = fake("Bash")
@@ -99,6 +101,7 @@ def test_a_source_that_lists_a_name_twice_keeps_the_first() -> None:
     assert registry.snapshot.collisions == (Collision("x", "up", "up"),)
 
 
+# COL-2
 def test_a_live_name_never_moves_to_a_source_that_comes_later_in_time() -> None:
     registry = Registry()
     registry.declare("up:a", "up:b")

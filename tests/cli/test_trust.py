@@ -169,6 +169,7 @@ def test_what_is_no_projects_file_is_said(tmp_path: Path) -> None:
     assert "neither a directory nor a goat-mcp.yaml" in said["not there"].stderr
 
 
+# CFG-5
 @pytest.mark.parametrize("command", ["list", "call"])
 def test_pr_30_in_a_hostile_clone_nothing_runs_and_the_user_is_told(tmp_path: Path, command: str) -> None:
     file = clone(tmp_path)
@@ -183,6 +184,7 @@ def test_pr_30_in_a_hostile_clone_nothing_runs_and_the_user_is_told(tmp_path: Pa
     assert sorted(found.name for found in file.parent.iterdir()) == [".mcp.json", "goat-mcp.yaml"]
 
 
+# CFG-5
 def test_once_trusted_it_runs_and_after_an_edit_no_more(tmp_path: Path) -> None:
     file = clone(tmp_path)
     ran = tmp_path / "ran-upstream"

@@ -16,6 +16,7 @@ TOOLS = st.text(min_size=1)
 ACCEPTED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
+# NAM-1, CHN-1
 @given(SERVERS, TOOLS)
 @example("inner", "mcp__gh__x")
 @example("a", "_b__")
@@ -24,6 +25,7 @@ def test_a_name_that_was_put_together_comes_apart_the_same(server: str, tool: st
     assert split_name(str(UpstreamName(server, tool))) == UpstreamName(server, tool)
 
 
+# NAM-1
 @given(st.text())
 @example("a__b")
 @example("_x_")
@@ -40,6 +42,7 @@ def test_a_cleaned_server_name_parses_back_out_of_a_tool_name(key: str) -> None:
     assert split_name(f"mcp__{server}___tool__") == UpstreamName(server, "_tool__")
 
 
+# NAM-4
 @given(SERVERS.map(lambda server: server[:20].strip("_") or "s"), st.text())
 @example("s", "")
 @example("s", "x" * 200)
@@ -55,6 +58,7 @@ def test_every_exposed_name_is_one_that_hosts_accept(server: str, native: str) -
         assert name == prefix + native or name.endswith("_" + digest)
 
 
+# NAM-4
 def test_a_name_that_had_to_be_cleaned_never_meets_one_that_is_clean() -> None:
     assert exposed_name("", "a_b", server="s") == "a_b"
     assert exposed_name("", "a.b", server="s") == "a_b_" + hashlib.sha256(b"s\0a.b").hexdigest()[:8]

@@ -74,6 +74,7 @@ async def test_questions_asked_at_the_same_time_do_not_mix(
     }
 
 
+# ERA-5
 async def test_an_answer_that_another_session_gives_again_is_refused(goat: HttpGoat) -> None:
     async def nobody(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         raise AssertionError("the test answers itself")

@@ -58,6 +58,7 @@ def listed(wire: Wire) -> list[str]:
     return [tool["name"] for tool in tools]
 
 
+# LIF-2
 def test_the_first_list_comes_in_time_and_has_all_that_is_well(listed: list[str]) -> None:
     assert sorted(set(listed) & {*BUILT_IN, *HEALTHY}) == sorted([*BUILT_IN, *HEALTHY])
     assert [name for name in listed if name.split("__")[1:2] in (["hanging"], ["crashing"], ["missing"])] == []
@@ -95,6 +96,7 @@ def test_a_server_that_dies_in_a_call_fails_that_call_and_works_again(wire: Wire
     assert wire.text("mcp__healthy__echo", {"text": "hi"}) == "hi"
 
 
+# REL-6
 def test_an_error_of_a_server_keeps_code_message_and_data(wire: Wire, listed: list[str]) -> None:
     refused = wire.request("tools/call", {"name": "mcp__healthy__refuse", "arguments": {}})
 

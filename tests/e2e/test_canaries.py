@@ -168,6 +168,7 @@ def _command_lines(pid: int) -> bytes:
     return found
 
 
+# CFG-3
 @pytest.mark.skipif(sys.platform != "linux", reason="other processes' arguments are read from /proc")
 @pytest.mark.parametrize("place", list(CANARIES))
 def test_R_SECRET_2_no_output_holds_a_secret(outputs: dict[str, bytes], place: str) -> None:

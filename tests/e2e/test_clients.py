@@ -83,6 +83,7 @@ def test_the_inspector_calls(
     assert text_of(result) == expected.replace("{workspace}", str(shared_launch.workspace))
 
 
+# ERA-1
 @pytest.mark.parametrize("era", BOTH_ERAS)
 def test_the_typescript_client_works_in_both_eras(node: Node, target: Target, shared_launch: Launch, era: str) -> None:
     session = node.session("v2", era, target, steps(shared_launch))
@@ -98,6 +99,7 @@ def test_the_older_typescript_client_works(node: Node, target: Target, shared_la
     assert_as_expected(session["results"], shared_launch)
 
 
+# ERA-1
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_python_client_works(target: Target, shared_launch: Launch, mode: str) -> None:
     from mcp import MCPError

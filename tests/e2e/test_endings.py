@@ -52,6 +52,7 @@ def nothing_stays(tmp_path: Path) -> Generator[None]:
     kill_all(mentioning(str(tmp_path)))
 
 
+# LIF-8
 def test_many_killed_clients_leave_no_process(tmp_path: Path) -> None:
     moments = [MOMENTS[number % len(MOMENTS)] for number in range(KILLS)]
 
@@ -183,6 +184,7 @@ def test_an_http_server_ends_within_five_seconds_during_a_call(tmp_path: Path) -
     assert took_s < GONE_WITHIN_S
 
 
+# LIF-8
 def test_goat_itself_killed_leaves_no_process(tmp_path: Path) -> None:
     launch = launch_in(tmp_path / "goat")
     with Wire(launch.command, launch.environment, launch.workspace) as wire:

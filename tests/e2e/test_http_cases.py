@@ -34,6 +34,7 @@ from tests.e2e.http_wire import (
 )
 from tests.e2e.processes import descendants
 from tests.repetitions import times
+from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.e2e
 
@@ -379,6 +380,25 @@ def test_ht_26_clients_that_hang_up_leave_nothing_running(goat: HttpGoat) -> Non
     wait_until(lambda: len(descendants(goat.process.pid)) <= processes)
     wait_until(lambda: descriptors(goat) <= before + 2)
     assert text_of(call(goat, "mcp__good__echo", {"text": "x"})) == "x"
+
+
+# FLW-2
+def test_an_upstream_hears_of_a_client_that_hung_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    file = upstream_file(tmp_path / "upstreams.json", good=server("good.py", log))
+    launch = Launch(tmp_path, fill(tmp_path / "workspace"), (*UNASKED, "--upstreams", str(file)))
+    content = json.dumps(tool_call("mcp__good__hang", {})).encode()
+    with http_goat(launch) as goat:
+        call(goat, "mcp__good__mark", {})
+        with connect(goat) as client:
+            sized = {**call_headers("mcp__good__hang"), "Content-Length": str(len(content))}
+            client.sendall(head(goat, sized) + content)
+            wait_until(lambda: "hang" in log.read_text())
+
+        wait_until(lambda: "cancelled" in log.read_text())
+
+        assert text_of(call(goat, "mcp__good__mark", {})) == "marked"
+    assert log.read_text().splitlines() == ["mark", "hang", "cancelled", "mark"]
 
 
 def wait_until(holds: Any, at_most_s: float = 30.0) -> None:

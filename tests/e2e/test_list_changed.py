@@ -37,6 +37,7 @@ def target(request: pytest.FixtureRequest, growing: Launch) -> Iterator[Launch |
             yield goat
 
 
+# CHG-1
 async def test_a_handshake_client_is_told(target: Launch | HttpGoat) -> None:
     send, receive = anyio.create_memory_object_stream[None](100)
 
@@ -52,6 +53,7 @@ async def test_a_handshake_client_is_told(target: Launch | HttpGoat) -> None:
         await listed_after_a_notice(client, receive.receive)
 
 
+# CHG-1
 async def test_a_2026_client_is_told_where_it_listens(target: Launch | HttpGoat) -> None:
     async with connected(target, "2026-07-28") as client:
         assert GROWN not in await names(client)
@@ -73,6 +75,7 @@ def test_a_typescript_client_is_told(node: Node, target: Launch | HttpGoat, clie
     assert [tool["name"] for tool in after if tool not in before] == [GROWN]
 
 
+# CHG-1
 def test_a_client_that_has_seen_everything_is_left_in_peace(growing: Launch) -> None:
     with Wire(growing.command, growing.environment, growing.workspace) as wire:
         wire.handshake()

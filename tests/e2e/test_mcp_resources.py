@@ -123,6 +123,7 @@ async def test_all_servers_are_listed_and_one_that_hangs_is_a_notice(goat: HttpG
     assert [notice.split(":")[0] for notice in found["notices"]] == ["hangs"]
 
 
+# AGG-6
 async def test_server_everything_lists_and_sends_the_same_as_directly(
     goat: HttpGoat, everything: StdioServerParameters
 ) -> None:

@@ -164,6 +164,7 @@ def _status_command(launch: Launch) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+# FLW-3
 async def test_one_that_never_answers_and_one_without_its_sandbox_have_reasons_too(tmp_path: Path) -> None:
     entries = {
         "silent": {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]},

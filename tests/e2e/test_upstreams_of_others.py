@@ -139,6 +139,7 @@ async def test_a_server_does_not_see_the_secrets_of_our_environment(goat_with_se
     assert [name for name in seen if name in SECRETS or name == "GOAT_MCP_STATE_DIR"] == []
 
 
+# FLW-1
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_progress_of_a_long_operation_arrives(goat_with_servers: HttpGoat, mode: str) -> None:
     seen: list[tuple[float, float | None]] = []

@@ -68,6 +68,7 @@ def test_the_table_of_modes(mode: Mode, effects: list[Effect]) -> None:
     assert [decide(tool, RuleSet(), mode).effect for tool in tools] == effects
 
 
+# RSK-3
 @pytest.mark.parametrize("name", ["Read", "Glob", "Grep", "ListMcpResources", "ReadMcpResource"])
 @pytest.mark.parametrize("mode", list(Mode))
 def test_the_five_are_allowed_in_every_mode_but_not_against_a_deny_rule(name: str, mode: Mode) -> None:

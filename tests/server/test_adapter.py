@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,7 +21,9 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from tests.tool_doubles import fake
+from goat_mcp.upstreams.status import UpstreamState
+from tests.tool_doubles import FakeTool, fake, spec
+from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
 both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -103,6 +106,7 @@ async def _roots(folder: Path) -> Any:
     return answer
 
 
+# ERA-6
 @both_eras
 async def test_where_no_workspace_was_named_the_clients_roots_are_it(tmp_path: Path, mode: str) -> None:
     project = tmp_path / "my project"
@@ -182,3 +186,112 @@ async def test_a_bug_shows_its_call_id_and_nothing_else(
     assert "canary" not in answer.model_dump_json()
     assert capsys.readouterr().err.count("canary detail") == 1
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def upstreams_file(folder: Path, **entries: Any) -> Path:
+    file = folder / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": entries}))
+    return file
+
+
+# AGG-3
+async def test_capabilities_and_instructions_are_the_same_in_both_eras_whatever_is_up(tmp_path: Path) -> None:
+    file = upstreams_file(tmp_path, missing={"command": "no-such-program-here"}, good=server("good.py"))
+    said: list[tuple[dict[str, Any], str | None]] = []
+    nothing_or_some: list[dict[str, Any]] = [{}, {"upstreams": [file]}]
+    for settings in nothing_or_some:
+        for mode in ("legacy", "auto"):
+            async with connected(gateway(tmp_path, **settings), mode) as client:
+                declared = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
+                said.append((declared, client.instructions))
+
+    always = {
+        "tools": {"listChanged": True},
+        "resources": {"subscribe": True, "listChanged": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+    }
+    instructions = said[0][1]
+    assert said == [(always, instructions)] * 4
+    assert instructions and len(instructions) <= 2_000
+
+
+# AGG-4
+@both_eras
+async def test_the_tool_list_is_whole_on_one_page_however_long_it_is(tmp_path: Path, mode: str) -> None:
+    many = [fake(f"tool_{number}") for number in range(1_500)]
+    served = gateway(tmp_path, catalog={"mode": "full"})
+    served.registry.replace_source("upstream:x", many)
+
+    async with connected(served, mode) as client:
+        answer = await client.list_tools()
+
+    assert answer.next_cursor is None
+    assert [tool.name for tool in answer.tools][-1_500:] == [tool.spec.name for tool in many]
+
+
+# AGG-5
+@both_eras
+async def test_an_unchanged_list_is_the_same_in_every_answer(tmp_path: Path, mode: str) -> None:
+    seen: list[str] = []
+    for order in ((0, 1), (1, 0)):
+        served = gateway(tmp_path)
+        served.registry.declare("builtin", "upstream:0", "upstream:1")
+        for number in order:
+            served.registry.replace_source(f"upstream:{number}", [fake(f"of_{number}")])
+        async with connected(served, mode) as client:
+            seen += [(await client.list_tools()).model_dump_json() for _ in range(2)]
+
+    assert len(set(seen)) == 1
+
+
+# AGG-1
+@both_eras
+async def test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike(tmp_path: Path, mode: str) -> None:
+    tool = FakeTool(spec("mcp__x__y", canonical_name="mcp__x__y", toolset="upstream"))
+    served = gateway(tmp_path, mode="bypassPermissions", permissions={"deny": ["Read", "mcp__x"]})
+    served.registry.replace_source("upstream:x", [tool])
+
+    async with connected(served, mode) as client:
+        answers = [await client.call_tool(name, {"file_path": str(tmp_path)}) for name in ("Read", "mcp__x__y")]
+
+    assert [(answer.structured_content or {})["error"]["code"] for answer in answers] == ["E_PERMISSION"] * 2
+    assert tool.calls == []
+
+
+# NAM-2
+async def test_rules_and_the_record_know_a_renamed_tool_by_its_full_name(tmp_path: Path) -> None:
+    find, drop = (
+        FakeTool(spec(f"gh__{name}", canonical_name=f"mcp__github__{name}", toolset="upstream"))
+        for name in ("find", "drop")
+    )
+    rules = {"allow": ["mcp__github__find"], "deny": ["mcp__github__drop"]}
+    served = gateway(tmp_path, mode="dontAsk", permissions=rules)
+    served.registry.replace_source("upstream:github", [find, drop])
+
+    async with connected(served, "legacy") as client:
+        answers = [await client.call_tool(f"gh__{name}", {}) for name in ("find", "drop")]
+
+    lines = [json.loads(line) for path in (tmp_path / "state").rglob("audit*.jsonl") for line in path.open()]
+    assert [answer.is_error for answer in answers] == [False, True]
+    assert (len(find.calls), len(drop.calls)) == (1, 0)
+    assert [(line["tool"], line["decision"]) for line in lines if line["event"] == "decision"] == [
+        ("mcp__github__find", "allow"),
+        ("mcp__github__drop", "deny"),
+    ]
+
+
+# ERA-1
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_is_greeted_while_an_upstream_hangs(tmp_path: Path, mode: str) -> None:
+    served = gateway(tmp_path, upstreams=[upstreams_file(tmp_path, hung=server("raw.py", "hang", start="eager"))])
+
+    # Far less than the time an upstream has to start.
+    with anyio.fail_after(10):
+        async with connected(served, mode) as client:
+            version = client.protocol_version
+            states = [status.state for status in served.upstreams.status()]
+
+    assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+    assert states == [UpstreamState.STARTING]

@@ -168,6 +168,7 @@ async def first_question(client: Client, name: str = "Asks", **arguments: Any) -
     return answer
 
 
+# ERA-5
 async def test_an_answer_counts_once_and_for_its_own_call_only(tmp_path: Path) -> None:
     served = gateway(tmp_path)
     served.registry.register(AskingTool(ask_for_a_colour))
@@ -218,6 +219,7 @@ async def test_a_tool_that_asks_without_end_is_told_that_the_client_takes_no_mor
     assert text == "asked 9 times"
 
 
+# ERA-5
 async def test_a_parked_call_ends_with_its_time(tmp_path: Path) -> None:
     ended = anyio.Event()
 

@@ -109,6 +109,7 @@ async def running() -> AsyncGenerator[Hub]:
         group.cancel_scope.cancel()
 
 
+# CHG-1
 async def test_several_changes_at_once_are_told_once() -> None:
     async with running() as hub:
         session = await hub.subscribed(Session(), "goat://todos", "goat://calls")
@@ -133,6 +134,7 @@ async def test_a_principal_hears_of_its_own_things_and_of_everybodys() -> None:
         assert await alice.wait_for(1) == ["goat://plans"]
 
 
+# CHG-3
 async def test_listen_streams_are_kept_apart_by_principal_too() -> None:
     filter = types.SubscriptionFilter(resource_subscriptions=["goat://todos"])
     params = types.SubscriptionsListenRequestParams(notifications=filter)
@@ -216,6 +218,7 @@ async def test_a_client_that_is_gone_is_forgotten_even_in_the_middle_of_a_notice
         assert stuck.told == []
 
 
+# CHG-3
 async def test_tools_and_resources_are_told_to_whom_each_concerns() -> None:
     async with running() as hub:
         hub.hub.listed()

@@ -23,6 +23,7 @@ def test_a_result_in_order_is_the_same_object(version: str) -> None:
     assert deliverable(whole, version) is whole
 
 
+# REL-4
 @both_eras
 @pytest.mark.parametrize(
     "odd",

@@ -174,6 +174,7 @@ async def test_a_denied_server_has_nothing_to_list_read_or_complete(tmp_path: Pa
     assert refused == ["resource not found: a://one", hidden, hidden, "no such template: a://page/{number}"]
 
 
+# AGG-1
 async def test_reads_and_prompts_are_on_record_as_calls_are(tmp_path: Path) -> None:
     served = serving(tmp_path, {"a": server("shelf.py", "a")})
     async with client_of(served, "legacy") as client:

@@ -217,6 +217,7 @@ class Told:
                 await self._came.wait()
 
 
+# CHG-3
 async def test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else(tmp_path: Path) -> None:
     told = Told()
     async with connected(gateway(tmp_path), "legacy", message_handler=told) as client:
@@ -250,6 +251,7 @@ async def test_what_cannot_be_read_cannot_be_subscribed_to(tmp_path: Path) -> No
     assert refused.value.error.code == -32002
 
 
+# CHG-3
 async def test_a_2026_client_hears_of_what_it_listens_to(tmp_path: Path) -> None:
     served = gateway(tmp_path)
     async with (

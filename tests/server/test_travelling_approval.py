@@ -121,6 +121,7 @@ async def test_two_answers_at_once_let_one_call_run(tmp_path: Path) -> None:
     assert len(here.calls) + len(there.calls) == 1 and len(refused) == 3
 
 
+# ERA-5
 @pytest.mark.parametrize("tampered", ["arguments", "state"])
 async def test_it_is_good_for_the_arguments_it_was_asked_about_only(tmp_path: Path, tampered: str) -> None:
     here, there = changing(), changing()

@@ -94,6 +94,7 @@ def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return backend.with_suffix(".json")
 
 
+# CFG-3
 def test_the_systems_keyring_gives_a_users_secret_of_a_service(keyring_file: Path) -> None:
     redactor = Redactor()
 

@@ -128,6 +128,7 @@ def fault(kind: FaultKind, detail: str = "x") -> LinkFault:
     return LinkFault(Fault(kind, detail))
 
 
+# ERA-2, LIF-6
 @pytest.mark.parametrize(
     ("first", "events"),
     [
@@ -157,6 +158,7 @@ async def test_it_is_not_tried_a_third_time(kind: FaultKind) -> None:
     assert double.events.count("call t") == 2
 
 
+# LIF-6
 @pytest.mark.parametrize(
     ("failure", "code"),
     [
@@ -177,6 +179,7 @@ async def test_a_call_that_may_have_run_is_never_repeated(failure: Exception, co
     assert double.events.count("call t") == 1
 
 
+# FLW-1
 async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None:
     heard: list[tuple[float, float | None]] = []
     some, enough = anyio.Event(), anyio.Event()
@@ -207,6 +210,7 @@ async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None
     assert 1 in values and 2 in values and 0.5 not in values
 
 
+# FLW-1
 async def test_nothing_is_reported_after_the_result() -> None:
     heard: list[float] = []
     kept: list[OnProgress] = []

@@ -20,6 +20,7 @@ def one(folder: Path, entry: Any, **environ: str) -> UpstreamConfig | UpstreamPr
     return found
 
 
+# CFG-1
 def test_a_claude_desktop_file_loads_as_it_is(tmp_path: Path) -> None:
     files = load(
         tmp_path,
@@ -77,6 +78,7 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
     )
 
 
+# CFG-1
 def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
     files = load(tmp_path, {"x": {"command": "x", "autoApprove": ["a"]}})
 
@@ -89,6 +91,7 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
     )
 
 
+# NAM-3, CFG-3
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
@@ -144,6 +147,7 @@ def test_a_broken_entry_fails_alone_and_names_key_value_and_remedy(tmp_path: Pat
     assert told in problem.message
 
 
+# NAM-1
 def test_two_names_that_are_alike_in_tool_names_are_an_error_of_the_second(tmp_path: Path) -> None:
     files = load(tmp_path, {"git.hub": {"command": "a"}, "git_hub": {"command": "b"}, "é": {"command": "c"}})
 
@@ -169,6 +173,7 @@ def test_a_disabled_entry_is_left_out_and_reported(tmp_path: Path) -> None:
     assert (found.reason_code, found.is_fatal) == ("disabled", True)
 
 
+# CFG-3
 def test_variables_are_replaced_and_defaults_stand_in(tmp_path: Path) -> None:
     entry = {"command": "sh", "args": ["-c", "echo ${x}", "${HOME}"], "env": {"A": "${env:A}-${B:-b}"}}
 
@@ -178,6 +183,7 @@ def test_variables_are_replaced_and_defaults_stand_in(tmp_path: Path) -> None:
     assert config.target == StdioLaunch("sh", ("-c", "echo ${x}", "/h"), {"A": "a-b"})
 
 
+# CFG-3
 def test_secret_values_are_not_part_of_the_fingerprint_and_launches_are(tmp_path: Path) -> None:
     def fingerprint(entry: dict[str, Any]) -> str:
         config = one(tmp_path, entry)

@@ -16,6 +16,7 @@ PLANTED = {**dict.fromkeys(RESERVED, "planted"), "io.modelcontextprotocol/future
 PASSING = {"traceparent": "00-1", "vendor/x": None}
 
 
+# REL-5
 @pytest.mark.parametrize("stateless", [True, False])
 def test_no_reserved_key_of_the_client_reaches_the_upstream(stateless: bool) -> None:
     meta = stamp_request({"name": "t", "_meta": {**PLANTED, **PASSING}}, stateless=stateless)["_meta"]
@@ -29,6 +30,7 @@ def test_a_request_without_meta_gets_none_in_the_handshake_era() -> None:
     assert stamp_request({"name": "t"}, stateless=False) == {"name": "t"}
 
 
+# REL-5
 def test_no_reserved_key_and_no_hop_member_of_the_upstream_reaches_the_client() -> None:
     raw: dict[str, Any] = {
         "_meta": {**PLANTED, **PASSING},
@@ -41,6 +43,7 @@ def test_no_reserved_key_and_no_hop_member_of_the_upstream_reaches_the_client() 
     assert strip_result(raw) == {"content": [], "_meta": PASSING}
 
 
+# REL-2
 def test_unknown_members_and_empty_content_pass() -> None:
     raw = {"content": [], "structuredContent": {"a": None}, "vendorMember": [1], "isError": True}
 

@@ -77,6 +77,7 @@ def test_what_is_no_message_is_counted_and_dropped(line: bytes) -> None:
     assert frames.junk_lines == 1
 
 
+# ISO-3
 @pytest.mark.parametrize(
     "frame",
     [

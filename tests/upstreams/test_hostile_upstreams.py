@@ -142,6 +142,7 @@ async def test_up_06_banners_log_lines_and_garbage_are_dropped_and_counted(tmp_p
     assert status.junk_lines >= 3 * 5
 
 
+# ISO-3
 async def test_up_07_a_line_of_500_mb_is_never_held(tmp_path: Path) -> None:
     """R-UP-2"""
     async with pair(tmp_path) as running:
@@ -183,6 +184,7 @@ async def test_up_10_an_answer_over_the_cap_is_an_error(tmp_path: Path, name: st
     assert grown < 64 * MIB
 
 
+# ISO-3
 async def test_up_10_ten_thousand_blocks_are_cut_with_a_notice(tmp_path: Path) -> None:
     async with pair(tmp_path) as running:
         result = await running.evil("many_blocks")
@@ -254,6 +256,7 @@ async def test_up_25_a_schema_that_refers_to_itself_harms_nobody(tmp_path: Path)
     assert "Recursion" not in result.text
 
 
+# SCH-4
 @pytest.mark.parametrize("depth", [150, 5000])
 async def test_up_25_a_schema_thousands_deep_is_withheld(tmp_path: Path, depth: int) -> None:
     """R-SCHEMA-3"""
@@ -285,6 +288,7 @@ async def test_up_27_a_pattern_of_an_upstream_does_not_hold_up_the_loop(tmp_path
     assert took_s < 2
 
 
+# ERA-3
 async def test_up_29_questions_nobody_allowed_are_refused_at_once(tmp_path: Path) -> None:
     """R-UP-8"""
     async with pair(tmp_path) as running:
@@ -297,6 +301,7 @@ async def test_up_29_questions_nobody_allowed_are_refused_at_once(tmp_path: Path
     assert {answer["id"]: answer["error"]["code"] for answer in answers} == {"e": -32601, "s": -32601, "r": -32601}
 
 
+# ISO-5
 async def test_up_30_a_child_sees_no_secret_of_ours_or_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +315,7 @@ async def test_up_30_a_child_sees_no_secret_of_ours_or_of_another(
     assert "OWN=declared" in seen and "PATH=" in seen
 
 
+# LIF-8
 async def test_up_32_nothing_survives_not_even_a_grandchild_in_a_session_of_its_own(tmp_path: Path) -> None:
     """R-PROC-5: it ignores the end of its input and TERM, and so does what it left behind."""
     async with pair(tmp_path) as running:

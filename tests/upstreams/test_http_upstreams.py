@@ -75,6 +75,7 @@ async def test_calls_of_both_eras_pass_whole(tmp_path: Path, version: str, era: 
     assert (refused.value.code, refused.value.data) == (-32602, {"asked": {"a": 1}})
 
 
+# REL-7
 async def test_the_first_call_of_a_cold_process_mirrors_arguments_into_headers(tmp_path: Path) -> None:
     port = free_port()
     entries = {"web": entry(port)}
@@ -91,6 +92,7 @@ async def test_the_first_call_of_a_cold_process_mirrors_arguments_into_headers(t
     assert result.text == "hello"
 
 
+# FLW-2
 async def test_progress_and_cancellation_pass(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
     heard: list[float] = []
@@ -110,6 +112,7 @@ async def test_progress_and_cancellation_pass(tmp_path: Path) -> None:
     assert heard == [1.0, 2.0, 3.0]
 
 
+# LIF-5
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
 async def test_after_a_restart_of_the_server_the_next_call_runs_once(tmp_path: Path, version: str) -> None:
     port, log = free_port(), tmp_path / "log"
@@ -125,6 +128,7 @@ async def test_after_a_restart_of_the_server_the_next_call_runs_once(tmp_path: P
     assert log.read_text().splitlines() == ["mark", "mark"]
 
 
+# ISO-4
 async def test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed(tmp_path: Path) -> None:
     port = free_port()
     entries = {"web": entry(port)}
@@ -258,6 +262,7 @@ def answered(request: bytes, result: dict[str, Any], **headers: str) -> bytes:
     return response("200 OK", body, content_type="application/json", **headers)
 
 
+# LIF-5
 async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated(tmp_path: Path) -> None:
     sessions = iter(["first", "second"])
 
@@ -309,6 +314,38 @@ async def test_one_that_refuses_our_revision_and_names_it_is_asked_once_more(tmp
     methods = [json.loads(request.partition(b"\r\n\r\n")[2])["method"] for request in requests]
     assert status.state is UpstreamState.READY
     assert methods[:3] == ["server/discover", "server/discover", "tools/list"]
+
+
+# ERA-2
+async def test_a_server_error_in_answer_to_the_probe_proves_no_era(tmp_path: Path) -> None:
+    broken = True
+
+    def answer(request: bytes) -> bytes:
+        if b"notifications/" in request or not request.startswith(b"POST"):
+            return response("202 Accepted")
+        match body_of(request)["method"]:
+            case "server/discover" if broken:
+                return response("500 Internal Server Error")
+            case "server/discover":
+                return answered(request, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+            case "initialize":
+                info = {"name": "s", "version": "1"}
+                return answered(request, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info})
+            case "tools/call":
+                return answered(request, {"content": []})
+            case _:
+                return answered(request, {"tools": LISTED})
+
+    versions: list[str] = []
+    async with canned_server(answer) as (port, requests):
+        for broken in (True, False):  # noqa: B007  # the server looks at it
+            async with fleet(tmp_path, {"web": entry(port)}) as running:
+                await running.call("mcp__web__echo")
+                versions.append(running.status("web").version)
+
+    asked = [body_of(request)["method"] for request in requests if request.startswith(b"POST")]
+    assert versions == ["2025-11-25", "2026-07-28"]
+    assert asked.count("tools/call") == asked.count("server/discover") == 2
 
 
 async def test_one_broken_connection_does_not_break_the_calls_beside_it(tmp_path: Path) -> None:
@@ -370,6 +407,7 @@ async def test_a_server_error_during_a_call_leaves_its_outcome_open_and_a_rate_l
     assert limited.code is ErrorCode.RATE
 
 
+# REL-6
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -32,6 +32,7 @@ async def keep_calling(running: Fleet, name: str) -> None:
             await anyio.sleep(0.01)
 
 
+# ISO-1
 async def test_no_call_of_a_healthy_upstream_fails_beside_a_hang_a_drip_and_crash_loops(tmp_path: Path) -> None:
     entries = {
         "healthy": server("raw.py", "plain"),
@@ -59,6 +60,7 @@ async def test_no_call_of_a_healthy_upstream_fails_beside_a_hang_a_drip_and_cras
     assert (status.state, status.reason_code, status.junk_lines) == (UpstreamState.READY, "", 0)
 
 
+# FLW-2
 async def test_a_late_answer_to_a_cancelled_call_is_dropped_and_the_process_kept(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"raw": server("raw.py", "plain", log)}) as running:
@@ -74,6 +76,7 @@ async def test_a_late_answer_to_a_cancelled_call_is_dropped_and_the_process_kept
     assert (status.state, status.junk_lines, status.calls_in_flight) == (UpstreamState.READY, 0, 0)
 
 
+# FLW-2
 async def test_an_upstream_hears_at_once_of_many_calls_cancelled_together(tmp_path: Path) -> None:
     log = tmp_path / "log"
     cancelled_s = 0.0
@@ -101,6 +104,7 @@ async def test_only_the_first_answer_to_a_pending_call_counts(tmp_path: Path) ->
     assert texts == ["first", "pong", "first", "same id", "pong"]
 
 
+# AGG-4
 async def test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"heavy": server("raw.py", "heavy")}) as running:
         names = running.registry.names()

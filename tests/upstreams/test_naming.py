@@ -37,6 +37,7 @@ async def names_of(folder: Path, entries: dict[str, Any], tools: dict[str, Any])
         return tuple(running.registry.names())
 
 
+# NAM-3, NAM-5
 async def test_no_upstream_renames_another_by_being_there(tmp_path: Path) -> None:
     whole = await names_of(tmp_path, FOUR, TOOLS)
     alone = {name: await names_of(tmp_path, {name: FOUR[name]}, TOOLS) for name in FOUR}
@@ -49,6 +50,7 @@ async def test_no_upstream_renames_another_by_being_there(tmp_path: Path) -> Non
             assert names == tuple(name for server in subset for name in alone[server])
 
 
+# COL-1
 async def test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy(tmp_path: Path) -> None:
     entries = {"a": {"command": "a", "naming": "flat"}, "b": {"command": "b", "naming": "flat"}}
     warm(tmp_path, entries, {"a": listed("search", "search"), "b": listed("search", "other")})
@@ -65,6 +67,24 @@ async def test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_wit
         "search is kept by upstream:a; give upstream:b another `naming` (qualified, or an alias) so that its search"
         " is visible",
     )
+
+
+# NAM-2
+async def test_a_name_that_looks_like_another_upstreams_is_its_owners(tmp_path: Path) -> None:
+    entries = {"a": {"command": "a", "naming": "flat"}, "b": {"command": "b"}}
+    warm(tmp_path, entries, {"a": listed("mcp__b__look", "mcp__b__ping"), "b": listed("ping", "real")})
+
+    async with fleet(tmp_path, entries, first_list=False) as running:
+        snapshot = running.registry.snapshot
+        owners = {name: snapshot.source_of[name] for name in running.registry.names()}
+        known_as = {name: tool.spec.rule_name for name, tool in snapshot.tools.items()}
+
+    assert owners == {"mcp__b__look": "upstream:a", "mcp__b__ping": "upstream:a", "mcp__b__real": "upstream:b"}
+    assert known_as == {
+        "mcp__b__look": "mcp__a__mcp__b__look",
+        "mcp__b__ping": "mcp__a__mcp__b__ping",
+        "mcp__b__real": "mcp__b__real",
+    }
 
 
 async def test_tools_that_an_entry_does_not_want_are_nowhere_but_in_status(tmp_path: Path) -> None:

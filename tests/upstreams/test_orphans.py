@@ -34,6 +34,7 @@ anyio.run(Upstreams([config], registry=Registry(), state=StateDirectory(Path(fol
 """
 
 
+# LIF-8
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
 @pytest.mark.parametrize("mode", ["plain", "hang", "stubborn"])
 def test_an_upstream_does_not_outlive_us_being_killed(tmp_path: Path, mode: str) -> None:

@@ -42,6 +42,7 @@ def checker(mode: OutputMode) -> tuple[OutputCheck, Log]:
     return OutputCheck("weather", mode, log), log
 
 
+# REL-3
 async def test_a_mismatch_is_counted_each_time_and_logged_once_per_tool_without_its_data() -> None:
     output, log = checker("warn")
 
@@ -108,6 +109,7 @@ def doubling(levels: int) -> dict[str, Any]:
     return {"$defs": {**twice, f"d{levels}": {"type": "object"}}, "$ref": "#/$defs/d0"}
 
 
+# SCH-4
 @pytest.mark.parametrize("mode", ["warn", "strict"])
 @pytest.mark.parametrize(
     ("schema", "reason"),
@@ -160,6 +162,7 @@ async def test_a_result_too_large_to_check_is_relayed_and_named_and_smaller_ones
     assert output.unchecked == ("t: a result was too large to check",)
 
 
+# SCH-4
 @pytest.mark.parametrize(
     "schema",
     [
@@ -232,6 +235,7 @@ def test_no_schema_breaks_the_check(schema: dict[str, Any], data: Any) -> None:
         assert "outputSchema" in str(reason) or "steps" in str(reason)
 
 
+# REL-3
 @pytest.mark.e2e
 async def test_clients_get_what_the_mode_of_the_upstream_says(tmp_path: Path) -> None:
     entries = {mode: server("raw.py", "outputs", output_check=mode) for mode in ("off", "warn", "strict")}

@@ -94,6 +94,7 @@ async def test_a_server_of_either_era_over_either_transport(tmp_path: Path, vers
     assert refused.value.code in (-32602, -32002)
 
 
+# LIF-1
 async def test_a_list_starts_upstreams_of_earlier_runs_that_nobody_has_called_yet(tmp_path: Path) -> None:
     entries = {"library": library()}
     warm(tmp_path, entries, {"library": PING})
@@ -105,6 +106,7 @@ async def test_a_list_starts_upstreams_of_earlier_runs_that_nobody_has_called_ye
     assert len(listed.resources) == 5
 
 
+# AGG-4
 @pytest.mark.parametrize(
     ("fault", "count", "problem"),
     [
@@ -135,6 +137,7 @@ async def test_a_server_that_declares_no_resources_is_not_asked_for_any(tmp_path
     assert (error.code, error.message) == (ErrorCode.NOT_FOUND, "upstream it offers no resources")
 
 
+# FLW-3
 async def test_what_came_before_a_page_that_hangs_is_kept(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"it": library("hangs-in-lists", log)}) as running:
@@ -163,6 +166,7 @@ async def test_a_server_that_refuses_its_list_says_so_on_one_line(tmp_path: Path
     assert error.message.startswith("upstream it answered resources/list with error -32603: the catalogue")
 
 
+# ISO-1
 async def test_bad_neighbours_cost_a_healthy_server_nothing(tmp_path: Path) -> None:
     entries = {
         "hang": server("raw.py", "hang"),
@@ -189,6 +193,7 @@ async def test_bad_neighbours_cost_a_healthy_server_nothing(tmp_path: Path) -> N
 # Servers
 
 
+# AGG-6
 async def test_a_server_is_found_by_its_configured_name_and_by_that_in_tool_names(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"my library!": library()}) as running:
         configured = await of(running).list("my library!", WAIT_S)
@@ -250,6 +255,7 @@ async def test_a_read_that_lost_its_server_gets_a_new_one_once(tmp_path: Path) -
     assert [line for line in lines(log) if line != "cancelled"] == ["start", "read", "start", "read"]
 
 
+# LIF-6
 async def test_a_read_that_always_kills_its_server_is_an_error_after_the_second_time(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"it": library("crashes-in-reads", log)}) as running:
@@ -325,6 +331,7 @@ async def test_a_uri_that_no_connection_would_survive_is_not_sent(tmp_path: Path
 # Beside tool calls
 
 
+# ISO-2
 async def test_reads_that_hang_leave_most_places_to_tool_calls(tmp_path: Path) -> None:
     log = tmp_path / "log"
     entries = {"it": library("hangs-in-reads", log, concurrency=8)}
@@ -344,6 +351,7 @@ async def test_reads_that_hang_leave_most_places_to_tool_calls(tmp_path: Path) -
     assert (reads, in_flight) == (2, 2)
 
 
+# LIF-7
 async def test_an_upstream_is_not_reaped_as_idle_during_a_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     limits = replace(QUICK, idle_reap_s=0.3)

@@ -12,6 +12,7 @@ def longest(low: float, high: float) -> float:
     return high
 
 
+# LIF-3
 def test_waits_double_until_the_fifth_failure_stops_the_tries_for_thirty_seconds() -> None:
     policy = RetryPolicy(jitter=longest)
     waits: list[tuple[float, bool]] = []
@@ -23,6 +24,7 @@ def test_waits_double_until_the_fifth_failure_stops_the_tries_for_thirty_seconds
     assert (policy.is_open(129.9), policy.is_open(130.0)) == (True, False)
 
 
+# LIF-3
 @given(st.integers(1, 30))
 def test_every_wait_is_within_bounds(failures: int) -> None:
     policy = RetryPolicy(RetryLimits(open_after=1000))
@@ -41,6 +43,7 @@ def test_a_success_forgets_all_failures() -> None:
     assert (policy.is_open(0.0), policy.wait_s(0.0), policy.failures) == (False, 0.0, 0)
 
 
+# LIF-4
 def test_refused_credentials_hold_tries_back_without_counting() -> None:
     policy = RetryPolicy()
     policy.hold(0.0)

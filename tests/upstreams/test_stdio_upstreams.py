@@ -40,6 +40,7 @@ def pid_of(log: Path) -> int:
     return int(next(line for line in reversed(lines(log)) if line.startswith("start")).split()[1])
 
 
+# REL-1
 @pytest.mark.parametrize(("version", "era"), [("", "stateless"), ("2025-11-25", "handshake")])
 async def test_a_result_reaches_the_client_as_the_upstream_sent_it(tmp_path: Path, version: str, era: str) -> None:
     entries = {"good": server("good.py")}
@@ -88,6 +89,7 @@ async def test_a_result_reaches_the_client_as_the_upstream_sent_it(tmp_path: Pat
     )
 
 
+# NAM-3, REL-2
 async def test_a_listed_tool_is_shown_whole_under_its_new_name(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"good": server("good.py", naming="g")}) as running:
         tool = running.registry.get("g__echo")
@@ -108,6 +110,7 @@ async def test_a_listed_tool_is_shown_whole_under_its_new_name(tmp_path: Path) -
     }
 
 
+# REL-6
 async def test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"good": server("good.py")}) as running:
         with pytest.raises(UpstreamError) as refused:
@@ -120,6 +123,7 @@ async def test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data(tmp_
     )
 
 
+# FLW-1
 async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_path: Path) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -133,6 +137,7 @@ async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_p
     assert heard == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
 
 
+# FLW-2
 async def test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
     cancelled_s = 0.0
@@ -150,6 +155,7 @@ async def test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_proces
     assert took_s < 1.0
 
 
+# FLW-3
 async def test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"good": server("good.py", log, timeout_s=0.3)}) as running:
@@ -162,6 +168,7 @@ async def test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect
     )
 
 
+# FLW-3
 async def test_progress_extends_the_idle_timeout_but_not_the_whole_one(tmp_path: Path) -> None:
     entry = server("good.py", timeout_s=1.5, idle_timeout_s=0.4)
     async with fleet(tmp_path, {"good": entry}) as running:
@@ -174,6 +181,7 @@ async def test_progress_extends_the_idle_timeout_but_not_the_whole_one(tmp_path:
     assert too_long.message.startswith("upstream good did not answer within 1.5 s")
 
 
+# LIF-6, LIF-9
 async def test_a_call_during_which_the_process_died_is_not_repeated(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"good": server("good.py", log)}) as running:
@@ -189,6 +197,7 @@ async def test_a_call_during_which_the_process_died_is_not_repeated(tmp_path: Pa
     assert lines(log) == ["die", "mark"]
 
 
+# LIF-9
 async def test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_pipes(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
         started_s = time.monotonic()
@@ -199,6 +208,7 @@ async def test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_
     assert took_s < 1.0
 
 
+# LIF-5
 async def test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"raw": server("raw.py", "plain", log)}) as running:
@@ -211,6 +221,7 @@ async def test_a_process_that_was_killed_while_idle_is_started_again_for_the_nex
     assert [line for line in lines(log) if line == "ping"] == ["ping"]
 
 
+# LIF-6
 async def test_a_call_right_after_a_death_was_noticed_never_ran_and_is_tried_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"raw": server("raw.py", "plain", log)}) as running:
@@ -226,6 +237,7 @@ async def test_a_call_right_after_a_death_was_noticed_never_ran_and_is_tried_aga
     assert result.text == "pong"
 
 
+# LIF-1
 async def test_known_tools_are_listed_without_starting_anything(tmp_path: Path) -> None:
     log = tmp_path / "log"
     entries = {"raw": server("raw.py", "plain", log)}
@@ -243,6 +255,7 @@ async def test_known_tools_are_listed_without_starting_anything(tmp_path: Path) 
     assert result.text == "pong"
 
 
+# LIF-1
 async def test_an_eager_upstream_starts_by_itself(tmp_path: Path) -> None:
     log = tmp_path / "log"
     entries = {"raw": server("raw.py", "plain", log, start="eager")}
@@ -254,6 +267,7 @@ async def test_an_eager_upstream_starts_by_itself(tmp_path: Path) -> None:
         assert running.status("raw").state is UpstreamState.READY
 
 
+# LIF-2
 async def test_what_was_listed_once_is_known_to_the_next_run(tmp_path: Path) -> None:
     entries = {"raw": server("raw.py", "plain")}
     async with fleet(tmp_path, entries) as first:
@@ -265,6 +279,7 @@ async def test_what_was_listed_once_is_known_to_the_next_run(tmp_path: Path) -> 
     assert known == listed
 
 
+# ISO-1
 async def test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_others(tmp_path: Path) -> None:
     entries = {"hung": server("raw.py", "hang"), "raw": server("raw.py", "plain")}
     async with fleet(tmp_path, entries, first_list=False) as running:
@@ -318,6 +333,7 @@ async def test_an_upstream_that_cannot_start_fails_alone_and_says_why(tmp_path: 
     assert "no-such-program-here" in missing.detail
 
 
+# LIF-4
 async def test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = tmp_path / "sometimes.py"
@@ -342,6 +358,7 @@ async def test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it(tmp_p
     assert mended.text == "pong"
 
 
+# ISO-3
 async def test_garbage_on_stdout_is_counted_and_stderr_is_kept_to_its_end(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"raw": server("raw.py", "garbage")}) as running:
         result = await running.call("mcp__raw__ping")
@@ -352,6 +369,7 @@ async def test_garbage_on_stdout_is_counted_and_stderr_is_kept_to_its_end(tmp_pa
     assert 0 < len(status.stderr_tail) <= STDERR_TAIL_BYTES
 
 
+# REL-4
 async def test_a_broken_answer_fails_its_call_and_odd_content_becomes_text(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"raw": server("raw.py", "plain")}) as running:
         broken = await running.failing("mcp__raw__broken")
@@ -365,6 +383,7 @@ async def test_a_broken_answer_fails_its_call_and_odd_content_becomes_text(tmp_p
     assert status.unknown_blocks == 1
 
 
+# AGG-4
 async def test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list(tmp_path: Path) -> None:
     entries = {"pages": server("raw.py", "pages"), "endless": server("raw.py", "endless")}
     async with fleet(tmp_path, entries) as running:
@@ -381,6 +400,7 @@ async def test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list(tmp_path
     assert (status.reason_code, status.detail) == ("list_truncated", "a cursor came twice")
 
 
+# SCH-3
 async def test_a_broken_tool_is_withheld_alone(tmp_path: Path) -> None:
     async with fleet(tmp_path, {"raw": server("raw.py", "broken-tools")}) as running:
         names = running.registry.names()
@@ -390,6 +410,7 @@ async def test_a_broken_tool_is_withheld_alone(tmp_path: Path) -> None:
     assert [tool.name for tool in withheld] == ["", "schemaless", "x"]
 
 
+# CHG-1
 async def test_a_flood_of_change_notices_costs_at_most_one_list_per_interval(tmp_path: Path) -> None:
     log = tmp_path / "log"
     limits = replace(QUICK, relist_interval_s=0.5)
@@ -402,6 +423,7 @@ async def test_a_flood_of_change_notices_costs_at_most_one_list_per_interval(tmp
     assert len(running.generations) == 1
 
 
+# CHG-2
 @pytest.mark.parametrize("version", ["", "2025-11-25"])
 async def test_a_tool_that_appears_is_listed_after_the_upstream_says_so(tmp_path: Path, version: str) -> None:
     entries = {"good": server("good.py")}
@@ -416,6 +438,7 @@ async def test_a_tool_that_appears_is_listed_after_the_upstream_says_so(tmp_path
         await running.until(lambda: "mcp__good__extra_0" in running.registry.names())
 
 
+# ERA-3
 async def test_a_request_of_the_upstream_is_answered_with_an_error_at_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with fleet(tmp_path, {"raw": server("raw.py", "asks", log)}) as running:
@@ -429,6 +452,7 @@ async def test_a_request_of_the_upstream_is_answered_with_an_error_at_once(tmp_p
     }
 
 
+# ISO-5
 async def test_a_child_sees_only_allowed_and_declared_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,6 +465,7 @@ async def test_a_child_sees_only_allowed_and_declared_variables(
     assert "MY_INNOCENT_SETTING" not in seen
 
 
+# LIF-7
 async def test_an_idle_process_is_ended_and_its_tools_stay(tmp_path: Path) -> None:
     log = tmp_path / "log"
     limits = replace(QUICK, idle_reap_s=0.4)
@@ -454,6 +479,7 @@ async def test_an_idle_process_is_ended_and_its_tools_stay(tmp_path: Path) -> No
         assert (await running.call("mcp__raw__ping")).text == "pong"
 
 
+# LIF-8
 @pytest.mark.parametrize("mode", ["plain", "hang", "stubborn"])
 async def test_no_process_survives_the_end(tmp_path: Path, mode: str) -> None:
     log = tmp_path / "log"
@@ -467,6 +493,7 @@ async def test_no_process_survives_the_end(tmp_path: Path, mode: str) -> None:
     assert time.monotonic() - stopped_s < 5.0
 
 
+# ISO-2
 async def test_too_many_calls_wait_and_far_too_many_are_refused_at_once(tmp_path: Path) -> None:
     entry = server("good.py", concurrency=2)
     busy: list[float] = []

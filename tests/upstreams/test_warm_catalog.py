@@ -20,6 +20,7 @@ def warm(tmp_path: Path) -> WarmCatalog:
     return catalog
 
 
+# LIF-2
 def test_what_was_stored_is_read_back_and_private(warm: WarmCatalog) -> None:
     assert warm.load("server", "f" * 64) == CATALOG
     assert stat.S_IMODE(warm.path("server", "f" * 64).stat().st_mode) == 0o600
@@ -30,6 +31,7 @@ def test_another_launch_of_the_same_name_has_no_stored_catalog(warm: WarmCatalog
     assert warm.load("server", "e" * 64) is None
 
 
+# LIF-2
 def test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced(warm: WarmCatalog) -> None:
     path = warm.path("server", "f" * 64)
     whole = path.read_bytes()

@@ -1,0 +1,792 @@
+"""What the gateway promises between clients and upstreams: where each promise is kept, which tests show it, what waits.
+
+A literal table that a reviewer can read; docs/gateway.md is made of it, and `test_gateway_rules` holds every module,
+test and id it names against the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AREAS = {
+    "AGG": "One catalog",
+    "NAM": "Names",
+    "COL": "Collisions",
+    "REL": "Lossless relay",
+    "ERA": "Two eras of the protocol",
+    "FLW": "Progress, cancellation, time limits, logs",
+    "CHG": "Changes and subscriptions",
+    "SCH": "Schemas",
+    "RSK": "Risk and hints",
+    "LIF": "Life of an upstream",
+    "ISO": "Isolation",
+    "CFG": "Configuration",
+    "PRF": "Profiles",
+    "WSP": "Workspaces",
+    "DEF": "Large catalogs",
+    "SPL": "Large results",
+    "AUT": "Logins",
+    "PIN": "Pins",
+    "CHN": "Chains of gateways",
+    "OBS": "Status and doctor",
+}
+
+
+@dataclass(frozen=True)
+class GatewayRule:
+    """One promise. `kept_in` are modules below goat_mcp/, `shown_by` are `FILE::TEST`, below tests/.
+
+    `not_covered` is a limit that stays. `waived` is a part that waits, or that nothing shows: `DATE: what and why`.
+    """
+
+    id: str
+    promise: str
+    kept_in: tuple[str, ...]
+    shown_by: tuple[str, ...]
+    not_covered: str = ""
+    waived: str = ""
+
+    @property
+    def area(self) -> str:
+        return self.id.partition("-")[0]
+
+
+def _rule(
+    id: str, promise: str, kept_in: str, shown_by: str, *, not_covered: str = "", waived: str = ""
+) -> GatewayRule:
+    return GatewayRule(id, promise, tuple(kept_in.split()), tuple(shown_by.split()), not_covered, waived)
+
+
+def count_line() -> str:
+    """How many of the promises are shown, for readers."""
+    shown = sum(bool(rule.shown_by) for rule in GATEWAY_RULES)
+    whole = sum(bool(rule.shown_by) and not rule.waived for rule in GATEWAY_RULES)
+    waived = len(GATEWAY_RULES) - whole
+    return f"Of {len(GATEWAY_RULES)} promises {shown} are shown by tests; {waived} have a part that waits, dated."
+
+
+GATEWAY_RULES: tuple[GatewayRule, ...] = (
+    _rule(
+        "AGG-1",
+        "Built-in tools and all that upstreams offer stand in one catalog, behind the same rules, hooks, limits and "
+        "record.",
+        "registry catalog pipeline item_catalog item_calls",
+        "hooks/test_configured.py::test_the_hook_of_one_call_judges_built_in_and_upstream_tools_alike "
+        "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike "
+        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order "
+        "server/test_items.py::test_reads_and_prompts_are_on_record_as_calls_are",
+    ),
+    _rule(
+        "AGG-2",
+        "A completion goes to the upstream whose prompt or template it is about; one without completions has none to "
+        "give.",
+        "server/prompts item_catalog upstreams/item_requests",
+        "server/test_items.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
+    ),
+    _rule(
+        "AGG-3",
+        "What we say we can do is always the same, whatever is up, in both eras, with the same short instructions.",
+        "server/adapter",
+        "server/test_adapter.py::test_capabilities_and_instructions_are_the_same_in_both_eras_whatever_is_up",
+        not_covered="Logging is declared in both eras: a stateless request may ask for messages, too.",
+    ),
+    _rule(
+        "AGG-4",
+        "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page of "
+        "another list neither skips nor repeats an entry.",
+        "upstreams/paging server/pages",
+        "upstreams/test_stdio_upstreams.py::test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list "
+        "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
+        "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
+        "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is",
+    ),
+    _rule(
+        "AGG-5",
+        "The order is ours first, then that of the configuration, then each upstream's own; an unchanged list is the "
+        "same bytes.",
+        "registry catalog",
+        "test_registry.py::test_sources_keep_their_declared_order_whoever_comes_first "
+        "test_registry.py::test_the_same_tools_again_are_no_change "
+        "server/test_adapter.py::test_an_unchanged_list_is_the_same_in_every_answer "
+        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order",
+    ),
+    _rule(
+        "AGG-6",
+        "ListMcpResources and ReadMcpResource show this catalog, or that of one server.",
+        "tools/list_mcp_resources tools/read_mcp_resource upstreams/resources",
+        "e2e/test_mcp_resources.py::test_server_everything_lists_and_sends_the_same_as_directly "
+        "upstreams/test_resources.py::test_a_server_is_found_by_its_configured_name_and_by_that_in_tool_names",
+    ),
+    _rule(
+        "NAM-1",
+        "Tools and prompts of upstreams are called `mcp__server__name`, and such a name comes apart in one way only.",
+        "core/names upstreams/config",
+        "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same "
+        "core/test_names.py::test_a_cleaned_server_name_parses_back_out_of_a_tool_name "
+        "upstreams/test_config.py::test_two_names_that_are_alike_in_tool_names_are_an_error_of_the_second",
+    ),
+    _rule(
+        "NAM-2",
+        "A call goes where the table says, whatever the name looks like; rules and the record know a tool by its full "
+        "name.",
+        "registry core/spec catalog",
+        "upstreams/test_naming.py::test_a_name_that_looks_like_another_upstreams_is_its_owners "
+        "server/test_adapter.py::test_rules_and_the_record_know_a_renamed_tool_by_its_full_name",
+    ),
+    _rule(
+        "NAM-3",
+        "An entry says whether its tools have full names, their own, or a short prefix.",
+        "upstreams/entry upstreams/proxy_tool core/names",
+        "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
+        "upstreams/test_naming.py::test_no_upstream_renames_another_by_being_there "
+        "upstreams/test_config.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy",
+    ),
+    _rule(
+        "NAM-4",
+        "Every name is one that hosts accept; one that had to be changed ends in a hash of what it was.",
+        "core/names",
+        "core/test_names.py::test_every_exposed_name_is_one_that_hosts_accept "
+        "core/test_names.py::test_a_name_that_had_to_be_cleaned_never_meets_one_that_is_clean",
+        waived="2026-11-22: a cap other than 50, per profile, is being built with profiles.",
+    ),
+    _rule(
+        "NAM-5",
+        "A name depends on its own entry alone: other upstreams that come, go or move never change it.",
+        "core/names upstreams/proxy_tool",
+        "upstreams/test_naming.py::test_no_upstream_renames_another_by_being_there",
+    ),
+    _rule(
+        "NAM-6",
+        "URIs are never rewritten: a read goes to whoever lists it, then to the first fitting template, then to "
+        "whoever "
+        "gave it to this client.",
+        "item_catalog given_uris core/uri_template",
+        "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given",
+    ),
+    _rule(
+        "COL-1",
+        "Where two tools want one name the first keeps it, and the other is withheld and named with the remedy.",
+        "registry upstreams/tool_shelf",
+        "test_registry.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_one_is_reported "
+        "upstreams/test_naming.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy "
+        "test_deferral.py::test_COL_1_an_upstreams_tool_does_not_take_a_meta_tools_name "
+        "e2e/test_reasons_in_status.py::"
+        "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work",
+    ),
+    _rule(
+        "COL-2",
+        "A name in use never moves to another upstream that comes later.",
+        "registry",
+        "test_registry.py::test_a_live_name_never_moves_to_a_source_that_comes_later_in_time",
+    ),
+    _rule(
+        "REL-1",
+        "A client gets what the upstream sent, but for what belongs to one hop or is listed as changed.",
+        "upstreams/relay upstreams/proxy_tool upstreams/resource_reads server/deliverable",
+        "e2e/test_upstreams_of_others.py::test_every_answer_of_server_everything_arrives_as_it_was_sent "
+        "e2e/test_upstreams_of_others.py::test_their_tools_are_listed_beside_the_built_in_ones "
+        "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
+        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+        not_covered="The reference server knows the handshake era only; what stateless upstreams send is held against "
+        "a server of our own. Null members of `_meta` are lost where the SDK drops them.",
+    ),
+    _rule(
+        "REL-2",
+        "Structured content, `_meta`, annotations, icons and every kind of content survive unchanged.",
+        "upstreams/relay core/result",
+        "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
+        "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
+        "upstreams/test_envelope.py::test_unknown_members_and_empty_content_pass "
+        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+    ),
+    _rule(
+        "REL-3",
+        "Output schemas are passed on; a result that breaks its own is relayed and counted, or an error where you want "
+        "that.",
+        "upstreams/output_check upstreams/output_schema",
+        "upstreams/test_output_check.py::test_clients_get_what_the_mode_of_the_upstream_says "
+        "upstreams/test_output_check.py::"
+        "test_a_mismatch_is_counted_each_time_and_logged_once_per_tool_without_its_data",
+    ),
+    _rule(
+        "REL-4",
+        "A kind of content that we do not know becomes text of its JSON; the rest of the result is as it was.",
+        "upstreams/relay server/deliverable",
+        "upstreams/test_stdio_upstreams.py::test_a_broken_answer_fails_its_call_and_odd_content_becomes_text "
+        "server/test_deliverable.py::test_an_unreadable_block_becomes_its_json_beside_the_good_ones",
+    ),
+    _rule(
+        "REL-5",
+        "Keys of `_meta` that belong to the protocol are made anew for each hop, both ways; all others pass.",
+        "upstreams/envelope",
+        "upstreams/test_envelope.py::test_no_reserved_key_of_the_client_reaches_the_upstream "
+        "upstreams/test_envelope.py::test_no_reserved_key_and_no_hop_member_of_the_upstream_reaches_the_client "
+        "upstreams/test_hostile_upstreams.py::test_up_40_what_only_the_protocol_may_say_is_stripped",
+    ),
+    _rule(
+        "REL-6",
+        "An upstream's protocol errors keep code, message and data, and errors of its tools stay results; ours name "
+        "the upstream.",
+        "core/errors upstreams/calls",
+        "upstreams/test_stdio_upstreams.py::test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data "
+        "e2e/test_bad_upstreams.py::test_an_error_of_a_server_keeps_code_message_and_data "
+        "server/test_items.py::test_an_upstreams_own_error_keeps_code_message_and_data "
+        "upstreams/test_http_upstreams.py::test_an_answer_that_is_none_is_an_error_of_ours_that_names_the_upstream",
+    ),
+    _rule(
+        "REL-7",
+        "The first call of a new process already carries the headers that the tool's schema asks for.",
+        "upstreams/connection",
+        "upstreams/test_http_upstreams.py::test_the_first_call_of_a_cold_process_mirrors_arguments_into_headers",
+    ),
+    _rule(
+        "ERA-1",
+        "Clients of both eras are served over both transports, and greeted before any upstream has answered.",
+        "server/adapter server/stdio server/http",
+        "e2e/test_clients.py::test_the_typescript_client_works_in_both_eras "
+        "e2e/test_clients.py::test_the_python_client_works "
+        "server/test_adapter.py::test_a_client_is_greeted_while_an_upstream_hangs",
+        not_covered="The 100 ms are measured by `make bench` (start-up), not held by a test.",
+    ),
+    _rule(
+        "ERA-2",
+        "An upstream is taken for stateless only if it lists that revision; refusals and faults prove nothing, and the "
+        "verdict is dropped when it says so, without running a call twice.",
+        "upstreams/connect upstreams/supervisor",
+        "upstreams/test_http_upstreams.py::test_one_that_refuses_our_revision_and_names_it_is_asked_once_more "
+        "upstreams/test_http_upstreams.py::test_a_server_error_in_answer_to_the_probe_proves_no_era "
+        "upstreams/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more",
+    ),
+    _rule(
+        "ERA-3",
+        "An upstream is told what the client behind the call can do and no more; what was not declared is refused at "
+        "once.",
+        "upstreams/inquiries upstreams/callers upstreams/envelope",
+        "upstreams/test_stdio_upstreams.py::test_a_request_of_the_upstream_is_answered_with_an_error_at_once "
+        "upstreams/test_hostile_upstreams.py::test_up_29_questions_nobody_allowed_are_refused_at_once",
+        waived="2026-11-22: what is declared for each client is built; its tests are being written.",
+    ),
+    _rule(
+        "ERA-4",
+        "An upstream's questions reach the client behind the call, whichever eras the two speak.",
+        "upstreams/callers upstreams/rounds upstreams/round_answers server/parked_calls",
+        "",
+        waived="2026-11-22: built; its tests are being written.",
+    ),
+    _rule(
+        "ERA-5",
+        "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used or "
+        "taken over is refused, and nothing runs twice.",
+        "server/parked_calls upstreams/rounds upstreams/round_answers",
+        "server/test_asking.py::test_an_answer_counts_once_and_for_its_own_call_only "
+        "server/test_asking.py::test_a_parked_call_ends_with_its_time "
+        "e2e/test_asking_over_http.py::test_an_answer_that_another_session_gives_again_is_refused "
+        "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only",
+        waived="2026-11-22: shown for our own questions; for those of upstreams the tests are being written.",
+    ),
+    _rule(
+        "ERA-6",
+        "Roots are those of the named workspace, else the client's; a client that lacks what a call needs gets an "
+        "error "
+        "that names it.",
+        "upstreams/inquiries upstreams/round_answers gateway",
+        "server/test_adapter.py::test_where_no_workspace_was_named_the_clients_roots_are_it",
+        waived="2026-11-22: -32021, -32042 and roots for upstreams are built; their tests are being written.",
+    ),
+    _rule(
+        "ERA-7",
+        "Tasks and extensions pass only where both sides declare them; tools that need them are withheld.",
+        "upstreams/envelope",
+        "",
+        waived="2026-11-22: we declare neither to anybody, so none passes; tools that need them are still listed.",
+    ),
+    _rule(
+        "FLW-1",
+        "A client that wants progress gets the upstream's, never backwards, with signs of life in silence.",
+        "upstreams/progress upstreams/calls core/heartbeat",
+        "upstreams/test_stdio_upstreams.py::test_progress_of_the_upstream_reaches_a_client_that_asked_for_it "
+        "upstreams/test_calls.py::test_silence_is_filled_with_signs_of_life_that_never_go_back "
+        "upstreams/test_calls.py::test_nothing_is_reported_after_the_result "
+        "e2e/test_upstreams_of_others.py::test_progress_of_a_long_operation_arrives",
+    ),
+    _rule(
+        "FLW-2",
+        "A cancelled call is cancelled at the upstream at once; its late answer is dropped and the process kept.",
+        "upstreams/direct_calls upstreams/calls",
+        "upstreams/test_stdio_upstreams.py::test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process "
+        "upstreams/test_isolation.py::test_a_late_answer_to_a_cancelled_call_is_dropped_and_the_process_kept "
+        "upstreams/test_isolation.py::test_an_upstream_hears_at_once_of_many_calls_cancelled_together "
+        "upstreams/test_http_upstreams.py::test_progress_and_cancellation_pass "
+        "e2e/test_http_cases.py::test_an_upstream_hears_of_a_client_that_hung_up",
+        not_covered="The tests allow 2 s where the promise is 100 ms: they run on loaded machines.",
+    ),
+    _rule(
+        "FLW-3",
+        "Start, list, call and silence have time limits for each upstream; a timeout cancels and says that the call "
+        "may "
+        "have taken effect.",
+        "upstreams/call_clock upstreams/calls upstreams/supervisor",
+        "upstreams/test_stdio_upstreams.py::"
+        "test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect "
+        "upstreams/test_stdio_upstreams.py::test_progress_extends_the_idle_timeout_but_not_the_whole_one "
+        "e2e/test_reasons_in_status.py::test_one_that_never_answers_and_one_without_its_sandbox_have_reasons_too "
+        "upstreams/test_resources.py::test_what_came_before_a_page_that_hangs_is_kept",
+        not_covered="An entry sets the limits of a call and of silence; those of start and list are ours.",
+    ),
+    _rule(
+        "FLW-4",
+        "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
+        "server/log_levels upstreams/log_levels upstreams/callers",
+        "",
+        waived="2026-11-22: built; its tests are being written.",
+    ),
+    _rule(
+        "CHG-1",
+        "A changed list is read again for that upstream only, at most once a second; clients hear of it once what they "
+        "see is new.",
+        "upstreams/tool_shelf upstreams/upstream server/changes",
+        "upstreams/test_stdio_upstreams.py::test_a_flood_of_change_notices_costs_at_most_one_list_per_interval "
+        "e2e/test_list_changed.py::test_a_handshake_client_is_told "
+        "e2e/test_list_changed.py::test_a_2026_client_is_told_where_it_listens "
+        "e2e/test_list_changed.py::test_a_client_that_has_seen_everything_is_left_in_peace "
+        "server/test_changes.py::test_several_changes_at_once_are_told_once",
+    ),
+    _rule(
+        "CHG-2",
+        "A stateless upstream is listened to, and a stream that ended is opened again and the list read anew.",
+        "upstreams/connection upstreams/upstream upstreams/subscriptions",
+        "upstreams/test_stdio_upstreams.py::test_a_tool_that_appears_is_listed_after_the_upstream_says_so",
+        waived="2026-11-22: that a lost stream is opened again is being shown with the subscriptions.",
+    ),
+    _rule(
+        "CHG-3",
+        "A stateless client is told exactly what it listens to, an older one in its own way, from one source.",
+        "server/changes server/subscriptions",
+        "server/test_changes.py::test_listen_streams_are_kept_apart_by_principal_too "
+        "server/test_changes.py::test_tools_and_resources_are_told_to_whom_each_concerns "
+        "server/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
+        "server/test_resources.py::test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else",
+        waived="2026-11-22: that the acknowledgement names the honoured subset is being shown with the subscriptions.",
+    ),
+    _rule(
+        "CHG-4",
+        "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
+        "upstreams/subscriptions server/subscriptions",
+        "",
+        waived="2026-11-22: built; its tests are being written.",
+    ),
+    _rule(
+        "CHG-5",
+        "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
+        "upstreams/paging item_catalog server/item_lists server/adapter",
+        "",
+        waived="2026-11-22: built; its tests are being written.",
+    ),
+    _rule(
+        "SCH-1",
+        "What clients see of a schema is worked out the same way each time, for their dialect; the original is kept, "
+        "and every rewrite can be listed.",
+        "schemas/portable catalog cli/inspect",
+        "schemas/test_portable_properties.py::test_rewriting_twice_is_rewriting_once "
+        "schemas/test_shown_tools.py::test_what_the_default_dialect_has_no_quarrel_with_is_the_very_same_object "
+        "schemas/test_shown_tools.py::test_a_catalog_lists_in_its_dialect_and_names_every_rewrite "
+        "cli/test_inspect.py::test_strict_lists_every_rewrite_and_fails_with_6",
+    ),
+    _rule(
+        "SCH-2",
+        "The root becomes one plain object, with lost rules told in words, and each dialect gets what its API takes.",
+        "schemas/root schemas/subschemas schemas/dialects schemas/references schemas/parameter_names",
+        "schemas/test_portable_properties.py::test_the_root_is_one_plain_object_and_arrays_have_items "
+        "schemas/test_portable_properties.py::test_what_fitted_still_fits_and_comes_back_under_the_names_it_had "
+        "schemas/test_shown_tools.py::test_a_choice_at_the_root_becomes_one_object_and_is_told_in_words "
+        "schemas/test_shown_tools.py::test_gemini_gets_references_followed_one_type_each_and_enums_of_texts "
+        "schemas/test_shown_tools.py::test_refused_parameter_names_are_renamed_and_mapped_back_at_every_depth",
+    ),
+    _rule(
+        "SCH-3",
+        "An output schema that is no object is kept from older clients; a hopeless tool is withheld alone.",
+        "schemas/usable upstreams/listed_entries server/adapter",
+        "schemas/test_shown_tools.py::test_a_hopeless_tool_is_withheld_alone "
+        "schemas/test_shown_tools.py::test_an_output_that_is_no_object_is_kept_from_older_clients_only "
+        "upstreams/test_stdio_upstreams.py::test_a_broken_tool_is_withheld_alone",
+    ),
+    _rule(
+        "SCH-4",
+        "Schemas have bounds in size, depth and parts; nothing is fetched for one, and checking ends in time.",
+        "schemas/usable schemas/references upstreams/output_schema upstreams/listed_entries",
+        "schemas/test_portable_properties.py::test_nothing_expands_without_end "
+        "schemas/test_shown_tools.py::test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end "
+        "upstreams/test_hostile_upstreams.py::test_up_25_a_schema_thousands_deep_is_withheld "
+        "upstreams/test_output_check.py::"
+        "test_a_schema_we_cannot_check_against_is_named_and_never_the_clients_problem "
+        "upstreams/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
+    ),
+    _rule(
+        "RSK-1",
+        "What a tool claims about itself gives it a class: reading low, destroying critical, anything else high.",
+        "upstreams/risk",
+        "upstreams/test_risk.py::test_the_claimed_class_of_all_nine_hint_pairs",
+    ),
+    _rule(
+        "RSK-2",
+        "A claim is not believed against a name or a field that says otherwise; only you can lower a risk.",
+        "upstreams/risk",
+        "upstreams/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
+        "upstreams/test_risk.py::test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too "
+        "upstreams/test_risk.py::test_the_operator_may_vouch_for_a_server",
+        waived="2026-11-22: what a tool was seen to do is not taken into account; only claim, name and schema are.",
+    ),
+    _rule(
+        "RSK-3",
+        "No claim lets a call through unasked: only five reading tools, your rules and upstreams you vouch for do.",
+        "permissions/mode upstreams/risk call_through",
+        "upstreams/test_risk.py::"
+        "test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came "
+        "upstreams/test_hostile_upstreams.py::"
+        "test_up_22_a_read_only_claim_lets_nothing_through_unless_the_operator_vouches "
+        "permissions/test_decide.py::"
+        "test_the_five_are_allowed_in_every_mode_but_not_against_a_deny_rule",
+    ),
+    _rule(
+        "RSK-4",
+        "Hints pass as they came unless the risk is higher; then the careful value is shown, and missing ones stay "
+        "missing.",
+        "upstreams/risk upstreams/proxy_tool",
+        "upstreams/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
+        "upstreams/test_risk.py::test_missing_hints_stay_missing",
+    ),
+    _rule(
+        "LIF-1",
+        "An upstream starts when it is first used, or at once where its entry says so.",
+        "upstreams/supervisor upstreams/upstreams",
+        "upstreams/test_stdio_upstreams.py::test_known_tools_are_listed_without_starting_anything "
+        "upstreams/test_stdio_upstreams.py::test_an_eager_upstream_starts_by_itself "
+        "upstreams/test_resources.py::test_a_list_starts_upstreams_of_earlier_runs_that_nobody_has_called_yet",
+    ),
+    _rule(
+        "LIF-2",
+        "What was listed once is on disk, private and checked, and is listed at once by the next process; who was "
+        "never "
+        "seen is waited for up to 3 s.",
+        "upstreams/warm_catalog upstreams/tool_shelf upstreams/checked_file",
+        "upstreams/test_warm_catalog.py::test_what_was_stored_is_read_back_and_private "
+        "upstreams/test_warm_catalog.py::test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced "
+        "upstreams/test_stdio_upstreams.py::test_what_was_listed_once_is_known_to_the_next_run "
+        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
+        "e2e/test_bad_upstreams.py::test_the_first_list_comes_in_time_and_has_all_that_is_well",
+        not_covered="The 50 ms are measured by `make bench` (start-up with 10 upstreams), not held by a test.",
+    ),
+    _rule(
+        "LIF-3",
+        "After a failure it is tried again, later each time and at random moments, and never given up.",
+        "upstreams/retry_policy upstreams/supervisor",
+        "upstreams/test_retry_policy.py::"
+        "test_waits_double_until_the_fifth_failure_stops_the_tries_for_thirty_seconds "
+        "upstreams/test_retry_policy.py::test_every_wait_is_within_bounds",
+        not_covered="With full jitter a wait may be shorter than half a second.",
+    ),
+    _rule(
+        "LIF-4",
+        "After five failures in a row calls fail at once and say so, until a probe half a minute later works.",
+        "upstreams/retry_policy upstreams/supervisor upstreams/calls",
+        "upstreams/test_stdio_upstreams.py::test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it "
+        "upstreams/test_retry_policy.py::test_refused_credentials_hold_tries_back_without_counting",
+    ),
+    _rule(
+        "LIF-5",
+        "A lost connection is opened again once, and what clients watch and hear goes on.",
+        "upstreams/supervisor upstreams/http_link upstreams/calls",
+        "upstreams/test_http_upstreams.py::test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated "
+        "upstreams/test_http_upstreams.py::test_after_a_restart_of_the_server_the_next_call_runs_once "
+        "upstreams/test_stdio_upstreams.py::"
+        "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call",
+        waived="2026-11-22: that subscriptions and the log level come back is being shown with them.",
+    ),
+    _rule(
+        "LIF-6",
+        "A call that may have run is never run again; one that provably did not is tried once more.",
+        "upstreams/calls upstreams/faults upstreams/lifeline",
+        "upstreams/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
+        "upstreams/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more "
+        "upstreams/test_calls.py::test_it_is_not_tried_a_third_time "
+        "upstreams/test_stdio_upstreams.py::test_a_call_during_which_the_process_died_is_not_repeated "
+        "upstreams/test_stdio_upstreams.py::"
+        "test_a_call_right_after_a_death_was_noticed_never_ran_and_is_tried_again "
+        "upstreams/test_resources.py::test_a_read_that_always_kills_its_server_is_an_error_after_the_second_time",
+    ),
+    _rule(
+        "LIF-7",
+        "An upstream that nobody uses is ended after ten minutes, and never one that is in use.",
+        "upstreams/supervisor",
+        "upstreams/test_stdio_upstreams.py::test_an_idle_process_is_ended_and_its_tools_stay "
+        "upstreams/test_resources.py::test_an_upstream_is_not_reaped_as_idle_during_a_read",
+        waived="2026-11-22: that a subscription and a parked call count as use is being shown with them.",
+    ),
+    _rule(
+        "LIF-8",
+        "An upstream's processes end with it, politely and then not, and with us even if we are killed.",
+        "upstreams/stdio_link subprocesses/process_guard",
+        "upstreams/test_stdio_upstreams.py::test_no_process_survives_the_end "
+        "upstreams/test_hostile_upstreams.py::"
+        "test_up_32_nothing_survives_not_even_a_grandchild_in_a_session_of_its_own "
+        "upstreams/test_orphans.py::test_an_upstream_does_not_outlive_us_being_killed "
+        "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
+        "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process",
+        not_covered="Of the 1,000 killed clients 50 run with each test run, the thousand at night; of goat-mcp itself "
+        "a few are killed each time. Windows is not claimed.",
+    ),
+    _rule(
+        "LIF-9",
+        "When an upstream's process exits its calls fail within a second, with its status and last words.",
+        "upstreams/supervisor upstreams/stdio_link upstreams/calls",
+        "upstreams/test_stdio_upstreams.py::test_a_call_during_which_the_process_died_is_not_repeated "
+        "upstreams/test_stdio_upstreams.py::"
+        "test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_pipes",
+    ),
+    _rule(
+        "ISO-1",
+        "A bad or slow upstream neither delays nor fails the others.",
+        "upstreams/supervisor upstreams/upstreams upstreams/resources",
+        "upstreams/test_isolation.py::"
+        "test_no_call_of_a_healthy_upstream_fails_beside_a_hang_a_drip_and_crash_loops "
+        "e2e/test_bad_upstreams.py::test_a_call_that_never_ends_delays_no_other "
+        "upstreams/test_stdio_upstreams.py::"
+        "test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_others "
+        "upstreams/test_resources.py::test_bad_neighbours_cost_a_healthy_server_nothing",
+        waived="2026-11-22: how far the 95th percentile of a healthy one moves is being measured.",
+    ),
+    _rule(
+        "ISO-2",
+        "Each upstream runs 16 calls at a time and lets 64 wait; more are refused at once.",
+        "upstreams/slots upstreams/calls",
+        "upstreams/test_stdio_upstreams.py::test_too_many_calls_wait_and_far_too_many_are_refused_at_once "
+        "upstreams/test_resources.py::test_reads_that_hang_leave_most_places_to_tool_calls",
+    ),
+    _rule(
+        "ISO-3",
+        "Frames, lists, texts and notices have bounds, and junk on an upstream's output does no harm.",
+        "upstreams/frames upstreams/paging upstreams/child_pipes",
+        "upstreams/test_frames.py::test_a_frame_over_the_limit_fails_the_request_it_answers "
+        "upstreams/test_frames.py::test_what_is_no_message_is_counted_and_dropped "
+        "upstreams/test_hostile_upstreams.py::test_up_07_a_line_of_500_mb_is_never_held "
+        "upstreams/test_hostile_upstreams.py::test_up_10_ten_thousand_blocks_are_cut_with_a_notice "
+        "upstreams/test_stdio_upstreams.py::test_garbage_on_stdout_is_counted_and_stderr_is_kept_to_its_end",
+    ),
+    _rule(
+        "ISO-4",
+        "An upstream that is down keeps its tools in the list, and calls say why they fail.",
+        "upstreams/tool_shelf upstreams/offer_shelf upstreams/missing_tools",
+        "upstreams/test_http_upstreams.py::"
+        "test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed "
+        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
+    ),
+    _rule(
+        "ISO-5",
+        "An upstream sees a few harmless variables and those of its entry, none of ours.",
+        "upstreams/child_environment",
+        "upstreams/test_stdio_upstreams.py::test_a_child_sees_only_allowed_and_declared_variables "
+        "upstreams/test_hostile_upstreams.py::test_up_30_a_child_sees_no_secret_of_ours_or_of_another",
+    ),
+    _rule(
+        "CFG-1",
+        "A file as Claude Desktop has it works as it is; a key we do not know is told and changes nothing.",
+        "upstreams/config",
+        "upstreams/test_config.py::test_a_claude_desktop_file_loads_as_it_is "
+        "upstreams/test_config.py::test_an_unknown_key_is_reported_and_the_entry_works "
+        "upstreams/test_config.py::test_our_own_keys_are_read "
+        "hosts/test_golden.py::test_what_is_taken_over_is_read_without_a_word",
+        waived="2026-11-22: manifests of `kind: Upstream` are not read; every key of theirs has its place in the file.",
+    ),
+    _rule(
+        "CFG-2",
+        "The servers of other hosts move behind goat-mcp with one command, after a look at what would change, and back "
+        "byte for byte.",
+        "hosts cli/import_servers cli/eject",
+        "hosts/test_golden.py::test_each_hosts_notation_becomes_ours "
+        "hosts/test_moving.py::test_every_hosts_file_keeps_the_rest_and_comes_back "
+        "hosts/test_moving.py::test_whatever_is_in_it_a_moved_file_comes_back_byte_for_byte "
+        "hosts/test_translate.py::test_only_goat_mcp_is_taken_for_goat_mcp "
+        "cli/test_import.py::test_a_dry_run_shows_everything_and_writes_nothing "
+        "cli/test_import.py::test_eject_puts_the_bytes_back",
+    ),
+    _rule(
+        "CFG-3",
+        "Variables, keyring and files give an entry its secrets when it starts; their values are in no log, status, "
+        "cache or lock.",
+        "state/secret_references core/substitution core/redaction",
+        "upstreams/test_config.py::test_variables_are_replaced_and_defaults_stand_in "
+        "upstreams/test_config.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy "
+        "upstreams/test_config.py::test_secret_values_are_not_part_of_the_fingerprint_and_launches_are "
+        "state/test_secret_references.py::test_the_systems_keyring_gives_a_users_secret_of_a_service "
+        "e2e/test_canaries.py::test_R_SECRET_2_no_output_holds_a_secret "
+        "upstreams/oauth/test_logins.py::"
+        "test_no_token_code_or_secret_is_in_any_log_status_error_or_stored_catalog",
+    ),
+    _rule(
+        "CFG-4",
+        "A changed file counts without a restart: untouched upstreams keep their process and calls, and a broken file "
+        "changes nothing.",
+        "",
+        "",
+        waived="2026-11-22: being built.",
+    ),
+    _rule(
+        "CFG-5",
+        "A project's file starts nothing until you trusted its very content; before that it may only deny.",
+        "trust settings",
+        "test_project_settings.py::test_pr_30_an_untrusted_file_only_denies_and_says_how_to_trust_it "
+        "test_project_settings.py::test_a_change_of_a_file_that_it_names_ends_the_trust "
+        "cli/test_trust.py::test_pr_30_in_a_hostile_clone_nothing_runs_and_the_user_is_told "
+        "cli/test_trust.py::test_once_trusted_it_runs_and_after_an_edit_no_more",
+    ),
+    _rule(
+        "PRF-1",
+        "A profile narrows what a client sees and may do.",
+        "",
+        "",
+        waived="2026-11-22: being built.",
+    ),
+    _rule(
+        "PRF-2",
+        "What is hidden cannot be called, found or completed either.",
+        "catalog catalog_search item_catalog",
+        "server/test_deferred_tools.py::test_PRF_2_a_hidden_tool_is_neither_found_nor_described_nor_called_through "
+        "test_catalog.py::test_a_hidden_tool_is_said_to_exist "
+        "server/test_items.py::test_a_denied_server_has_nothing_to_list_read_or_complete",
+        waived="2026-11-22: for what a profile hides it is being built with profiles.",
+    ),
+    _rule(
+        "WSP-1",
+        "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
+        "upstreams/instances upstreams/callers",
+        "",
+        waived="2026-11-22: built; its tests are being written.",
+    ),
+    _rule(
+        "WSP-2",
+        "Directory and roots of an upstream are those of the calling client; where one is needed and unknown it is an "
+        "error.",
+        "upstreams/instances",
+        "",
+        waived="2026-11-22: being built.",
+    ),
+    _rule(
+        "DEF-1",
+        "A catalog within the token budget is listed whole; above it only our own tools are, and the rest is found.",
+        "deferral catalog",
+        "test_deferral.py::test_DEF_1_at_the_budget_all_is_listed_and_one_token_above_only_our_own "
+        "test_deferral.py::test_DEF_1_the_budget_is_of_what_this_client_sees "
+        "server/test_deferred_tools.py::test_DEF_1_all_tools_are_listed_where_they_fit_the_budget",
+    ),
+    _rule(
+        "DEF-2",
+        "Four tools search, describe and call what is not listed; the reading one refuses all but what you vouch for.",
+        "meta_tools tools/search_tools tools/describe_tool tools/call_tool tools/call_tool_readonly",
+        "server/test_deferred_tools.py::test_DEF_2_tools_that_are_not_listed_are_found_described_and_called "
+        "server/test_deferred_tools.py::test_DEF_2_the_read_only_call_refuses_what_only_the_server_calls_read_only "
+        "server/test_deferred_tools.py::test_DEF_2_a_tool_that_came_after_the_clients_list_is_reached",
+    ),
+    _rule(
+        "DEF-3",
+        "A call through is the target's own call, with its rules, record, limits and unchanged result.",
+        "call_through admission pipeline",
+        "server/test_deferred_tools.py::test_DEF_3_*",
+    ),
+    _rule(
+        "DEF-4",
+        "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
+        "tool_search/tool_index tool_search/bm25 tool_search/words",
+        "tool_search/test_tool_index.py::test_DEF_4_*",
+    ),
+    _rule(
+        "SPL-1",
+        "Text that is too long is kept in a file that its caller alone can open; the result shows its ends and where "
+        "it is.",
+        "bounded_result state/spill",
+        "test_bounded_result.py::test_SPL_1_*",
+    ),
+    _rule(
+        "SPL-2",
+        "Promised structured content is whole, or the call is an error.",
+        "bounded_result",
+        "test_bounded_result.py::test_SPL_2_*",
+    ),
+    _rule(
+        "AUT-1",
+        "Logins follow OAuth as the SDK does; tokens lie in the keyring or a private file, and a client's own token is "
+        "never passed on.",
+        "upstreams/oauth upstreams/authorised_requests upstreams/logins",
+        "upstreams/oauth/test_logins.py::test_after_a_login_every_request_carries_our_token "
+        "upstreams/oauth/test_logins.py::test_tokens_are_kept_in_the_keyring_and_not_on_disk "
+        "upstreams/oauth/test_logins.py::test_without_a_keyring_tokens_are_in_a_file_of_ours_that_the_list_names "
+        "upstreams/oauth/test_refused_logins.py::test_metadata_of_another_resource_is_refused "
+        "conformance/test_client_scenarios.py::test_a_client_scenario_passes",
+    ),
+    _rule(
+        "AUT-2",
+        "Of many processes one renews a token and the others take it over; nobody deletes what another stored.",
+        "upstreams/oauth/upstream_login",
+        "upstreams/oauth/test_renewal.py::test_eight_processes_renew_a_rotating_token_once_and_all_their_calls_work "
+        "upstreams/oauth/test_renewal.py::test_a_loser_adopts_what_the_winner_stored_and_deletes_nothing",
+    ),
+    _rule(
+        "AUT-3",
+        "You log in by a command or a form of your client; no browser opens unasked, and an error names the command.",
+        "cli/auth upstreams/oauth",
+        "upstreams/oauth/test_logins.py::"
+        "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
+        "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
+        "cli/test_auth.py::test_logging_in_with_a_browser_listing_and_logging_out",
+    ),
+    _rule(
+        "PIN-1",
+        "What an upstream offers is pinned at first sight; a definition that changed waits for your approval and "
+        "cannot "
+        "be called until then.",
+        "upstreams/pins upstreams/pin_gate upstreams/pin_lock upstreams/pinned_definitions",
+        "upstreams/test_pinned_upstreams.py::test_a_rug_pull_between_list_and_call_is_not_called "
+        "upstreams/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
+        "upstreams/test_pinned_upstreams.py::test_an_approved_change_is_shown_and_called_without_a_restart",
+        waived="2026-11-22: the commands `lock` and `lock approve`, and pins of prompts and templates, are being "
+        "built.",
+    ),
+    _rule(
+        "PIN-2",
+        "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
+        "status/unpinned upstreams/launch_fingerprint",
+        "status/test_unpinned.py::test_a_launch_that_names_no_version_is_told",
+        waived="2026-11-22: `lock --check` is being built.",
+    ),
+    _rule(
+        "CHN-1",
+        "goat-mcp works behind goat-mcp, in every pair of eras.",
+        "core/names server/chaining upstreams/envelope",
+        "e2e/test_gateway_chains.py::test_a_tool_behind_two_gateways_is_called_in_every_pair_of_eras "
+        "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same",
+    ),
+    _rule(
+        "CHN-2",
+        "A circle of gateways is noticed, named and ended; the rest goes on.",
+        "server/chaining core/gateway_chain upstreams/chained_entries",
+        "e2e/test_gateway_chains.py::test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest "
+        "e2e/test_gateway_chains.py::test_two_gateways_that_are_each_others_upstreams_show_each_other_once "
+        "e2e/test_gateway_chains.py::test_a_call_that_has_come_round_or_passed_eight_gateways_is_not_passed_on",
+    ),
+    _rule(
+        "OBS-1",
+        "Status tells of every upstream how it does, why, since when, what it offers and what is withheld.",
+        "status/gateway_status status/upstream_entry status/resource cli/status",
+        "e2e/test_reasons_in_status.py::"
+        "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
+        "cli/test_status.py::"
+        "test_where_none_runs_the_configured_upstreams_are_shown_with_what_is_known_of_them "
+        "status/test_publishing.py::test_a_secret_of_an_upstream_is_not_in_the_file",
+    ),
+    _rule(
+        "OBS-2",
+        "Doctor calls no tool; what it finds has an id, a detail and a remedy, and the exit code says the kind.",
+        "status/doctor status/finding status/upstream_findings status/file_findings cli/doctor",
+        "cli/test_doctor.py::test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called "
+        "cli/test_doctor.py::test_each_trouble_has_its_finding_its_remedy_and_its_exit_status",
+    ),
+)
