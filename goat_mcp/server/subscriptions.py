@@ -6,7 +6,7 @@ Whoever watches one of an upstream's has that upstream watched for as long.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import anyio
@@ -38,20 +38,12 @@ class Subscriptions:
         uri = str(params.uri)
         if self._changes.is_subscribed(ctx, uri):
             return types.EmptyResult()
-        if uri.startswith(OWN):
-            # What cannot be read cannot be watched.
-            if await self._resources.own_reading(uri, self._requests.reader(ctx)) is None:
-                raise no_such_resource(uri, ctx.protocol_version)
-            release = _nothing
-        else:
-            try:
-                release = await self._watch(ctx, uri)
-            except ToolError as refused:
-                raise refusal(refused) from None
-            except UpstreamError as refused:
-                raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
-            if release is None:
-                raise no_such_resource(uri, ctx.protocol_version)
+        try:
+            release = await self._watch(ctx, uri)
+        except ToolError as refused:
+            raise refusal(refused) from None
+        except UpstreamError as refused:
+            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
         if not await self._changes.subscribe(ctx, uri, release):
             release()
             raise MCPError(code=types.INVALID_PARAMS, message=f"a client may watch {MAX_SUBSCRIPTIONS} resources")
@@ -72,28 +64,32 @@ class Subscriptions:
             return await self._changes.listen(ctx, params.model_copy(update={"notifications": filter}))
 
     async def _honoured(self, ctx: Context, asked: list[str], watched: ExitStack) -> list[str]:
-        agreed = {uri for uri in asked if uri.startswith(OWN)}
+        agreed: set[str] = set()
 
         async def watch(uri: str) -> None:
-            try:
+            with suppress(ToolError, UpstreamError, MCPError):
                 release = await self._watch(ctx, uri)
-            except (ToolError, UpstreamError):
-                return
-            if release is not None:
                 watched.callback(release)
                 agreed.add(uri)
 
         async with anyio.create_task_group() as group:
             for uri in asked:
-                if uri not in agreed:
-                    group.start_soon(watch, uri)
+                group.start_soon(watch, uri)
         return [uri for uri in asked if uri in agreed]
 
-    async def _watch(self, ctx: Context, uri: str) -> Callable[[], None] | None:
-        """Have the upstream tell of this one, until what is returned is called; None where nobody has it."""
+    async def _watch(self, ctx: Context, uri: str) -> Callable[[], None]:
+        """Have whoever has it tell of this one, until what is returned is called.
+
+        Raises `MCPError` where nobody has it, `ToolError` and `UpstreamError` where its upstream does not agree.
+        """
+        if uri.startswith(OWN):
+            # What cannot be read cannot be watched.
+            if await self._resources.own_reading(uri, self._requests.reader(ctx)) is None:
+                raise no_such_resource(uri, ctx.protocol_version)
+            return _nothing
         source = await self._gateway.items.find_owner(uri, self._requests.reader(ctx))
         if source is None:
-            return None
+            raise no_such_resource(uri, ctx.protocol_version)
         subscriptions = self._gateway.upstreams.upstream(source).subscriptions
         await subscriptions.add(uri, LISTEN_WAIT_S)
         return partial(subscriptions.remove, uri)

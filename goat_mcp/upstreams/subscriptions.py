@@ -5,9 +5,10 @@ one change stream in 2026-07-28 (CHG-2, CHG-4). A new connection gets all of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.abc
@@ -49,6 +50,8 @@ class Subscriptions:
         self._changed = anyio.Event()
         self._settled = anyio.Event()
         self._live: frozenset[str] = frozenset()
+        """What the connection tells of."""
+        self._turns = WeakValueDictionary[str, anyio.Lock]()
         self._refused: dict[str, Exception] = {}
         self._was_connected = False
 
@@ -64,8 +67,8 @@ class Subscriptions:
                 raise self._tells_nothing(uri)
             if connection.stateless:
                 await self._listened(uri)
-            elif self._counts[uri] == 1:
-                await self._request(connection, "resources/subscribe", uri)
+            else:
+                await self._subscribe(connection, uri)
         except BaseException:
             self.remove(uri)
             raise
@@ -108,23 +111,37 @@ class Subscriptions:
             await self._keep_subscribed(connection)
 
     async def _keep_subscribed(self, connection: LiveConnection) -> None:
-        known: set[str] = set()
         for uri in list(self._counts):
-            await self._quietly(connection, "resources/subscribe", uri)
-            known.add(uri)
+            await self._quietly(self._subscribe(connection, uri))
         while True:
-            known |= set(self._counts)
             await self._changed.wait()
             self._changed = anyio.Event()
-            for uri in known - set(self._counts):
-                await self._quietly(connection, "resources/unsubscribe", uri)
-            known &= set(self._counts)
+            for uri in self._live - set(self._counts):
+                await self._quietly(self._unsubscribe(connection, uri))
 
-    async def _quietly(self, connection: LiveConnection, method: str, uri: str) -> None:
+    async def _subscribe(self, connection: LiveConnection, uri: str) -> None:
+        async with self._turn(uri):
+            if uri in self._counts and uri not in self._live:
+                await self._request(connection, "resources/subscribe", uri)
+                self._live |= {uri}
+
+    async def _unsubscribe(self, connection: LiveConnection, uri: str) -> None:
+        async with self._turn(uri):
+            if uri not in self._counts:
+                self._live -= {uri}
+                await self._request(connection, "resources/unsubscribe", uri)
+
+    async def _quietly(self, asked: Awaitable[None]) -> None:
         try:
-            await self._request(connection, method, uri)
-        except (ToolError, UpstreamError, LinkFault) as failure:
-            self._telemetry.debug(method, upstream=self._config.name, problem=str(failure))
+            await asked
+        except (ToolError, UpstreamError) as failure:
+            self._telemetry.debug("not subscribed", upstream=self._config.name, problem=str(failure))
+
+    def _turn(self, uri: str) -> anyio.Lock:
+        """Over HTTP a yes and a no on their way at once could overtake each other."""
+        if (turn := self._turns.get(uri)) is None:
+            turn = self._turns[uri] = anyio.Lock()
+        return turn
 
     async def _request(self, connection: LiveConnection, method: str, uri: str) -> None:
         try:

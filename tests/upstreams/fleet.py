@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,25 @@ QUICK = SupervisorLimits(
 def server(script: str, *args: str | Path, **members: Any) -> dict[str, Any]:
     """An entry that runs one of our test servers."""
     return {"command": sys.executable, "args": [str(SERVERS / script), *map(str, args)], **members}
+
+
+@contextmanager
+def serving_at(port: int, script: str, *args: str | int | Path) -> Generator[None]:
+    """One of our test servers as a process that listens at this port."""
+    process = subprocess.Popen([sys.executable, str(SERVERS / script), *map(str, args)], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(400):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            try:
+                process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def load(folder: Path, entries: Mapping[str, Any], **environ: str) -> UpstreamFiles:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from anyio.abc import SocketStream
 
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.upstreams.status import UpstreamState
-from tests.upstreams.fleet import SERVERS, fleet, warm
+from tests.upstreams.fleet import fleet, serving_at, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
@@ -31,24 +29,8 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@contextmanager
-def web_server(port: int, log: Path) -> Generator[None]:
-    process = subprocess.Popen(
-        [sys.executable, str(SERVERS / "good.py"), "http", str(port), str(log)], stderr=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            try:
-                process.wait(0.05)
-            except subprocess.TimeoutExpired:
-                continue
-        yield
-    finally:
-        process.kill()
-        process.wait()
+def web_server(port: int, log: Path) -> AbstractContextManager[None]:
+    return serving_at(port, "good.py", "http", port, log)
 
 
 def entry(port: int, **members: Any) -> dict[str, Any]:

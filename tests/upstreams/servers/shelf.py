@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Any
@@ -36,7 +37,7 @@ TEXTS = {"one": "first", "two": "second"}
 
 
 async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-    names = ("grow", "touch", "give", "subscribed")
+    names = ("grow", "touch", "give", "subscribed", "die", "drop")
     return types.ListToolsResult(tools=[types.Tool(name=name, input_schema={"type": "object"}) for name in names])
 
 
@@ -57,6 +58,12 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
                 await BUS.publish(ResourceUpdated(uri))
             else:
                 await ctx.session.send_resource_updated(uri)
+        case "die":
+            os._exit(1)
+        case "drop":
+            # Grows without a word, and ends the streams that could have told of it.
+            EXTRA.append(f"extra{len(EXTRA)}")
+            LISTEN.close()
         case "give":
             link = {"type": "resource_link", "uri": f"{NAME}://hidden", "name": "hidden"}
             return {"content": [link], "resultType": "complete"}
