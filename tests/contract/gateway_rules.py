@@ -177,7 +177,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "COL-2",
         "A name in use never moves to another upstream that comes later.",
         "registry",
-        "test_registry.py::test_a_live_name_never_moves_to_a_source_that_comes_later_in_time",
+        "test_registry.py::test_a_live_name_never_moves_to_a_source_that_comes_later_in_time "
+        "upstreams/test_reload.py::"
+        "test_a_live_name_stays_with_its_upstream_and_is_free_for_another_at_the_reload_that_takes_it_away",
     ),
     _rule(
         "REL-1",
@@ -259,19 +261,24 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ERA-3",
-        "An upstream is told what the client behind the call can do and no more; what was not declared is refused at "
-        "once.",
+        "An upstream is told what the client behind the call can do and no more; what was not declared is refused "
+        "at once.",
         "upstreams/inquiries upstreams/callers upstreams/envelope",
+        "e2e/test_upstreams_that_ask.py::"
+        "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
+        "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked "
         "upstreams/test_stdio_upstreams.py::test_a_request_of_the_upstream_is_answered_with_an_error_at_once "
         "upstreams/test_hostile_upstreams.py::test_up_29_questions_nobody_allowed_are_refused_at_once",
-        waived="2026-11-22: what is declared for each client is built; its tests are being written.",
     ),
     _rule(
         "ERA-4",
         "An upstream's questions reach the client behind the call, whichever eras the two speak.",
         "upstreams/callers upstreams/rounds upstreams/round_answers server/parked_calls",
-        "",
-        waived="2026-11-22: built; its tests are being written.",
+        "e2e/test_upstreams_that_ask.py::"
+        "test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind "
+        "e2e/test_upstreams_that_ask.py::test_a_page_to_open_reaches_the_person_in_every_pair_of_eras "
+        "upstreams/test_rounds.py::test_each_answer_goes_back_with_the_state_it_was_asked_with "
+        "upstreams/test_rounds.py::test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody",
     ),
     _rule(
         "ERA-5",
@@ -287,11 +294,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-6",
         "Roots are those of the named workspace, else the client's; a client that lacks what a call needs gets an "
-        "error "
-        "that names it.",
+        "error that names it.",
         "upstreams/inquiries upstreams/round_answers gateway",
+        "e2e/test_upstreams_that_ask.py::"
+        "test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind "
+        "e2e/test_upstreams_that_ask.py::"
+        "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
+        "e2e/test_upstreams_that_ask.py::test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question "
         "server/test_adapter.py::test_where_no_workspace_was_named_the_clients_roots_are_it",
-        waived="2026-11-22: -32021, -32042 and roots for upstreams are built; their tests are being written.",
     ),
     _rule(
         "ERA-7",
@@ -337,8 +347,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
         "server/log_levels upstreams/log_levels upstreams/callers",
-        "",
-        waived="2026-11-22: built; its tests are being written.",
+        "e2e/test_upstreams_that_ask.py::test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants",
+        waived="2026-11-22: messages that belong to no call in flight are not shown by a test.",
     ),
     _rule(
         "CHG-1",
@@ -624,11 +634,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "CFG-4",
-        "A changed file counts without a restart: untouched upstreams keep their process and calls, and a broken file "
-        "changes nothing.",
-        "",
-        "",
-        waived="2026-11-22: being built.",
+        "A changed file counts without a restart: untouched upstreams keep their process and calls, and a broken "
+        "file changes nothing.",
+        "upstreams/upstreams upstreams/watched_files gateway",
+        "upstreams/test_reload.py::"
+        "test_an_untouched_upstream_keeps_its_process_and_the_call_in_flight_when_its_neighbours_change "
+        "upstreams/test_reload.py::"
+        "test_a_call_in_flight_of_one_that_changes_or_goes_is_let_finish_and_new_ones_do_not_reach_it "
+        "upstreams/test_reload.py::test_a_call_that_does_not_end_holds_up_the_end_for_a_bounded_time "
+        "upstreams/test_reload.py::test_a_changed_file_is_read_again_and_a_broken_one_is_reported_and_changes_nothing",
     ),
     _rule(
         "CFG-5",
@@ -659,8 +673,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "WSP-1",
         "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
         "upstreams/instances upstreams/callers",
-        "",
-        waived="2026-11-22: built; its tests are being written.",
+        "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own",
+        waived="2026-11-22: in the handshake era principals and what their clients can do keep connections apart; "
+        "that the workspace does, and that a stateless process is not shared by principals, is being built.",
     ),
     _rule(
         "WSP-2",
@@ -741,21 +756,23 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PIN-1",
         "What an upstream offers is pinned at first sight; a definition that changed waits for your approval and "
-        "cannot "
-        "be called until then.",
-        "upstreams/pins upstreams/pin_gate upstreams/pin_lock upstreams/pinned_definitions",
+        "cannot be called until then.",
+        "upstreams/pins upstreams/pin_gate upstreams/pin_lock upstreams/pinned_definitions cli/lock",
         "upstreams/test_pinned_upstreams.py::test_a_rug_pull_between_list_and_call_is_not_called "
         "upstreams/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
-        "upstreams/test_pinned_upstreams.py::test_an_approved_change_is_shown_and_called_without_a_restart",
-        waived="2026-11-22: the commands `lock` and `lock approve`, and pins of prompts and templates, are being "
-        "built.",
+        "upstreams/test_pinned_upstreams.py::"
+        "test_pm_08_a_tool_added_later_is_pinned_and_reported_and_under_strict_waits "
+        "upstreams/test_pinned_upstreams.py::test_the_lock_has_hashes_and_risks_and_no_texts "
+        "cli/test_lock.py::test_a_change_is_refused_shown_escaped_and_approved_by_its_hash",
+        waived="2026-11-22: prompts, templates and instructions are not held against pins yet; tools are.",
     ),
     _rule(
         "PIN-2",
         "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
-        "status/unpinned upstreams/launch_fingerprint",
+        "cli/lock status/unpinned upstreams/launch_fingerprint",
+        "cli/test_lock.py::test_check_compares_and_writes_nothing "
+        "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
         "status/test_unpinned.py::test_a_launch_that_names_no_version_is_told",
-        waived="2026-11-22: `lock --check` is being built.",
     ),
     _rule(
         "CHN-1",

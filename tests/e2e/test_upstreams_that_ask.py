@@ -165,6 +165,7 @@ async def test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_quest
         assert seen.results[0]["error"]["code"] == -32042
 
 
+# ERA-3
 async def test_what_the_entry_does_not_allow_is_not_asked(tmp_path: Path, seek_node: SeekNode) -> None:
     """R-UP-8: sampling is off until the user's word; elicitation can be switched off."""
     entries = {"old": child("old"), "new": child("new"), "shut": child("old", allow=[])}
