@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 NODE_TESTS := tests/e2e/node
 LITELLM := tests/e2e/litellm
 SUITE := tests/conformance/node
+BENCH_NODE := bench/node
 
-.PHONY: setup demo test unit lint generated bench node litellm bubblewrap conformance conformance-suite clean
+.PHONY: setup demo test unit lint generated bench bench-peers node litellm bubblewrap conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -68,13 +69,24 @@ lint: setup
 generated: setup
 	@$(BIN)/python scripts/generated_files.py
 
-# FastMCP, to compare with, lives apart: its dependencies are not ours. Without it the rest is measured.
-bench: setup
+bench: setup bench-peers
+	@$(BIN)/python -m bench.run $(BENCH)
+
+# Proxies of others, to compare with, live apart: their dependencies are not ours. Without them the rest is measured.
+BENCH_NODE_STAMP := $(BENCH_NODE)/node_modules/.ready
+
+bench-peers:
 	@test -x bench/.venv/bin/python || $(PYTHON) -m venv bench/.venv
 	-@bench/.venv/bin/python -c "import fastmcp" 2>/dev/null || { \
 	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip && \
 	  bench/.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench; }
-	@$(BIN)/python -m bench.run $(BENCH)
+	-@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) -s $(BENCH_NODE_STAMP); \
+	else echo "no node and npm here: mcp-hub and supergateway will not be measured"; fi
+
+$(BENCH_NODE_STAMP): $(BENCH_NODE)/package.json
+	@echo "installing into $(BENCH_NODE)/node_modules ..."
+	@npm install --prefix $(BENCH_NODE) --silent --no-progress
+	@touch $@
 
 # The official suite with a Node that is new enough; where it cannot be had those tests are skipped, saying so.
 SUITE_STAMP := $(SUITE)/node_modules/.ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.wire import Era
@@ -11,8 +12,16 @@ from bench.wire import Era
 if TYPE_CHECKING:
     from mcp import Client
 
-Target = Sequence[str] | str
-"""A command to start over stdio, or the URL of a server that runs."""
+
+@dataclass(frozen=True)
+class OverSse:
+    """A server that speaks the transport of 2024-11-05: events from a URL, messages to another."""
+
+    url: str
+
+
+Target = Sequence[str] | str | OverSse
+"""A command to start over stdio, or where a server runs: its URL."""
 
 
 @asynccontextmanager
@@ -21,16 +30,18 @@ async def connected(
 ) -> AsyncGenerator[Mapping[str, Client]]:
     """A client per target, all open at the same time."""
     from mcp import Client, StdioServerParameters
+    from mcp.client.sse import sse_client
 
     mode = "legacy" if era == "handshake" else "auto"
     async with AsyncExitStack() as stack:
         clients: dict[str, Client] = {}
         for name, target in targets.items():
-            server = (
-                target
-                if isinstance(target, str)
-                else StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(env))
-            )
+            if isinstance(target, str):
+                server = target
+            elif isinstance(target, OverSse):
+                server = sse_client(target.url)
+            else:
+                server = StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(env))
             clients[name] = await stack.enter_async_context(Client(server, mode=mode))
         yield clients
 

@@ -17,23 +17,13 @@ BURST_SIZE = 5
 
 
 async def measure_added(
-    bench: Workbench, what: str, era: Era, targets: Mapping[str, Target], added_bar: float
+    bench: Workbench, what: str, era: Era, targets: Mapping[str, Target], added_bar: float, fastmcp_bar: float
 ) -> list[Row]:
-    """Echo through every target by turns; the bar is on what we add, as a multiple of the direct call."""
-    bursts = bench.rounds(120, 30)
-    async with connected(targets, era, bench.env) as clients:
-        calls: dict[str, Callable[[], Awaitable[object]]] = {}
-        for name, client in clients.items():
-            tool = await tool_ending(client, "echo")
-            calls[name] = partial(client.call_tool, tool, {"text": "hello"})
-        took = medians(
-            await interleaved_bursts_ms(
-                calls,
-                bursts=bursts,
-                size=BURST_SIZE,
-                on_burst=lambda number: bench.say(f"{what}: burst {number + 1} of {bursts}"),
-            )
-        )
+    """Echo through every target by turns. The bars are on what we add to the direct call.
+
+    `added_bar` is a multiple of the direct call, `fastmcp_bar` a share of what FastMCP's proxy adds.
+    """
+    took = await echo_p50_ms(bench, what, era, targets)
     rows = [
         Row(
             f"{what}, p50",
@@ -44,6 +34,11 @@ async def measure_added(
             Bar(added(took[OURS], took[DIRECT]), added_bar, "x added"),
         )
     ]
+    if FASTMCP in took:
+        ours, theirs = took[OURS] - took[DIRECT], took[FASTMCP] - took[DIRECT]
+        rows.append(
+            Row(f"{what}, what it adds", ours, "ms", f"{FASTMCP} adds", theirs, Bar(ours / theirs, fastmcp_bar, "x"))
+        )
     peers = [name for name in targets if name not in (DIRECT, OURS)]
     return rows + [
         Row(
@@ -55,6 +50,24 @@ async def measure_added(
         )
         for name in peers
     ]
+
+
+async def echo_p50_ms(bench: Workbench, what: str, era: Era, targets: Mapping[str, Target]) -> Mapping[str, float]:
+    """The middle time of an echo through each target; they take turns."""
+    bursts = bench.rounds(120, 30)
+    async with connected(targets, era, bench.env) as clients:
+        calls: dict[str, Callable[[], Awaitable[object]]] = {}
+        for name, client in clients.items():
+            tool = await tool_ending(client, "echo")
+            calls[name] = partial(client.call_tool, tool, {"text": "hello"})
+        return medians(
+            await interleaved_bursts_ms(
+                calls,
+                bursts=bursts,
+                size=BURST_SIZE,
+                on_burst=lambda number: bench.say(f"{what}: burst {number + 1} of {bursts}"),
+            )
+        )
 
 
 def added(through_ms: float, direct_ms: float) -> float:

@@ -14,19 +14,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Bar:
-    """What must be reached: `measured` is to be at most `limit`. A missed bar is shown, never an error."""
+    """What must be reached: `measured` is to be at most `limit`, or at least. A missed bar is shown, never an error."""
 
     measured: float
     limit: float
     unit: str
+    is_minimum: bool = False
 
     @property
     def is_met(self) -> bool:
-        return self.measured <= self.limit
+        return self.measured >= self.limit if self.is_minimum else self.measured <= self.limit
 
     def __str__(self) -> str:
         verdict = "ok" if self.is_met else "MISSED"
-        return f"{_number(self.measured)} {self.unit}, bar {_number(self.limit)} {self.unit}: {verdict}"
+        least = "at least " if self.is_minimum else ""
+        return f"{_number(self.measured)} {self.unit}, bar {least}{_number(self.limit)} {self.unit}: {verdict}"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from bench.peers import missing_peers
 from bench.report import Outcome, Row, print_table, write_json
-from bench.workbench import BENCH, FASTMCP_PYTHON, Workbench
+from bench.workbench import BENCH, Workbench
 
 SUBJECTS: Mapping[str, str] = {
     "startup": "process start to tools/list, and memory, against a bare SDK server",
@@ -30,6 +31,10 @@ SUBJECTS: Mapping[str, str] = {
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",
+    "upstream_bridged": "an upstream call that changes between stdio and HTTP, beside others' gateways",
+    "throughput": "64 upstream calls at a time, against FastMCP's proxy",
+    "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",
+    "large_upstream": "the list of one upstream with 5,000 tools, against the direct list",
 }
 LOAD_PER_CORE = 1.5
 """Our own work makes about one; above this the machine had other things to do."""
@@ -38,8 +43,8 @@ LATEST = BENCH / "results" / "latest.json"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    if not FASTMCP_PYTHON.exists():
-        print("FastMCP is not measured: `make bench` installs it into bench/.venv", file=sys.stderr)
+    if missing := missing_peers():
+        print(f"not measured: {', '.join(missing)}; `make bench-peers` installs them", file=sys.stderr)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="goat-mcp-bench-") as root:
         bench = Workbench(Path(root), quick=options.quick, kept_corpus=options.corpus)
@@ -60,11 +65,12 @@ def _measured(subject: str, bench: Workbench) -> Outcome:
         return Outcome(subject, tuple(measure(bench)))
     except Exception as problem:  # one subject that cannot be measured must not hide the others
         print(f"{subject}: {problem}", file=sys.stderr)
-        return Outcome(subject, (), f"{type(problem).__name__}: {str(problem).splitlines()[0][:100]}")
+        first_line = next(iter(str(problem).splitlines()), "")
+        return Outcome(subject, (), f"{type(problem).__name__}: {first_line[:100]}")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    listing = "\n".join(f"  {name:15} {what}" for name, what in SUBJECTS.items())
+    listing = "\n".join(f"  {name:16} {what}" for name, what in SUBJECTS.items())
     parser = argparse.ArgumentParser(
         prog="python -m bench.run",
         description="Measure goat-mcp side by side with what it is compared with.",

@@ -22,6 +22,11 @@ MODERN_META = {
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+HANDSHAKE_PARAMS: Mapping[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
 
 
 class WireFailure(Exception):
@@ -76,8 +81,7 @@ class WireClient:
         if self.era == "modern":
             self.request("server/discover", {})
             return
-        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self.request("initialize", params)
+        self.request("initialize", HANDSHAKE_PARAMS)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def list_tools(self) -> list[dict[str, Any]]:
@@ -90,6 +94,33 @@ class WireClient:
         if result.get("isError"):
             raise WireFailure(f"{tool} failed: {text}")
         return text
+
+    def call_many(self, tool: str, arguments: Mapping[str, object], *, total: int, at_once: int) -> None:
+        """`total` calls, `at_once` of them open at any time. Raises `WireFailure` where one failed."""
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if self.era == "modern":
+            params["_meta"] = MODERN_META
+        first = self._last_id + 1
+        self._last_id += total
+        to_send = iter(range(first, first + total))
+        open_ids: set[int] = set()
+
+        def send_next() -> None:
+            if (number := next(to_send, None)) is not None:
+                open_ids.add(number)
+                self._send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+        for _ in range(at_once):
+            send_next()
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while open_ids:
+            message = json.loads(self._line(deadline))
+            if "method" in message or message.get("id") not in open_ids:
+                continue
+            if "error" in message or message["result"].get("isError"):
+                raise WireFailure(f"{tool} failed: {message}")
+            open_ids.remove(message["id"])
+            send_next()
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The result of one request; notifications that come meanwhile are dropped."""

@@ -64,9 +64,14 @@ class Workbench:
             print(text, file=sys.stderr, flush=True)
 
     def goat(self, *flags: str, workspace: Path | None = None) -> list[str]:
-        """The command that serves us over stdio, or over HTTP with the flags for it."""
+        """The command that serves us over stdio."""
         where = workspace or self.folder("workspace")
         return [str(Path(sys.executable).with_name("goat-mcp")), "serve", "--workspace", str(where), *flags]
+
+    def goat_over_http(self, port: int, *flags: str) -> list[str]:
+        """Without a token and without a limit of calls per second, which would end a measurement."""
+        open_to_all = ("--http", f"127.0.0.1:{port}", "--no-token", "--mode", "bypassPermissions")
+        return self.goat(*open_to_all, "--set", "limits.calls_per_s=0", *flags)
 
     def upstreams_file(self, entries: Mapping[str, Mapping[str, object]], name: str) -> Path:
         path = self.root / f"{name}.json"

@@ -1,6 +1,6 @@
-"""A stdio server with twenty tools and no libraries, so that ten of them weigh next to nothing.
+"""A stdio server with twenty tools and no libraries, so that fifty of them weigh next to nothing.
 
-Speaks the handshake revisions only; argument: its name.
+Speaks the handshake revisions only. Arguments: its name, and how many tools if not twenty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def tool(name: str, number: int) -> dict[str, Any]:
     }
 
 
-def answer(method: str, params: dict[str, Any], name: str) -> dict[str, Any] | None:
+def answer(method: str, params: dict[str, Any], name: str, count: int) -> dict[str, Any] | None:
     """The result of a request, or None for a method we do not have."""
     match method:
         case "initialize":
@@ -40,23 +40,23 @@ def answer(method: str, params: dict[str, Any], name: str) -> dict[str, Any] | N
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [tool(name, number) for number in range(TOOL_COUNT)]}
+            return {"tools": [tool(name, number) for number in range(count)]}
         case "tools/call":
             return {"content": [{"type": "text", "text": str(params["arguments"].get("title", ""))}]}
         case _:
             return None
 
 
-def main() -> None:
+def main(name: str, count: int = TOOL_COUNT) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "id" not in request:
             continue
-        result = answer(request["method"], request.get("params") or {}, sys.argv[1])
+        result = answer(request["method"], request.get("params") or {}, name, count)
         outcome = {"result": result} if result is not None else {"error": {"code": -32601, "message": "not found"}}
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], **outcome}) + "\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], *map(int, sys.argv[2:]))

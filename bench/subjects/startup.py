@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import get_args
 
+from bench.first_sight import listed_at_once, warm_the_catalog
 from bench.process_cost import cpu_ms, resident_mb, tree_pss_mb
 from bench.report import Bar, Row
 from bench.servers.small_upstream import TOOL_COUNT
@@ -17,7 +18,6 @@ from bench.workbench import CannotMeasure, Workbench, script
 START_BAR = 1.20
 MEMORY_BAR = 1.25
 UPSTREAM_COUNT = 10
-CATALOG_TIMEOUT_S = 60.0
 BARE = "bare SDK server"
 
 
@@ -30,8 +30,8 @@ def measure(bench: Workbench) -> list[Row]:
         "ten-upstreams",
     )
     with_ten = bench.goat("--upstreams", str(upstreams))
-    built_in = _listed_at_once(bench, bench.goat())
-    _warm_the_catalog(bench, with_ten, built_in + UPSTREAM_COUNT * TOOL_COUNT)
+    built_in = listed_at_once(bench, bench.goat())
+    warm_the_catalog(bench, with_ten, built_in + UPSTREAM_COUNT * TOOL_COUNT)
     rows: list[Row] = []
     for era in get_args(Era):
         rows += _measure_era(bench, era, with_ten, built_in)
@@ -81,21 +81,3 @@ def _measure_era(bench: Workbench, era: Era, with_ten: Sequence[str], built_in: 
         rows.append(Row(f"resident memory, {era}, {name}", held[name], "MB", BARE, held[BARE], memory_bar))
         rows.append(Row(f"PSS with children, {era}, {name}", shared[name], "MB", BARE, shared[BARE]))
     return rows
-
-
-def _listed_at_once(bench: Workbench, command: Sequence[str]) -> int:
-    with WireClient(command, bench.env, stderr=bench.root / "startup.log") as client:
-        client.open()
-        return len(client.list_tools())
-
-
-def _warm_the_catalog(bench: Workbench, command: Sequence[str], wanted: int) -> None:
-    """Let the gateway see every upstream once, so that later starts find their tools on disk."""
-    deadline = time.monotonic() + CATALOG_TIMEOUT_S
-    with WireClient(command, bench.env, stderr=bench.root / "startup.log") as client:
-        client.open()
-        while (listed := len(client.list_tools())) < wanted:
-            bench.say(f"startup: first sight of the upstreams, {listed} of {wanted} tools")
-            if time.monotonic() > deadline:
-                raise CannotMeasure(f"only {listed} of {wanted} tools were ever listed")
-            time.sleep(0.2)

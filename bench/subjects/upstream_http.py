@@ -14,13 +14,16 @@ from typing import get_args
 
 import anyio
 
+from bench.clients import OverSse, Target
 from bench.hop import DIRECT, FASTMCP, OURS, RELAY, added, measure_added
+from bench.peers import HUB, fastmcp, hub, is_here
 from bench.report import Row
 from bench.timing import interleaved, medians, timed_ms
 from bench.wire import MODERN_META, MODERN_REVISION, Era
 from bench.workbench import FASTMCP_PYTHON, Workbench, free_port, script
 
 ADDED_BAR = 2.0
+FASTMCP_BAR = 0.1
 WHAT = "upstream call HTTP to HTTP (limits.calls_per_s=0)"
 
 
@@ -34,21 +37,20 @@ def measure(bench: Workbench) -> list[Row]:
 
         upstream = serve(lambda port: script("bare_server", str(port)))
         file = bench.upstreams_file({"echo": {"url": upstream}}, "echo-http")
-        targets = {
+        targets: dict[str, str] = {
             DIRECT: upstream,
-            OURS: serve(
-                lambda port: bench.goat(
-                    *("--http", f"127.0.0.1:{port}", "--no-token", "--upstreams", str(file)),
-                    *("--mode", "bypassPermissions", "--set", "limits.calls_per_s=0"),
-                )
-            ),
+            OURS: serve(lambda port: bench.goat_over_http(port, "--upstreams", str(file))),
             RELAY: serve(lambda port: script("sdk_relay", str(port), upstream)),
         }
         if FASTMCP_PYTHON.exists():
-            targets[FASTMCP] = serve(lambda port: script("fastmcp_proxy", str(port), upstream, python=FASTMCP_PYTHON))
+            targets[FASTMCP] = serve(lambda port: fastmcp(str(port), upstream))
+        handshake_only: dict[str, Target] = {}
+        if is_here(HUB):
+            handshake_only[HUB] = OverSse(serve(lambda port: hub(bench, port, {"echo": {"url": upstream}})))
         rows: list[Row] = []
         for era in get_args(Era):
-            rows += anyio.run(measure_added, bench, f"{WHAT}, {era}", era, targets, ADDED_BAR)
+            all_targets = {**targets, **handshake_only} if era == "handshake" else targets
+            rows += anyio.run(measure_added, bench, f"{WHAT}, {era}", era, all_targets, ADDED_BAR, FASTMCP_BAR)
         rows.append(_raw_row(bench, {DIRECT: ("echo", targets[DIRECT]), OURS: ("mcp__echo__echo", targets[OURS])}))
     return rows
 

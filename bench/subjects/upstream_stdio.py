@@ -9,12 +9,14 @@ from typing import get_args
 import anyio
 
 from bench.hop import DIRECT, FASTMCP, OURS, RELAY, added, measure_added
+from bench.peers import fastmcp
 from bench.report import Row
 from bench.timing import interleaved, medians, timed_ms
 from bench.wire import Era, WireClient
 from bench.workbench import FASTMCP_PYTHON, Workbench, script
 
 ADDED_BAR = 1.5
+FASTMCP_BAR = 0.5
 WHAT = "upstream call stdio to stdio"
 
 
@@ -27,10 +29,10 @@ def measure(bench: Workbench) -> list[Row]:
         RELAY: script("sdk_relay", "stdio", *upstream),
     }
     if FASTMCP_PYTHON.exists():
-        targets[FASTMCP] = script("fastmcp_proxy", "stdio", *upstream, python=FASTMCP_PYTHON)
+        targets[FASTMCP] = fastmcp("stdio", *upstream)
     rows: list[Row] = []
     for era in get_args(Era):
-        rows += anyio.run(measure_added, bench, f"{WHAT}, {era}", era, targets, ADDED_BAR)
+        rows += anyio.run(measure_added, bench, f"{WHAT}, {era}", era, targets, ADDED_BAR, FASTMCP_BAR)
         rows.append(_raw_row(bench, era, targets))
     return rows
 
