@@ -17,7 +17,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway import Gateway
 from tests.server.test_resources import connected, gateway
-from tests.upstreams.fleet import server
+from tests.upstreams.fleet import server, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
 both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -237,3 +237,18 @@ async def test_what_was_seen_once_is_listed_while_the_upstream_is_down(tmp_path:
 
     assert again == seen and all(seen)
     assert state == "idle"
+
+
+# CHG-5
+@pytest.mark.parametrize("era", ["stateless", "handshake"])
+async def test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own(tmp_path: Path, era: str) -> None:
+    entries = {"a": server("shelf.py", "a"), "b": server("shelf.py", "b")}
+    if era == "handshake":
+        # One of the two does not say how long: that era knows no such thing.
+        tool = {"name": "give", "inputSchema": {"type": "object"}}
+        warm(tmp_path, entries, {"b": [tool]}, "2025-11-25")
+    async with client_of(serving(tmp_path, entries), "2026-07-28") as client:
+        lists = [await client.list_resources(), await client.list_resource_templates(), await client.list_prompts()]
+
+    assert [listed.ttl_ms for listed in lists] == ([5_000, 9_000, 0] if era == "stateless" else [0, 0, 0])
+    assert {listed.cache_scope for listed in lists} == {"private"}

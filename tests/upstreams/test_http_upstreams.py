@@ -244,8 +244,20 @@ def answered(request: bytes, result: dict[str, Any], **headers: str) -> bytes:
     return response("200 OK", body, content_type="application/json", **headers)
 
 
+UNKNOWN_SESSION = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: no such session"}}'
+
+
 # LIF-5
-async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "gone",
+    [
+        response("404 Not Found"),
+        response("400 Bad Request", UNKNOWN_SESSION, content_type="application/json"),
+        response("500 Internal Server Error", UNKNOWN_SESSION, content_type="application/json"),
+    ],
+    ids=["404", "400", "500"],
+)
+async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated(tmp_path: Path, gone: bytes) -> None:
     sessions = iter(["first", "second"])
 
     def answer(request: bytes) -> bytes:
@@ -257,7 +269,7 @@ async def test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated
                 result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
                 return answered(request, result, mcp_session_id=next(sessions))
             case "tools/call" if b"mcp-session-id: first" in request.lower():
-                return response("404 Not Found")
+                return gone
             case "tools/call":
                 return answered(request, {"content": [{"type": "text", "text": "again"}]})
             case _:
