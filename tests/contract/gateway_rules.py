@@ -92,13 +92,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "AGG-4",
-        "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page of "
-        "another list neither skips nor repeats an entry.",
+        "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page "
+        "of another list neither skips nor repeats an entry.",
         "upstreams/paging server/pages",
         "upstreams/test_stdio_upstreams.py::test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list "
         "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
         "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
-        "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is",
+        "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is "
+        "server/test_pages.py::test_the_pages_together_are_the_list "
+        "server/test_pages.py::test_a_cursor_of_the_list_as_it_was_is_refused_and_says_what_to_do",
     ),
     _rule(
         "AGG-5",
@@ -365,8 +367,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-2",
         "A stateless upstream is listened to, and a stream that ended is opened again and the list read anew.",
         "upstreams/connection upstreams/upstream upstreams/subscriptions",
-        "upstreams/test_stdio_upstreams.py::test_a_tool_that_appears_is_listed_after_the_upstream_says_so",
-        waived="2026-11-22: that a lost stream is opened again is being shown with the subscriptions.",
+        "upstreams/test_stdio_upstreams.py::test_a_tool_that_appears_is_listed_after_the_upstream_says_so "
+        "server/test_watched_items.py::test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again "
+        "server/test_watched_items.py::test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
     ),
     _rule(
         "CHG-3",
@@ -375,22 +378,24 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_changes.py::test_listen_streams_are_kept_apart_by_principal_too "
         "server/test_changes.py::test_tools_and_resources_are_told_to_whom_each_concerns "
         "server/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
-        "server/test_resources.py::test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else",
-        waived="2026-11-22: that the acknowledgement names the honoured subset is being shown with the subscriptions.",
+        "server/test_resources.py::test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else "
+        "server/test_watched_items.py::test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
+        "e2e/test_watched_over_http.py::test_frames_of_a_change_stream_name_it_and_what_it_tells_of",
     ),
     _rule(
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
         "upstreams/subscriptions server/subscriptions",
-        "",
-        waived="2026-11-22: built; its tests are being written.",
+        "server/test_watched_items.py::test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
+        "server/test_watched_items.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
+        "server/test_watched_items.py::test_who_is_not_told_by_the_upstream_hears_so_when_subscribing",
     ),
     _rule(
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
         "upstreams/paging item_catalog server/item_lists server/adapter",
-        "",
-        waived="2026-11-22: built; its tests are being written.",
+        "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
+        waived="2026-11-22: the list of tools says a minute whatever upstreams say; a change of it is told at once.",
     ),
     _rule(
         "SCH-1",
@@ -509,8 +514,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_http_upstreams.py::test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated "
         "upstreams/test_http_upstreams.py::test_after_a_restart_of_the_server_the_next_call_runs_once "
         "upstreams/test_stdio_upstreams.py::"
-        "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call",
-        waived="2026-11-22: that subscriptions and the log level come back is being shown with them.",
+        "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call "
+        "server/test_watched_items.py::test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
+        waived="2026-11-22: that the log level is asked for again is not shown by a test.",
     ),
     _rule(
         "LIF-6",
@@ -609,15 +615,16 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "CFG-2",
-        "The servers of other hosts move behind goat-mcp with one command, after a look at what would change, and back "
-        "byte for byte.",
+        "The servers of other hosts move behind goat-mcp with one command, after a look at what would change, and "
+        "back byte for byte.",
         "hosts cli/import_servers cli/eject",
         "hosts/test_golden.py::test_each_hosts_notation_becomes_ours "
         "hosts/test_moving.py::test_every_hosts_file_keeps_the_rest_and_comes_back "
         "hosts/test_moving.py::test_whatever_is_in_it_a_moved_file_comes_back_byte_for_byte "
         "hosts/test_translate.py::test_only_goat_mcp_is_taken_for_goat_mcp "
         "cli/test_import.py::test_a_dry_run_shows_everything_and_writes_nothing "
-        "cli/test_import.py::test_eject_puts_the_bytes_back",
+        "cli/test_import.py::test_eject_puts_the_bytes_back "
+        "hosts/test_golden.py::test_every_host_that_the_contract_names_has_a_golden_file",
     ),
     _rule(
         "CFG-3",
