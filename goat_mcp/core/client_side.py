@@ -60,6 +60,10 @@ class ClientSide(Protocol):
         """Answers that came with the call before anybody asked: for the upstream to use or to leave."""
         ...
 
+    async def roots(self) -> Sequence[Path]:
+        """Its local folders, asked for once a session; empty where it has none or does not say."""
+        ...
+
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         """Put several requests at once; the raw results under the same keys. Raises `ClientRefused`."""
         ...

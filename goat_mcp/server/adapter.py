@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.abc
@@ -33,6 +32,7 @@ from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.chaining import Chaining
 from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
@@ -98,6 +98,7 @@ class Adapter:
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
         self._lists: dict[tuple[int, str], dict[str, Any]] = {}
         self._log_levels = LogLevels()
+        self._client_roots = ClientRoots()
         self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         lists = ItemLists(self.gateway, self._list_changed)
@@ -129,6 +130,9 @@ class Adapter:
         )
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_log_level)
+        self.server.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, self._roots_changed
+        )
         seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
         chaining = Chaining(self.gateway.instance, self.gateway.upstreams.path_of)
         self.server.middleware += [chaining.pass_on, self.changes.track, self._cached_list, seal]
@@ -252,13 +256,22 @@ class Adapter:
             session_key=session_key,
             principal=principal,
             meta=meta,
-            client=DialogueClient(dialogue, self._log_levels.of(session_key, ctx.protocol_version, meta), _given(ctx)),
+            client=DialogueClient(
+                dialogue,
+                self._log_levels.of(session_key, ctx.protocol_version, meta),
+                _given(ctx),
+                self._client_roots,
+                session_key,
+            ),
             progress=progress,
             wants_progress=wants_progress,
             ask=asker(dialogue, progress if wants_progress else None),
             host_model=HostModel(dialogue, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
+
+    async def _roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
+        self._client_roots.forget(self._session_key(ctx, self._principal()))
 
     async def _set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         self._log_levels.set(self._session_key(ctx, self._principal()), params.level)
@@ -335,12 +348,7 @@ class _AnyRoots(BaseModel):
 
 def _root_paths(answer: Any) -> list[Path]:
     """The local directories among a client's roots."""
-    if isinstance(answer, _AnyRoots):
-        uris = [str(root.get("uri", "")) for root in answer.roots]
-    else:
-        uris = [str(root.uri) for root in answer.roots] if isinstance(answer, types.ListRootsResult) else []
-    parts = [urlsplit(uri) for uri in uris]
-    return [Path(unquote(part.path)) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
+    return local_folders(answer.model_dump(mode="json")) if isinstance(answer, BaseModel) else []
 
 
 def _client_name(ctx: Context) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest
+from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.dialogue import Dialogue, Question
 
 _QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
@@ -21,8 +23,12 @@ _QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 class DialogueClient:
     """A `ClientSide` over one call's dialogue. `log_level`: what the client set, or wants for this call."""
 
-    def __init__(self, dialogue: Dialogue, log_level: str, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self, dialogue: Dialogue, log_level: str, given: Mapping[str, Any], known_roots: ClientRoots, session_key: str
+    ) -> None:
         self._dialogue = dialogue
+        self._known_roots = known_roots
+        self._session_key = session_key
         self.log_level = log_level
         self.given = given
         self.is_over = False
@@ -58,6 +64,18 @@ class DialogueClient:
             # Revisions before 2026-07-28 want one; since then upstreams give none.
             params.setdefault("elicitationId", f"goat-{secrets.token_hex(8)}")
         return _QUESTIONS.validate_python({"method": request.method, "params": params or None})
+
+    async def roots(self) -> Sequence[Path]:
+        known = self._known_roots.of(self._session_key)
+        if known is None:
+            try:
+                answers = await self.ask({"roots": ClientRequest("roots/list", {})})
+                known = local_folders(answers["roots"])
+            except ClientRefused:
+                known = ()
+            if not self.is_stateless:  # that era has no sessions: each request may come from another folder
+                self._known_roots.keep(self._session_key, known)
+        return known
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         if self.is_over and self.is_stateless:

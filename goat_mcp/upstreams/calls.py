@@ -5,7 +5,7 @@ Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection ali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -34,7 +34,7 @@ class UpstreamCalls:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline_of: Callable[[ToolContext], Lifeline],
+        lifeline_of: Callable[[ToolContext], Awaitable[Lifeline]],
         output: OutputCheck,
         *,
         roots: RootsOf = no_roots,
@@ -90,7 +90,7 @@ class UpstreamCalls:
             self._under_way -= 1
 
     async def _call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        lifeline = self._lifeline_of(ctx)
+        lifeline = await self._lifeline_of(ctx)
         lifeline.check()
 
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:

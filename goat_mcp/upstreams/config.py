@@ -30,6 +30,7 @@ from goat_mcp.upstreams.entry import (
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
 from goat_mcp.upstreams.self_launch import launches_us
+from goat_mcp.upstreams.work_folder import WORKSPACE
 
 if TYPE_CHECKING:  # few entries have any
     from goat_mcp.upstreams.oauth.options import OAuthOptions
@@ -263,8 +264,8 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
         raise _BrokenEntry(f"command: {_shown(command)} is not a program; write its name or absolute path as text")
     if not isinstance(args, list) or not all(isinstance(arg, str) for arg in cast("list[Any]", args)):
         raise _BrokenEntry(f"args: {_shown(args)} is not a list of texts; write e.g. ['-y', 'package']")
-    if cwd is not None and (not isinstance(cwd, str) or not Path(cwd).expanduser().is_absolute()):
-        raise _BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path")
+    if cwd is not None and (not isinstance(cwd, str) or not _is_absolute(cwd)):
+        raise _BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path, nor one in {WORKSPACE}")
     if cwd is None and _is_relative_path(command):
         # It would be looked for where we were started: in the repository of whoever wrote that.
         raise _BrokenEntry(
@@ -306,7 +307,11 @@ def _without_secret_keys(key: str, value: Any) -> Any:
 
 def _is_relative_path(command: str) -> bool:
     is_path = "/" in command or (os.name == "nt" and "\\" in command)
-    return is_path and not Path(command).expanduser().is_absolute()
+    return is_path and not _is_absolute(command)
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(WORKSPACE) or Path(path).expanduser().is_absolute()
 
 
 def _elsewhere(given: Mapping[str, Any]) -> str:

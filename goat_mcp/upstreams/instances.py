@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -30,12 +31,13 @@ class Instance:
 
     supervisor: Supervisor
     declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    audience: tuple[str, str] | None = None
+    audience: tuple[str, ...] | None = None
+    workspace: Path | None = None
     sessions: set[str] = field(default_factory=set[str])
 
 
-Make = Callable[[Callable[[], Mapping[str, Any]], bool], Supervisor]
-"""Makes a supervisor from what its connection declares, and whether it is the leader."""
+Make = Callable[[Callable[[], Mapping[str, Any]], Callable[[], Path | None], bool], Supervisor]
+"""Makes a supervisor from what its connection declares, whose workspace it is for, and whether it is the leader."""
 Declare = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From what a client can do to what an upstream is told of it."""
 
@@ -65,13 +67,16 @@ class Instances:
             self._claim(leader, ctx)
         leader.supervisor.want()
 
-    def of(self, ctx: ToolContext) -> Supervisor:
-        """The connection for a call. Raises `ToolError(BUSY)` where there are too many."""
+    def of(self, ctx: ToolContext, workspace: Path | None = None) -> Supervisor:
+        """The connection for a call. Raises `ToolError(BUSY)` where there are too many.
+
+        `workspace`: the caller's, where the upstream works in that.
+        """
         leader = self.leader
-        if leader.supervisor.is_stateless or self._group is None:
+        if self._group is None or (leader.supervisor.is_stateless and workspace is None):
             return leader.supervisor
-        instance = self._fitting(ctx) or self._unused() or self._added()
-        self._claim(instance, ctx)
+        instance = self._fitting(ctx, workspace) or self._unused() or self._added()
+        self._claim(instance, ctx, workspace)
         return instance.supervisor
 
     @property
@@ -79,11 +84,13 @@ class Instances:
         """How many connections there are or will be."""
         return len(self._all)
 
-    def _fitting(self, ctx: ToolContext) -> Instance | None:
-        audience = self._audience(ctx)
+    def _fitting(self, ctx: ToolContext, workspace: Path | None) -> Instance | None:
+        audience = self._audience(ctx, workspace)
         return next((one for one in self._all if one.audience == audience and self._may_share(one, ctx)), None)
 
     def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
+        if self.leader.supervisor.is_stateless:
+            return True
         if not self.asks and self._config.scope != "session":
             return True
         return one.sessions <= {ctx.session_key}
@@ -107,25 +114,31 @@ class Instances:
         def declared() -> Mapping[str, Any]:
             return instance.declared
 
-        instance = Instance(self._make(declared, is_leader), self._declare({}))
+        def workspace() -> Path | None:
+            return instance.workspace
+
+        instance = Instance(self._make(declared, workspace, is_leader), self._declare({}))
         self._all.append(instance)
         if self._group is not None:
             self._group.start_soon(instance.supervisor.run)
         return instance
 
-    def _claim(self, instance: Instance, ctx: ToolContext) -> None:
-        audience = self._audience(ctx)
+    def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None = None) -> None:
+        audience = self._audience(ctx, workspace)
         if instance.audience != audience:
             declared = self._declared_for(ctx)
-            if instance.audience is None and not instance.supervisor.is_free and declared != instance.declared:
+            fits = (declared, workspace) == (instance.declared, instance.workspace)
+            if instance.audience is None and not instance.supervisor.is_free and not fits:
                 # It was started for a list only, before this client was known.
                 instance.supervisor.restart()
-            instance.audience, instance.declared = audience, declared
+            instance.audience, instance.declared, instance.workspace = audience, declared, workspace
             instance.sessions = set()
         instance.sessions.add(ctx.session_key)
 
-    def _audience(self, ctx: ToolContext) -> tuple[str, str]:
-        return ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
+    def _audience(self, ctx: ToolContext, workspace: Path | None) -> tuple[str, ...]:
+        if self.leader.supervisor.is_stateless:
+            return (str(workspace),)
+        return str(workspace), ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
 
     def _declared_for(self, ctx: ToolContext) -> dict[str, Any]:
         return self._declare(ctx.client.capabilities if ctx.client is not None else {})

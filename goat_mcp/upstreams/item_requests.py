@@ -29,7 +29,7 @@ SHARE = 4
 MAX_URI_CHARS = 8_000
 _DETAIL_CHARS = 300
 T = TypeVar("T")
-ConnectionFor = Callable[[ToolContext | None], Lifeline]
+ConnectionFor = Callable[[ToolContext | None], Awaitable[Lifeline]]
 """The way to a connection for the client behind a request; None where there is none."""
 
 
@@ -135,7 +135,7 @@ class ItemRequests:
             )
 
         try:
-            lifeline = self._connection_for(ctx)
+            lifeline = await self._connection_for(ctx)
             lifeline.check()
             async with self._share.one(left_s()), self._slots.one(left_s()):
                 return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)

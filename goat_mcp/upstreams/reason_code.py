@@ -20,6 +20,7 @@ class ReasonCode(StrEnum):
     COMMAND_NOT_FOUND = "command_not_found"
     START_FAILED = "start_failed"
     START_TIMEOUT = "start_timeout"
+    NO_WORKSPACE = "no_workspace"
     SANDBOX_UNAVAILABLE = "sandbox_unavailable"
     UNREACHABLE = "unreachable"
     AUTH_REQUIRED = "auth_required"

@@ -38,6 +38,10 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "It was started and did not answer in time.",
         "Run its command by hand; a first start that downloads a package may only need another try.",
     ),
+    _R.NO_WORKSPACE: ReasonPage(
+        "Its entry says `${workspace}`, and neither the client nor the settings name a folder to work in.",
+        "Name one with `--workspace`, or call from a client that tells its roots.",
+    ),
     _R.SANDBOX_UNAVAILABLE: ReasonPage(
         "Its entry wants a sandbox, and none can be made here.",
         "Install bubblewrap, or take `sandbox` out of the entry.",

@@ -25,6 +25,7 @@ from goat_mcp.upstreams.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.work_folder import RootOf, in_workspace
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.callers import Callers
@@ -87,6 +88,7 @@ class Supervisor:
         beside: Beside,
         callers: Callable[[], Callers],
         retry: RetryPolicy,
+        root_of: RootOf = lambda: None,
         failed: Callable[[], None] = lambda: None,
         stays: bool = False,
         guard: ProcessGuard | None = None,
@@ -96,7 +98,7 @@ class Supervisor:
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`callers` are made anew for each connection; `retry` is the whole upstream's.
+        """`callers` are made anew for each connection; `retry` is the whole upstream's. `root_of`: see there.
 
         `stays`: it is started unasked and not ended for lack of use. `failed` is told of each try that came to
         nothing, `on_change` of each change of state.
@@ -107,6 +109,7 @@ class Supervisor:
         self._callers = callers
         self._failed = failed
         self._stays = stays
+        self._root_of = root_of
         self._guard = guard
         self._confine = confine
         self._login = login
@@ -273,7 +276,7 @@ class Supervisor:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
             from goat_mcp.upstreams.connect import connect as connect
         async with connect(
-            self.config.target,
+            in_workspace(self.config.target, self._root_of()),
             known_version=self.known_version,
             guard=self._guard,
             confine=self._confine,

@@ -38,6 +38,7 @@ from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 from goat_mcp.upstreams.tool_shelf import ToolShelf
 from goat_mcp.upstreams.warm_catalog import WarmCatalog
+from goat_mcp.upstreams.work_folder import RootOf, needs_workspace
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.callers import Callers
@@ -88,13 +89,14 @@ class Upstream:
 
             return declared_for(capabilities, config.allow, knows_roots=bool(roots(False)))
 
-        def make(declared: Callable[[], Mapping[str, Any]], is_leader: bool) -> Supervisor:
+        def make(declared: Callable[[], Mapping[str, Any]], workspace: RootOf, is_leader: bool) -> Supervisor:
             return Supervisor(
                 config,
                 telemetry=telemetry,
                 beside=self._beside,
                 callers=partial(self._callers, declared, roots),
                 retry=retry,
+                root_of=lambda: workspace() or next(iter(roots(False)), None),
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
                 guard=guard,
@@ -111,7 +113,7 @@ class Upstream:
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
         gate = self._gate = PinGate(self.pins)
         self.calls = UpstreamCalls(
-            config, self._instances.of, self._output, gate=gate, roots=roots, want=self._supervisor.want
+            config, self._connection_for, self._output, gate=gate, roots=roots, want=self._supervisor.want
         )
         relay = NotingRelay(self.calls, config.source, given)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
@@ -126,9 +128,16 @@ class Upstream:
 
         return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots)
 
-    def _connection_for(self, ctx: ToolContext | None) -> Supervisor:
-        """For a request of this client; the leader where none is behind it."""
-        return self._supervisor if ctx is None else self._instances.of(ctx)
+    async def _connection_for(self, ctx: ToolContext | None) -> Supervisor:
+        """For a request of this client; the leader where none is behind it. Raises `ToolError`."""
+        if ctx is None:
+            return self._supervisor
+        if not needs_workspace(self.config.target):
+            return self._instances.of(ctx)
+        client = ctx.client
+        has_some = client is not None and "roots" in client.capabilities
+        known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
+        return self._instances.of(ctx, next(iter(known or self._roots(False)), None))
 
     @cached_property
     def subscriptions(self) -> Subscriptions:

@@ -35,10 +35,13 @@ class Launch:
     workspace: Path
     options: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    names_workspace: bool = True
+    """Otherwise it is only started there."""
 
     @property
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "goat_mcp", "serve", "--workspace", str(self.workspace), *self.options]
+        workspace = ("--workspace", str(self.workspace)) if self.names_workspace else ()
+        return [sys.executable, "-m", "goat_mcp", "serve", *workspace, *self.options]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
 from tests.e2e.processes import end
 from tests.e2e.visits import FORMS, MODEL, NOBODY, PYTHON, Kind, SeekNode, call, every_kind, visit
+from tests.e2e.wire import text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -28,6 +29,7 @@ ALL = ["elicitation", "roots", "sampling"]
 A_WORD = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "goat"}}
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
 every_python = pytest.mark.parametrize("kind", PYTHON, ids=str)
+every_era = pytest.mark.parametrize("era", ERAS)
 every_upstream = pytest.mark.parametrize("upstream", UPSTREAMS)
 
 
@@ -218,7 +220,7 @@ async def test_two_clients_of_one_server_are_each_asked_their_own(http_of_four: 
         async with connected(http_of_four, "legacy", client_info=who, elicitation_callback=fills_in) as client:
             for _ in range(4):
                 result = await client.call_tool(f"mcp__{upstream}__book", {})
-                texts.setdefault(name, []).append(result.content[0].text)  # pyright: ignore[reportAttributeAccessIssue]
+                texts.setdefault(name, []).append(text_of(result.model_dump(by_alias=True)))
 
     # The first question teaches that this upstream asks.
     await one("first")
@@ -228,3 +230,47 @@ async def test_two_clients_of_one_server_are_each_asked_their_own(http_of_four: 
 
     assert asked == {"first": 4, "second": 4, "third": 4}
     assert all(f"'day': '{name}'" in text for name, said in texts.items() for text in said)
+
+
+@every_era
+async def test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs(tmp_path: Path, era: str) -> None:
+    """WSP-1, WSP-2: two clients, two projects, one configuration."""
+    entry = child(era, cwd="${workspace}")
+    entry["env"]["FOLDER"] = "${workspace}/src"
+    file = upstream_file(tmp_path / "upstreams.json", up=entry)
+    projects = [fill(tmp_path / name).resolve() for name in ("one", "two")]
+    home = fill(tmp_path / "workspace").resolve()
+    launch = Launch(tmp_path, home, (*UNASKED, "--upstreams", str(file)), names_workspace=False)
+    said: list[list[str]] = []
+
+    with http_goat(launch) as goat:
+        for project in (*projects, projects[0], None):
+
+            async def tells(ctx: Any, project: Path | None = project) -> types.ListRootsResult:
+                assert project is not None
+                return types.ListRootsResult(roots=[types.Root.model_validate({"uri": project.as_uri()})])
+
+            roots: dict[str, Any] = {} if project is None else {"list_roots_callback": tells}
+            async with connected(goat, "legacy", **roots) as client:
+                result = await client.call_tool("mcp__up__folder", {})
+                said.append(text_of(result.model_dump(by_alias=True)).split(" "))
+
+    folders = [(folder, source) for folder, source, _ in said]
+    worked_in = [*projects, projects[0], home]
+    assert folders == [(str(folder), str(folder / "src")) for folder in worked_in]
+    pids = [pid for _, _, pid in said]
+    assert pids[0] == pids[2]
+    assert len(set(pids)) == 3
+
+
+async def test_an_upstream_that_needs_a_workspace_does_not_start_without_one(
+    tmp_path: Path, seek_node: SeekNode
+) -> None:
+    """WSP-2: unknown is an error, never `/`."""
+    file = upstream_file(tmp_path / "upstreams.json", up=child("old", cwd="${workspace}"), other=child("old"))
+    launch = Launch(tmp_path, Path("/"), (*UNASKED, "--upstreams", str(file)), names_workspace=False)
+
+    seen = await visit(PYTHON[0], launch, [call("mcp__up__folder"), call("mcp__other__folder")], NOBODY, node=seek_node)
+
+    assert "no_workspace" in seen.texts[0] or "name one" in seen.texts[0]
+    assert seen.texts[1].split(" ")[0] == str(Path.home())

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.client_side import ClientSide, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
@@ -37,7 +37,7 @@ class Double:
     events: list[str] = field(default_factory=list[str])
     closed: anyio.Event = field(default_factory=anyio.Event)
     tools_changed: anyio.Event = field(default_factory=anyio.Event)
-    callers: Callers = field(default_factory=lambda: Callers("s", {}, allow=(), roots=lambda: ()))
+    callers: Callers = field(default_factory=lambda: Callers("s", {}, allow=(), roots=no_roots))
     version: str = "2026-07-28"
     era_is_proved: bool = True
     announces_changes: bool = False
@@ -91,7 +91,7 @@ class Double:
     def check(self) -> None:
         pass
 
-    async def ready(self, max_wait_s: float) -> Double:
+    async def ready(self, max_wait_s: float) -> Any:
         return self
 
     def in_use(self) -> AbstractContextManager[None]:
@@ -119,7 +119,11 @@ class Double:
 async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5.0, **ctx: Any) -> ToolResult:
     config = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"), timeout_s=timeout_s)
     output = OutputCheck("s", "warn", Telemetry("error"))
-    calls = UpstreamCalls(config, lambda ctx: double, output, heartbeat_s=heartbeat_s)
+
+    async def lifeline_of(ctx: ToolContext) -> Double:
+        return double
+
+    calls = UpstreamCalls(config, lifeline_of, output, heartbeat_s=heartbeat_s)
     tool = upstream_tool(config, {"name": "t", "inputSchema": {"type": "object"}}, calls)
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 

@@ -5,10 +5,12 @@ Usage: asking.py ERA [--http]. ERA is legacy or 2026-07-28; with --http it liste
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -60,7 +62,7 @@ ANSWERS: dict[str, Any] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-NAMES = (*ASKED, "twice", "locked", "noisy", "plain")
+NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder")
 
 
 def said(answer: Any) -> str:
@@ -97,6 +99,8 @@ class Asking:
         match params.name:
             case "plain":
                 return result(f"{self.calls} calls")
+            case "folder":
+                return result(f"{Path.cwd()} {os.environ.get('FOLDER', '')} {os.getpid()}")
             case "twice":
                 return await self._twice(ctx, params)
             case "locked":
