@@ -107,7 +107,9 @@ class Asking:
                 return self._locked()
             case "noisy":
                 for level in ("debug", "info", "error"):
-                    await ctx.session.send_log_message(level, f"{level}!", "engine", ctx.request_id)
+                    await ctx.session.send_log_message(  # pyright: ignore[reportDeprecated]  # of the older era
+                        level, f"{level}!", "engine", ctx.request_id
+                    )
                 return result("done")
             case name:
                 asked = ASKED[name]
