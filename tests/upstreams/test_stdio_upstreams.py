@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.core.client_side import ClientRequest
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.upstreams.child_pipes import STDERR_TAIL_BYTES
 from goat_mcp.upstreams.retry_policy import RetryLimits
@@ -22,6 +24,21 @@ from tests.upstreams.fleet import QUICK, fleet, server, warm
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
 PING = [{"name": "ping", "inputSchema": {"type": "object"}}]
+
+
+class Debugging:
+    """A client that wants to see all messages, and is never asked anything."""
+
+    protocol_version = "2025-11-25"
+    is_stateless = False
+    capabilities: Mapping[str, Any] = {}
+    log_level = "debug"
+    given: Mapping[str, Any] = {}
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        raise AssertionError("nothing is asked here")
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None: ...
 
 
 def lines(log: Path) -> list[str]:
@@ -206,6 +223,20 @@ async def test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_
 
     assert error.code is ErrorCode.OUTCOME_UNKNOWN
     assert took_s < 1.0
+
+
+# LIF-5
+async def test_a_new_process_is_told_the_log_level_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"raw": server("raw.py", "logs", log)}) as running:
+        await running.call("mcp__raw__ping", client=Debugging())
+        await running.call("mcp__raw__ping", client=Debugging())
+        os.kill(pid_of(log), signal.SIGKILL)
+        await running.until(lambda: running.status("raw").state is not UpstreamState.READY)
+        await running.call("mcp__raw__ping", client=Debugging())
+
+    said = [line.split()[0] for line in lines(log)]
+    assert [word for word in said if word != "list"] == ["start", "level", "ping", "ping", "start", "level", "ping"]
 
 
 # LIF-5
@@ -477,6 +508,25 @@ async def test_an_idle_process_is_ended_and_its_tools_stay(tmp_path: Path) -> No
         assert not is_alive(pid)
         assert "mcp__raw__ping" in running.registry.names()
         assert (await running.call("mcp__raw__ping")).text == "pong"
+
+
+# LIF-7
+@pytest.mark.parametrize("version", ["", "2025-11-25"])
+async def test_a_watched_upstream_is_not_idle_until_nobody_watches(tmp_path: Path, version: str) -> None:
+    entries = {"shelf": server("shelf.py", "a")}
+    if version:
+        warm(tmp_path, entries, {"shelf": [{"name": "subscribed", "inputSchema": {"type": "object"}}]}, version)
+    limits = replace(QUICK, idle_reap_s=0.4)
+    async with fleet(tmp_path, entries, limits=limits) as running:
+        subscriptions = running.upstreams.upstream("upstream:shelf").subscriptions
+        await subscriptions.add("a://one", 20)
+        await anyio.sleep(1.2)  # three times as long as one that is idle lives
+        while_watched = running.status("shelf").state
+        subscriptions.remove("a://one")
+
+        await running.until(lambda: running.status("shelf").state is UpstreamState.IDLE)
+
+    assert while_watched is UpstreamState.READY
 
 
 # LIF-8

@@ -137,7 +137,11 @@ def main() -> None:
             case "initialize":
                 info = {"name": "raw", "version": "1"}
                 asked = request["params"]["protocolVersion"]
-                answer(request, {"protocolVersion": asked, "capabilities": {"tools": {}}, "serverInfo": info})
+                able = {"tools": {}, "logging": {}} if MODE == "logs" else {"tools": {}}
+                answer(request, {"protocolVersion": asked, "capabilities": able, "serverInfo": info})
+            case "logging/setLevel" if MODE == "logs":
+                note(f"level {request['params']['level']}")
+                answer(request, {})
             case "notifications/initialized":
                 if MODE == "flood":
                     threading.Thread(target=flood, daemon=True).start()
