@@ -284,14 +284,18 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ERA-5",
-        "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used or "
-        "taken over is refused, and nothing runs twice.",
+        "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
+        "or taken over is refused, and nothing runs twice.",
         "server/parked_calls upstreams/rounds upstreams/round_answers",
-        "server/test_asking.py::test_an_answer_counts_once_and_for_its_own_call_only "
+        "server/test_upstreams_parked_calls.py::"
+        "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
+        "server/test_upstreams_parked_calls.py::"
+        "test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more "
         "server/test_asking.py::test_a_parked_call_ends_with_its_time "
         "e2e/test_asking_over_http.py::test_an_answer_that_another_session_gives_again_is_refused "
         "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only",
-        waived="2026-11-22: shown for our own questions; for those of upstreams the tests are being written.",
+        not_covered="The state of a stateless upstream waits with us instead of travelling in ours: such a call is "
+        "lost with the process, too.",
     ),
     _rule(
         "ERA-6",
@@ -515,8 +519,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_http_upstreams.py::test_after_a_restart_of_the_server_the_next_call_runs_once "
         "upstreams/test_stdio_upstreams.py::"
         "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call "
-        "server/test_watched_items.py::test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
-        waived="2026-11-22: that the log level is asked for again is not shown by a test.",
+        "server/test_watched_items.py::test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched "
+        "upstreams/test_stdio_upstreams.py::test_a_new_process_is_told_the_log_level_again",
     ),
     _rule(
         "LIF-6",
@@ -535,8 +539,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "An upstream that nobody uses is ended after ten minutes, and never one that is in use.",
         "upstreams/supervisor",
         "upstreams/test_stdio_upstreams.py::test_an_idle_process_is_ended_and_its_tools_stay "
-        "upstreams/test_resources.py::test_an_upstream_is_not_reaped_as_idle_during_a_read",
-        waived="2026-11-22: that a subscription and a parked call count as use is being shown with them.",
+        "upstreams/test_resources.py::test_an_upstream_is_not_reaped_as_idle_during_a_read "
+        "upstreams/test_stdio_upstreams.py::test_a_watched_upstream_is_not_idle_until_nobody_watches",
+        not_covered="A parked call is a call in flight: it has no test of its own.",
     ),
     _rule(
         "LIF-8",
@@ -680,17 +685,18 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "WSP-1",
         "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
         "upstreams/instances upstreams/callers",
-        "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own",
-        waived="2026-11-22: in the handshake era principals and what their clients can do keep connections apart; "
-        "that the workspace does, and that a stateless process is not shared by principals, is being built.",
+        "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own "
+        "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs",
+        waived="2026-11-22: an upstream of the stateless era that needs no workspace is one connection for all "
+        "principals: each request says what its client can do, not whose it is.",
     ),
     _rule(
         "WSP-2",
-        "Directory and roots of an upstream are those of the calling client; where one is needed and unknown it is an "
-        "error.",
-        "upstreams/instances",
-        "",
-        waived="2026-11-22: being built.",
+        "Directory and roots of an upstream are those of the calling client; where one is needed and unknown it is "
+        "an error.",
+        "upstreams/instances upstreams/work_folder server/client_roots",
+        "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs "
+        "e2e/test_upstreams_that_ask.py::test_an_upstream_that_needs_a_workspace_does_not_start_without_one",
     ),
     _rule(
         "DEF-1",
