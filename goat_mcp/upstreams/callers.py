@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -24,6 +25,7 @@ from goat_mcp.upstreams.log_levels import is_wanted
 
 MAX_UNTOLD = 256
 """Log messages kept for clients that are slow to take them; the oldest go."""
+TELL_TIMEOUT_S = 2.0
 MAX_URL_ELICITATIONS = 100
 _METHOD_NOT_FOUND = -32601
 _INVALID_REQUEST = -32600
@@ -37,6 +39,14 @@ class Caller:
     client: ClientSide | None
     clock: CallClock
     asking: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+
+class _Untold:
+    """Messages for one client."""
+
+    def __init__(self) -> None:
+        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self.lock = anyio.Lock()
 
 
 class Callers:
@@ -60,7 +70,7 @@ class Callers:
         self._in_flight: list[Caller] = []
         self._seen: dict[str, ClientSide] = {}
         self._of_url: dict[str, ClientSide] = {}
-        self._untold: deque[tuple[ClientSide, str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self._untold: WeakKeyDictionary[ClientSide, _Untold] = WeakKeyDictionary()
         self._news = anyio.Event()
 
     @contextmanager
@@ -139,21 +149,32 @@ class Callers:
                 self._tell(client, method, about)
 
     def _tell(self, client: ClientSide, method: str, params: Mapping[str, Any]) -> None:
-        self._untold.append((client, method, {key: value for key, value in params.items() if key != "_meta"}))
+        untold = self._untold.setdefault(client, _Untold())
+        untold.messages.append((method, {key: value for key, value in params.items() if key != "_meta"}))
         self._news.set()
 
-    async def flush(self) -> None:
-        """Tell clients all there is to tell now."""
-        while self._untold:
-            client, method, params = self._untold.popleft()
-            await client.tell(method, params)
+    async def flush(self, client: ClientSide) -> None:
+        """Tell this client all there is to tell now, also what is just being told by somebody else."""
+        untold = self._untold.get(client)
+        if untold is None:
+            return
+        async with untold.lock:
+            while untold.messages:
+                method, params = untold.messages.popleft()
+                with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
+                    await client.tell(method, params)
+                if patience.cancelled_caught:
+                    # It does not read: nothing waits for it.
+                    untold.messages.clear()
 
     async def keep_telling(self) -> None:
         """Until cancelled."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
-            await self.flush()
+            async with anyio.create_task_group() as group:
+                for client in list(self._untold):
+                    group.start_soon(self.flush, client)
 
     def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
         if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str):

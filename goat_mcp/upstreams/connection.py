@@ -106,8 +106,8 @@ class Connection:
         if self._is_http and self.stateless:
             headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
         result = await self.request("tools/call", params, headers=headers, client=client, on_progress=on_progress)
-        if log_level:
-            await self.callers.flush()
+        if log_level and client is not None:
+            await self.callers.flush(client)
         return result
 
     async def _log_level(self, client: ClientSide) -> str:

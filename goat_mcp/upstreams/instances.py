@@ -2,7 +2,7 @@
 
 A handshake declares what one client can do, and its questions do not say whose they are. So a connection is shared
 by clients of one principal that can do the same; once the upstream has asked something, by one session only. In the
-stateless era each request says both, and one connection serves all.
+stateless era each request says both, and one connection serves all clients of a principal.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Instances:
         `workspace`: the caller's, where the upstream works in that.
         """
         leader = self.leader
-        if self._group is None or (leader.supervisor.is_stateless and workspace is None):
+        if self._group is None:
             return leader.supervisor
         instance = self._fitting(ctx, workspace) or self._unused() or self._added()
         self._claim(instance, ctx, workspace)
@@ -127,7 +127,8 @@ class Instances:
         audience = self._audience(ctx, workspace)
         if instance.audience != audience:
             declared = self._declared_for(ctx)
-            fits = (declared, workspace) == (instance.declared, instance.workspace)
+            is_declared = self.leader.supervisor.is_stateless or declared == instance.declared
+            fits = is_declared and workspace == instance.workspace
             if instance.audience is None and not instance.supervisor.is_free and not fits:
                 # It was started for a list only, before this client was known.
                 instance.supervisor.restart()
@@ -137,7 +138,7 @@ class Instances:
 
     def _audience(self, ctx: ToolContext, workspace: Path | None) -> tuple[str, ...]:
         if self.leader.supervisor.is_stateless:
-            return (str(workspace),)
+            return str(workspace), ctx.principal
         return str(workspace), ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
 
     def _declared_for(self, ctx: ToolContext) -> dict[str, Any]:

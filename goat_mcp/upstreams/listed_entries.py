@@ -128,6 +128,11 @@ def _texts_visible(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problem(entry: Mapping[str, Any]) -> _Problem | None:
+    match entry.get("execution"):
+        case {"taskSupport": "required"}:  # ERA-7
+            return _Problem(ReasonCode.TASKS_ONLY, "it runs only as a task, which needs an extension on both sides")
+        case _:
+            pass
     for member in ("inputSchema", "outputSchema"):
         if member in entry and len(_size(entry[member])) > MAX_SCHEMA_BYTES:
             return _Problem(ReasonCode.SCHEMA_TOO_LARGE, f"its {member} is larger than {MAX_SCHEMA_BYTES} bytes")

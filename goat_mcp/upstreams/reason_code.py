@@ -35,6 +35,7 @@ class ReasonCode(StrEnum):
     LIST_TRUNCATED = "list_truncated"
     NAME_COLLISION = "name_collision"
     TOOL_DISABLED = "tool_disabled"
+    TASKS_ONLY = "tasks_only"
     BROKEN_ENTRY = "broken_entry"
     BROKEN_SCHEMA = "broken_schema"
     SCHEMA_TOO_LARGE = "schema_too_large"

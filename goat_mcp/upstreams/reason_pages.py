@@ -85,6 +85,10 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Your entry for the server leaves this tool out.",
         "To use it, change `enabled_tools` or `disabled_tools` there.",
     ),
+    _R.TASKS_ONLY: ReasonPage(
+        "The tool runs only as a task of the protocol's tasks extension, which goat-mcp does not pass on.",
+        "Use another tool, or connect to that server directly.",
+    ),
     _R.BROKEN_ENTRY: ReasonPage(
         "What it lists as a tool is none; that tool is withheld.", "Report it to whoever makes the server."
     ),

@@ -31,6 +31,7 @@ SHOWN_ELSEWHERE = {
     ReasonCode.QUARANTINED,  # of a changed definition: tests/upstreams/test_pin*.py
     ReasonCode.TOOL_DISABLED,  # of a tool that its entry turns off: tests/upstreams
     ReasonCode.STARTING,  # of a call, not of an upstream
+    ReasonCode.TASKS_ONLY,  # of a tool: tests/upstreams/test_listed_entries
     ReasonCode.NO_WORKSPACE,  # of a server in `/`: test_upstreams_that_ask
     ReasonCode.START_TIMEOUT,  # below, with a shorter time
     ReasonCode.SANDBOX_UNAVAILABLE,  # below, where nobody can make one

@@ -109,3 +109,13 @@ def test_an_entry_nested_without_end_is_withheld_alone() -> None:
 
     assert usable.entries == (entry(name="fine"),)
     assert usable.withheld == (Withheld("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
+
+
+def test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not() -> None:
+    """ERA-7."""
+    needs, may = entry(execution={"taskSupport": "required"}), entry(name="u", execution={"taskSupport": "optional"})
+
+    usable = usable_entries([needs, may])
+
+    assert [one["name"] for one in usable.entries] == ["u"]
+    assert [(one.name, one.reason_code) for one in usable.withheld] == [("t", ReasonCode.TASKS_ONLY)]
