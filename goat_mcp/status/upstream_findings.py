@@ -25,6 +25,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     # These leave everything else in use, or were asked for.
     _R.DISABLED: 0,
     _R.TOOL_DISABLED: 0,
+    _R.TASKS_ONLY: 0,
     _R.UNKNOWN_KEY: 0,
     _R.LIST_TRUNCATED: 0,
     _R.NAME_COLLISION: 0,

@@ -312,9 +312,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-7",
         "Tasks and extensions pass only where both sides declare them; tools that need them are withheld.",
-        "upstreams/envelope",
-        "",
-        waived="2026-11-22: we declare neither to anybody, so none passes; tools that need them are still listed.",
+        "upstreams/listed_entries upstreams/envelope upstreams/inquiries",
+        "upstreams/test_listed_entries.py::test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not "
+        "e2e/test_reasons_in_status.py::"
+        "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work",
+        not_covered="We declare neither tasks nor extensions to anybody, so none passes; there is no setting that "
+        "would let them.",
     ),
     _rule(
         "FLW-1",

@@ -31,7 +31,6 @@ SHOWN_ELSEWHERE = {
     ReasonCode.QUARANTINED,  # of a changed definition: tests/upstreams/test_pin*.py
     ReasonCode.TOOL_DISABLED,  # of a tool that its entry turns off: tests/upstreams
     ReasonCode.STARTING,  # of a call, not of an upstream
-    ReasonCode.TASKS_ONLY,  # of a tool: tests/upstreams/test_listed_entries
     ReasonCode.NO_WORKSPACE,  # of a server in `/`: test_upstreams_that_ask
     ReasonCode.START_TIMEOUT,  # below, with a shorter time
     ReasonCode.SANDBOX_UNAVAILABLE,  # below, where nobody can make one
@@ -92,6 +91,7 @@ WITHHELD = {
     "broken": ({"": "broken_entry", "schemaless": "broken_schema", "x": "broken_schema"}, ("raw.py", "broken-tools")),
     "large": ({"large": "schema_too_large"}, ("troubled.py", "large")),
     "deep": ({"deep": "schema_too_deep"}, ("troubled.py", "deep")),
+    "tasks": ({"task": "tasks_only"}, ("troubled.py", "tasks")),
 }
 
 
@@ -101,6 +101,7 @@ async def status_of(client: Client) -> dict[str, Any]:
     return json.loads(content.text)
 
 
+# ERA-7
 async def test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work(
     tmp_path: Path, strangers: str
 ) -> None:
