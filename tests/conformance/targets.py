@@ -115,9 +115,10 @@ async def _until_listed(url: str) -> None:
     raise AssertionError(f"goat-mcp did not list the fixture's tools within {READY_WITHIN_S} s")
 
 
+HANDSHAKE_ONLY = "handshake-only upstream"
 TARGETS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "direct": direct,
     "HTTP upstream": behind_http,
     "stdio upstream": behind_stdio,
-    "handshake-only upstream": behind_handshake_only,
+    HANDSHAKE_ONLY: behind_handshake_only,
 }

@@ -6,28 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.scenarios import NOT_ACROSS_ERAS
 from tests.conformance.suite import REVISIONS, Outcome, Suite
-from tests.conformance.targets import TARGETS
+from tests.conformance.targets import HANDSHAKE_ONLY, TARGETS
 
 pytestmark = pytest.mark.e2e
-NOT_ACROSS_ERAS = (
-    # The suite looks for the upstream's own key of a question; one that asks by a request has none.
-    "input-required-result-basic-elicitation",
-    # Requests come one after the other, not in one answer.
-    "input-required-result-multiple-input-requests",
-    # It waits 0.6 s for the first frame, and the first call of a client with other abilities starts a process.
-    "server-stateless",
-)
-"""What an upstream that knows only the older era cannot do for newer clients, whoever stands between."""
 HOW_MANY = {"2025-11-25": 33, "2026-07-28": 40}
 
 
 def shortcomings(outcomes: list[Outcome], known: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """What failed, but for scenarios whose names begin as is known."""
+    """What failed, but for what is known to."""
     return {
         outcome.scenario: outcome.failures
         for outcome in outcomes
-        if not outcome.passed and not outcome.scenario.startswith(known)
+        if not outcome.passed and outcome.scenario not in known
     }
 
 
@@ -37,7 +29,7 @@ def test_the_server_scenarios_of_both_revisions_pass(suite: Suite, target: str, 
     with TARGETS[target](tmp_path) as url:
         found = {revision: suite.against_server(url, revision, tmp_path / revision) for revision in REVISIONS}
 
-    known = NOT_ACROSS_ERAS if target == "handshake-only upstream" else ()
+    known = NOT_ACROSS_ERAS if target == HANDSHAKE_ONLY else ()
     short = {revision: shortcomings(outcomes, known) for revision, outcomes in found.items()}
     assert {revision: len(outcomes) for revision, outcomes in found.items()} == HOW_MANY
     assert short == {"2025-11-25": {}, "2026-07-28": {}}
