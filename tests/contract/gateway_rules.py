@@ -688,10 +688,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "WSP-1",
         "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
         "upstreams/instances upstreams/callers",
+        "upstreams/test_instances.py::test_sessions_of_a_principal_share_a_process_and_principals_never_do "
+        "upstreams/test_instances.py::test_where_the_entry_says_so_each_session_of_older_clients_has_its_own "
         "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own "
         "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs",
-        waived="2026-11-22: an upstream of the stateless era that needs no workspace is one connection for all "
-        "principals: each request says what its client can do, not whose it is.",
+        not_covered="The workspace keeps processes apart where the entry uses `${workspace}`; others do not depend "
+        "on it.",
     ),
     _rule(
         "WSP-2",
