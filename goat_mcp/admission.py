@@ -124,7 +124,7 @@ class Admission:
                 judged.decided_by = "user" if refused.interrupts else "nobody"
             raise
         judged.decided_by = decision.decided_by or judged.decided_by
-        self._check_unchanged(tool, decision)
+        self._check_unchanged(tool, decision, ctx)
         return decision
 
     def _decided(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
@@ -154,7 +154,7 @@ class Admission:
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
         """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        target = target_of(self.catalog, name, arguments)
+        target = target_of(self.catalog.of(ctx.rights), name, arguments)
         call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
         return call, self._decided(call, target.through, ctx)
 
@@ -178,11 +178,11 @@ class Admission:
         judged.arguments = verdict.arguments
         return False
 
-    def _check_unchanged(self, tool: AnyTool, decision: Decision) -> None:
+    def _check_unchanged(self, tool: AnyTool, decision: Decision, ctx: ToolContext) -> None:
         """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
         if decision.decided_by != "user":
             return
-        now = self.catalog.resolve(tool.spec.name)
+        now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
         if now is not tool and now.spec != tool.spec:
             raise ToolError(
                 ErrorCode.PERMISSION,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp.changes.call_files import Changes
 from goat_mcp.config_view import ConfigView
 from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.choice import ModelChoice
@@ -87,7 +88,7 @@ class Services:
     references: SecretReferences
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
-    upstream_resources: Callable[[], McpResources]
+    upstream_resources: Callable[[Rights], McpResources]
     hides: Callable[[str], bool] | None
     changes: Changes
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.core.tool import Access
 from goat_mcp.deferral import Deferral
-from goat_mcp.registry import AnyTool, Registry
+from goat_mcp.registry import AnyTool, Registry, Snapshot
 from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
@@ -27,6 +31,7 @@ TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 
 
 _NAMED_SERVERS = 40
+_NO_PROFILES: Mapping[str, CatalogProfile] = {}
 
 
 def server_of(spec: ToolSpec) -> str:
@@ -46,19 +51,51 @@ def labels_of(spec: ToolSpec) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
-    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`)."""
+    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`).
+
+    `servers` None means all. `only_reads`: nothing that may change something, whoever's word it is (RSK-3). What
+    `also` keeps out is out, too.
+    """
 
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
+    servers: frozenset[str] | None = None
+    only_reads: bool = False
+    also: CatalogFilter | None = None
+
+    def hides_server(self, server: str) -> bool:
+        """Whether all of this upstream is out."""
+        return (
+            f"{UPSTREAM_PREFIX}{server}" in self.deny
+            or (self.servers is not None and server not in self.servers)
+            or (self.also is not None and self.also.hides_server(server))
+        )
 
     def admits(self, spec: ToolSpec) -> bool:
+        if self.also is not None and not self.also.admits(spec):
+            return False
         labels = labels_of(spec)
         if labels & self.deny:
             return False
         if spec.toolset == "meta":  # they reach what is in, and nothing else
             return True
+        server = server_of(spec)
+        if server and self.servers is not None and server not in self.servers:
+            return False
+        if self.only_reads and not (spec.hints.read_only and spec.risk <= Risk.LOW):
+            return False
         return spec.toolset in self.toolsets and (self.allow is None or bool(labels & self.allow))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogProfile:
+    """How a profile narrows the catalog, and what a client of it is shown of the rest. None: as without it."""
+
+    filter: CatalogFilter
+    name_cap: int | None = None
+    dialect: DialectName | None = None
+    token_budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +114,27 @@ class Resolver(Protocol):
         """Raises `ToolError`: TOOL_NOT_FOUND, or TOOL_NOT_IN_CATALOG for one that exists but is hidden."""
         ...
 
+    def of(self, rights: Rights) -> Resolver:
+        """Where names are looked up for a call with these rights."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """A tool under the name that a profile gives it."""
+
+    spec: ToolSpec
+    tool: AnyTool
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return self.tool.validate(arguments)
+
+    def access(self, input: Any) -> Access:
+        return self.tool.access(input)
+
+    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+        return await self.tool.execute(input, ctx)
+
 
 class Catalog:
     """A view of the registry, computed once per generation."""
@@ -88,16 +146,24 @@ class Catalog:
         explain_missing: Callable[[str], ToolError | None] = lambda name: None,
         deferral: Deferral | None = None,
         dialect: DialectName = DEFAULT_DIALECT,
+        profiles: Mapping[str, CatalogProfile] = _NO_PROFILES,
+        name_cap: int | None = None,
     ) -> None:
         """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
 
-        `dialect` is what the client's host accepts of a schema.
+        `dialect` is what the client's host accepts of a schema. `profiles` are those that a call's rights may name.
+        `name_cap`: where it is not the one that the registry's names obey.
         """
         self._registry = registry
         self._explain_missing = explain_missing
         self._filter = filter or CatalogFilter()
         self._deferral = deferral or Deferral()
         self.dialect = DIALECTS[dialect]
+        self._profiles = profiles
+        self._name_cap = name_cap
+        self._views: dict[tuple[str, ...], Catalog] = {}
+        self._sources: dict[str, str] = {}
+        self._renamed: dict[str, _Renamed] = {}
         self._generation = -1
         self._tools: dict[str, AnyTool] = {}
         self._deferred: dict[str, AnyTool] = {}
@@ -108,9 +174,34 @@ class Catalog:
     def generation(self) -> int:
         return self._registry.snapshot.generation
 
-    def hides(self, label: str) -> bool:
-        """Whether everything that carries the label (`presets.labels_of`) is kept from this client."""
-        return label in self._filter.deny
+    def of(self, rights: Rights) -> Catalog:
+        """What these rights leave of it: each of their profiles narrows it further, the last says how it looks."""
+        if not rights.profiles:
+            return self
+        if (view := self._views.get(rights.profiles)) is None:
+            view = self._views[rights.profiles] = self._narrowed([self._profiles[name] for name in rights.profiles])
+        return view
+
+    def _narrowed(self, profiles: Sequence[CatalogProfile]) -> Catalog:
+        filter, deferral = self._filter, self._deferral
+        dialect, name_cap = self.dialect.name, self._name_cap
+        for profile in profiles:
+            filter = replace(profile.filter, also=filter)
+            if profile.token_budget is not None:
+                deferral = deferral._replace(token_budget=profile.token_budget)
+            dialect, name_cap = profile.dialect or dialect, profile.name_cap or name_cap
+        return Catalog(
+            self._registry, filter, self._explain_missing, deferral, dialect, self._profiles, name_cap=name_cap
+        )
+
+    def hides_server(self, server: str) -> bool:
+        """Whether all of this upstream is kept from this client."""
+        return self._filter.hides_server(server)
+
+    def source_of(self, name: str) -> str | None:
+        """The registry's source of the tool that this client calls so."""
+        self._refresh()
+        return self._sources.get(name)
 
     def shows(self, spec: ToolSpec) -> bool:
         """Whether this client may see what the spec stands for."""
@@ -145,6 +236,13 @@ class Catalog:
         self._refresh()
         return self._listed
 
+    def listed_anywhere(self, name: str) -> ListedTool | None:
+        """As `shown`, for a request of which the profiles are not known yet: here, or else in a view that has it."""
+        for catalog in (self, *self._views.values()):
+            if (listed := catalog.shown().get(name)) is not None:
+                return listed
+        return None
+
     def resolve(self, name: str) -> AnyTool:
         """The tool a client means by `name`, aliases included.
 
@@ -175,6 +273,12 @@ class Catalog:
                 f"{name} exists but is not in this client's catalog",
                 "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
             )
+        if self._is_of_hidden_server(name):
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{name[:200]} is not in this client's catalog: its server is not",
+                "Use a tool of the list; the operator can change the profile, or catalog.deny.",
+            )
         if (reason := self._explain_missing(name)) is not None:
             raise reason
         near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
@@ -184,11 +288,36 @@ class Catalog:
             f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is.",
         )
 
+    def _is_of_hidden_server(self, name: str) -> bool:
+        server, separator, _ = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+        return name.startswith(UPSTREAM_PREFIX) and bool(separator) and self.hides_server(server)
+
+    def _admitted(self, snapshot: Snapshot) -> dict[str, AnyTool]:
+        """The tools that are in, under the names they have here."""
+        in_registry = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        if self._name_cap is None:
+            self._sources = {name: snapshot.source_of[name] for name in in_registry}
+            return in_registry
+        tools: dict[str, AnyTool] = {}
+        self._sources = {}
+        renamed: dict[str, _Renamed] = {}
+        for name, tool in in_registry.items():
+            known = self._renamed.get(name)
+            if known is None or known.tool is not tool:
+                known = _Renamed(tool.spec.under_cap(self._name_cap), tool)
+            renamed[name] = known
+            own = known.spec.name
+            if own not in tools:  # two flat names may become one: the first has it, as everywhere (COL-1)
+                tools[own] = tool if own == name else known
+                self._sources[own] = snapshot.source_of[name]
+        self._renamed = renamed
+        return tools
+
     def _refresh(self) -> None:
         snapshot = self._registry.snapshot
         if snapshot.generation == self._generation:
             return
-        tools = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        tools = self._admitted(snapshot)
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
         upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}

@@ -37,13 +37,14 @@ class CatalogSearch:
         self._catalog = catalog
         self._is_denied = is_denied
         self._building = anyio.Lock()
-        self._built: tuple[int, ToolIndex] | None = None
+        self._built: dict[Catalog, tuple[int, ToolIndex]] = {}
 
     async def find(self, query: str, ctx: ToolContext, *, limit: int, server: str = "") -> FoundTools:
         """The deferred tools that `query` means, of one server where it is named."""
-        open_to_caller = [spec for spec in self._deferred() if self.shows(spec, ctx)]
+        catalog = self._catalog.of(ctx.rights)
+        open_to_caller = [spec for spec in _deferred(catalog) if self.shows(spec, ctx)]
         names = {spec.name for spec in open_to_caller if not server or server_of(spec) == server}
-        index = await self._index()
+        index = await self._index(catalog)
         tools, total = index.best(query, lambda spec: spec.name in names, limit)
         servers = tuple(dict.fromkeys(map(server_of, open_to_caller)))
         return FoundTools(tools, total, len(names), servers)
@@ -52,18 +53,20 @@ class CatalogSearch:
         """Whether this caller may know more of a tool of the catalog than its name."""
         return ctx.rights.permits(spec.rule_name) and not self._is_denied(spec)
 
-    def _deferred(self) -> Sequence[ToolSpec]:
-        return [tool.spec for tool in self._catalog.deferred()]
-
-    async def _index(self) -> ToolIndex:
+    async def _index(self, catalog: Catalog) -> ToolIndex:
         from goat_mcp.tool_search.tool_index import ToolIndex
 
         async with self._building:  # those who ask meanwhile want the same one
-            specs, generation = self._deferred(), self._catalog.generation
-            if self._built is None or self._built[0] != generation:
+            specs, generation = _deferred(catalog), catalog.generation
+            known = self._built.get(catalog)
+            if known is None or known[0] != generation:
                 if len(specs) <= _BUILT_AT_ONCE:
                     index = ToolIndex(specs)
                 else:
                     index = await anyio.to_thread.run_sync(ToolIndex, specs)
-                self._built = (generation, index)
-            return self._built[1]
+                known = self._built[catalog] = (generation, index)
+            return known[1]
+
+
+def _deferred(catalog: Catalog) -> Sequence[ToolSpec]:
+    return [tool.spec for tool in catalog.deferred()]

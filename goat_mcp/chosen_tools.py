@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter
+from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset
 from goat_mcp.registry import Registry
@@ -18,6 +18,7 @@ class ChosenTools:
     """`catalog.*` of the settings, over the upstreams there are."""
 
     def __init__(self, settings: Settings, upstreams: Sequence[UpstreamConfig]) -> None:
+        self._settings = settings
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -40,6 +41,16 @@ class ChosenTools:
         except BrokenSelection as broken:
             raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
         return CatalogFilter(toolsets=_toolsets(chosen.toolsets), allow=allow, deny=deny)
+
+    def profiles(self) -> Mapping[str, CatalogProfile]:
+        """Raises `BrokenSettings`."""
+        settings = self._settings
+        if not settings.profiles and not settings.profile and not settings.profile_of_client:
+            return {}
+        # Most starts have none.
+        from goat_mcp.chosen_profiles import chosen_profiles
+
+        return chosen_profiles(settings, flat_names=any(upstream.naming == "flat" for upstream in self._upstreams))
 
     def check_allowed_are_on(self, registry: Registry) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
@@ -64,7 +75,14 @@ class ChosenTools:
             for key, entries in (("allow", self._chosen.allow), ("deny", self._chosen.deny))
             for entry in entries or ()
             if entry.startswith(UPSTREAM_PREFIX) and SEPARATOR.join(entry.split(SEPARATOR)[:2]) not in known
-        ]
+        ] + self._unknown_in_profiles()
+
+    def _unknown_in_profiles(self) -> list[dict[str, Any]]:
+        if not self._settings.profiles:
+            return []
+        from goat_mcp.chosen_profiles import unknown_servers
+
+        return unknown_servers(self._settings, [upstream.server for upstream in self._upstreams])
 
 
 def _or(known: Sequence[str]) -> str:

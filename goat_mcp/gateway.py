@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,9 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import new_instance
-from goat_mcp.core.names import UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
@@ -182,7 +182,11 @@ class Gateway:
             lambda name: self.upstreams.why_missing(name),
             Deferral(settings.catalog.mode, settings.catalog.token_budget),
             settings.catalog.schema_dialect,
+            self._chosen.profiles(),
         )
+        if settings.profile:
+            # All that this process serves.
+            self.catalog = self.catalog.of(Rights(profiles=(settings.profile,)))
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
@@ -220,6 +224,7 @@ class Gateway:
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
+        self._item_catalogs: dict[tuple[str, ...], ItemCatalog] = {}
         for contract in (*builtin_contracts(), *meta_contracts()):
             self.registry.register(DeferredTool(contract, self.builtin))
         self._chosen.check_allowed_are_on(self.registry)
@@ -267,7 +272,7 @@ class Gateway:
                 references=self.references,
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
-                upstream_resources=lambda: self.upstreams.resources(),
+                upstream_resources=lambda rights: self.upstreams.resources(self.shows(rights)),
                 hides=self._hides_path if self.rules.hides_files else None,
                 changes=self.changes,
             )
@@ -393,7 +398,7 @@ class Gateway:
             types=TypeFiles(self.workspace),
             records=AgentRecords(self.state, self.telemetry.warning),
             worktrees=Worktrees(self.workspace, self.environment),
-            tools=self.catalog.listed,
+            tools=lambda rights: self.catalog.of(rights).listed(rights),
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
 
@@ -454,6 +459,7 @@ class Gateway:
             max_chars=self.settings.output.max_chars,
             spill=self.spill,
             status=self.status,
+            shows=self.shows,
         )
 
     @cached_property
@@ -477,14 +483,17 @@ class Gateway:
             started_s=self.started_s,
         )
 
-    @cached_property
-    def item_catalog(self) -> ItemCatalog:
+    def item_catalog(self, rights: Rights = NO_LIMITS) -> ItemCatalog:
         """What clients see of the upstreams' resources, templates and prompts."""
         from goat_mcp.item_catalog import ItemCatalog
 
-        return ItemCatalog(
-            self.upstreams.offers, self._why_item_hidden, lambda source: self.upstreams.upstream(source).config.server
-        )
+        if (known := self._item_catalogs.get(rights.profiles)) is None:
+            known = self._item_catalogs[rights.profiles] = ItemCatalog(
+                self.upstreams.offers,
+                partial(self._why_item_hidden, self.catalog.of(rights)),
+                lambda source: self.upstreams.upstream(source).config.server,
+            )
+        return known
 
     @cached_property
     def items(self) -> ItemCalls:
@@ -496,41 +505,48 @@ class Gateway:
             self.item_catalog,
             self.upstreams.given,
             lambda source: self.upstreams.upstream(source).requests,
-            self.upstreams.all_offers,
+            lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.shows(rights)),
         )
 
-    def _why_item_hidden(self, spec: ToolSpec) -> str:
+    def shows(self, rights: Rights) -> Callable[[str], bool]:
+        """Which servers a client with these rights may know of."""
+        catalog = self.catalog.of(rights)
+        return lambda server: not catalog.hides_server(server)
+
+    def _why_item_hidden(self, catalog: Catalog, spec: ToolSpec) -> str:
         """The rule or setting that keeps a prompt, or a server's resources, from clients; empty if none does."""
         for name in (spec.rule_name, spec.name):
             for rule in self.rules.deny.about(name):
                 if rule.specifier is None:
                     return f"rule {rule.text}"
-        return "" if self.catalog.shows(spec) else "the choice of tools in the settings"
+        return "" if catalog.shows(spec) else "the choice of tools in the settings"
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
-        await self._get_ready(self.target_name(name, arguments), ctx)
+        await self._get_ready(self.target_name(name, arguments, ctx.rights), ctx)
         return await self.pipeline.call(name, arguments, ctx)
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
         async with anyio.create_task_group() as group:
             for request in requests:
-                group.start_soon(self._get_ready, self.target_name(request.name, request.arguments), request.ctx)
+                group.start_soon(
+                    self._get_ready, self.target_name(request.name, request.arguments, request.ctx.rights), request.ctx
+                )
         return await self.pipeline.call_all(requests, cancelled=cancelled)
 
-    def target_name(self, name: str, arguments: Mapping[str, Any]) -> str:
+    def target_name(self, name: str, arguments: Mapping[str, Any], rights: Rights = NO_LIMITS) -> str:
         """The tool a call is about: not the one it may come by (DEF-3)."""
-        return target_name(self.catalog, name, arguments)
+        return target_name(self.catalog.of(rights), name, arguments)
 
     async def _get_ready(self, name: str, ctx: ToolContext) -> None:
         """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""
         self.plan_approval.look_for_decision(ctx.session_key)
         try:
-            self.catalog.resolve(name)
+            self.catalog.of(ctx.rights).resolve(name)
         except ToolError as unknown:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
-                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2)
+                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2, self.shows(ctx.rights))
 
     def _why_path_denied(self, path: str, writes: bool) -> str:
         """The rule that forbids to read or write a file, for the workspace; empty where there is none."""
@@ -563,7 +579,7 @@ class Gateway:
         """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
         if rule := self.rules.denying_all_of(server):
             return f"rule {rule}"
-        return "catalog.deny" if self.catalog.hides(f"{UPSTREAM_PREFIX}{server}") else ""
+        return "catalog.deny, or the profile" if self.catalog.hides_server(server) else ""
 
     def _tools_may_write(self, path: Path) -> bool:
         """Whether calls may change what lies there without a person seeing each."""
@@ -573,7 +589,9 @@ class Gateway:
         return any(path.is_relative_to(folder) for root in writable for folder in (root, root.resolve()))
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
-        cap = self.settings.catalog.name_cap
+        settings = self.settings
+        profile = settings.profiles.get(settings.profile)
+        cap = profile.name_cap if profile is not None and profile.name_cap else settings.catalog.name_cap
         return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
 
     def _upstreams_changed(self, read: UpstreamFiles) -> None:

@@ -13,6 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import nobody_to_ask
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import Rights
 from goat_mcp.given_uris import GivenUris
 from goat_mcp.item_catalog import ItemCatalog
 from goat_mcp.item_tools import (
@@ -54,6 +55,10 @@ class _OneItem:
     def resolve(self, name: str) -> ItemTool:
         return self.find()
 
+    def of(self, rights: Rights) -> _OneItem:
+        """What it may be about has been narrowed already."""
+        return self
+
 
 class ItemCalls:
     """Failures are results with `is_error`, as a tool's; `UpstreamError` is raised as it came."""
@@ -61,14 +66,14 @@ class ItemCalls:
     def __init__(
         self,
         pipeline: Pipeline,
-        catalog: ItemCatalog,
+        catalog_of: Callable[[Rights], ItemCatalog],
         given: GivenUris,
         server_of: Callable[[str], ItemServer],
-        learn: Callable[[float], Awaitable[None]],
+        learn: Callable[[float, Rights], Awaitable[None]],
     ) -> None:
         """`server_of` a source; `learn` waits, at most so long, for servers of which nobody knows what they have."""
         self._pipeline = pipeline
-        self._catalog = catalog
+        self._catalog_of = catalog_of
         self._given = given
         self._server_of = server_of
         self._learn = learn
@@ -79,13 +84,13 @@ class ItemCalls:
         return self._owner_of(uri, ctx)
 
     def _owner_of(self, uri: str, ctx: ToolContext) -> str | None:
-        return self._catalog.owner_of(uri, self._given.of(ctx.session_key))
+        return self._catalog_of(ctx.rights).owner_of(uri, self._given.of(ctx.session_key))
 
     async def _look(self, is_found: Callable[[], bool], ctx: ToolContext) -> None:
         """What nobody is known to have may belong to a server that was never seen."""
-        await self._learn(0.0)
+        await self._learn(0.0, ctx.rights)
         if not is_found():
-            await self._learn(ctx.wait_left_s() / 2)
+            await self._learn(ctx.wait_left_s() / 2, ctx.rights)
 
     async def read(self, uri: str, ctx: ToolContext) -> ToolResult:
         await self.find_owner(uri, ctx)
@@ -111,10 +116,10 @@ class ItemCalls:
         return await self._call("resources/read", find, {"uri": uri}, ctx)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> ToolResult:
-        await self._look(lambda: self._catalog.has_prompt(name), ctx)
+        await self._look(lambda: self._catalog_of(ctx.rights).has_prompt(name), ctx)
 
         def find() -> ItemTool:
-            source, prompt = self._catalog.prompt(name)
+            source, prompt = self._catalog_of(ctx.rights).prompt(name)
             server = self._server_of(source)
 
             async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
@@ -131,15 +136,15 @@ class ItemCalls:
     async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`params` as the client sent them. Nobody is asked about one: what needs a person's word is not completed."""
         ref: Mapping[str, Any] = params["ref"]
-        await self._look(lambda: self._catalog.has_ref(ref), ctx)
+        await self._look(lambda: self._catalog_of(ctx.rights).has_ref(ref), ctx)
 
         def find() -> ItemTool:
             if ref.get("type") == "ref/prompt":
-                source, prompt = self._catalog.prompt(str(ref.get("name")))
+                source, prompt = self._catalog_of(ctx.rights).prompt(str(ref.get("name")))
                 asked = {**ref, "name": prompt.native_name}
             else:
                 uri = str(ref.get("uri"))
-                source, prompt, asked = self._catalog.owner_of_ref(uri) or "", None, ref
+                source, prompt, asked = self._catalog_of(ctx.rights).owner_of_ref(uri) or "", None, ref
                 if not source:
                     raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no such template: {uri[:200]}")
             server = self._server_of(source)

@@ -9,6 +9,7 @@ from goat_mcp.changes.review_resource import ReviewChanges, ReviewResource
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider
+from goat_mcp.core.rights import Rights
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.call_log_resource import CallLogResource
 from goat_mcp.state.plan_changes import PlanChanges
@@ -39,7 +40,9 @@ class OwnResources:
         max_chars: int,
         spill: SpillFiles,
         status: GatewayStatus,
+        shows: Callable[[Rights], Callable[[str], bool]],
     ) -> None:
+        """`shows`: which servers a reader with these rights may know of."""
         self.providers: Sequence[ResourceProvider] = (
             TodoResource(todos),
             TaskResources(tasks, max_chars),
@@ -48,7 +51,7 @@ class OwnResources:
             CallLogResource(calls),
             SpillResource(spill),
             ErrorPages(),
-            StatusResource(status),
+            StatusResource(status, shows),
         )
         self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
             TODOS_URI: todos.look,

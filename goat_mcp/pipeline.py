@@ -140,7 +140,7 @@ class Pipeline:
         try:
             if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
                 ctx = replace(ctx, overrides={**ctx.overrides, **changed})
-            tool, arguments, through = target_of(self.catalog, name, arguments)
+            tool, arguments, through = target_of(self.catalog.of(ctx.rights), name, arguments)
             rule_name = tool.spec.rule_name
             if not ctx.rights.permits(rule_name):
                 raise ToolError(

@@ -21,6 +21,7 @@ from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.hooks.options import HookSettings
 from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.permissions.plan_approval import PlanOptions
+from goat_mcp.profile_options import ProfileName, ProfileOptions
 from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.search.options import SearchLimits
@@ -96,6 +97,9 @@ class Settings(SandboxOptions):
     web: WebOptions = WebOptions()
     agent: AgentOptions = AgentOptions()
     catalog: CatalogSettings = CatalogSettings()
+    profiles: Mapping[ProfileName, ProfileOptions] = {}
+    profile: str = ""
+    profile_of_client: Mapping[str, str] = {}
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

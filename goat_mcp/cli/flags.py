@@ -51,6 +51,7 @@ _SELECTION = (
         metavar="NAME",
         help="Only the tools of this set: claude_code, core, read_only or one of catalog.presets.",
     ),
+    click.option("--profile", metavar="NAME", help="Only what this one of profiles leaves."),
     click.option("--tool", "only", multiple=True, metavar="NAME", help="Only this tool (with --preset: this one too)."),
     click.option("--disallowed-tool", multiple=True, metavar="NAME", help="Leave this tool out."),
     click.option("--allowed-tool", multiple=True, metavar="NAME", help="Run this tool unasked."),
@@ -76,6 +77,7 @@ def settings_from(
     mode: str | None,
     toolset: Sequence[str],
     preset: Sequence[str],
+    profile: str | None = None,
     only: Sequence[str],
     disallowed_tool: Sequence[str],
     allowed_tool: Sequence[str],
@@ -92,6 +94,7 @@ def settings_from(
         "upstreams": upstreams,
         "claude_settings": claude_settings,
         "mode": mode,
+        "profile": profile,
     }
     catalog: dict[str, Any] = {}
     if toolset:

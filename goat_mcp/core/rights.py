@@ -1,4 +1,4 @@
-"""What a call may do that an agent makes: never more than the call that started the agent."""
+"""What a call may do: no more than its client's profiles leave it, an agent's no more than the call that started it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Rights:
 
     `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
     `client_session` is the session whose permission mode holds, where it is not the call's own. `writes_below` is the
-    absolute path that every file written lies below, or empty.
+    absolute path that every file written lies below, or empty. `profiles` are those of the settings of which each
+    narrows what there is (PRF-1).
     """
 
     allowed: frozenset[str] | None = None
@@ -22,6 +23,7 @@ class Rights:
     depth: int = 0
     client_session: str = ""
     writes_below: str = ""
+    profiles: tuple[str, ...] = ()
     granted: frozenset[str] = frozenset()
     """Tools that come with what this agent is, e.g. writing to its team: nobody is asked again. Deny rules hold."""
 
@@ -48,6 +50,7 @@ class Rights:
             depth=self.depth + 1,
             client_session=self.client_session or client_session,
             writes_below=self.writes_below or writes_below,
+            profiles=self.profiles,
             granted=granted,
         )
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -24,14 +24,16 @@ from pydantic import BaseModel, ValidationError
 
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
-from goat_mcp.core.errors import ErrorCode, UpstreamError
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import Rights
 from goat_mcp.gateway import Gateway
 from goat_mcp.offers import Kind
 from goat_mcp.registry import BUILTIN_SOURCE
 from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.chaining import Chaining
 from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.client_profiles import ClientProfiles
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.deliverable import deliverable
@@ -47,6 +49,9 @@ from goat_mcp.server.resources import Resources
 from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
 from goat_mcp.state.used_tokens import UsedTokens
+
+if TYPE_CHECKING:  # there are tokens over HTTP only
+    from mcp.server.auth.provider import AccessToken
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -96,7 +101,8 @@ class Adapter:
     def __post_init__(self) -> None:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
-        self._lists: dict[tuple[int, str], dict[str, Any]] = {}
+        self._lists: dict[tuple[int, str, Rights], dict[str, Any]] = {}
+        self._profiles = ClientProfiles(self.gateway.settings.profile_of_client)
         self._log_levels = LogLevels()
         self._client_roots = ClientRoots()
         self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
@@ -153,7 +159,7 @@ class Adapter:
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         # Not paginated: clients list again before every call of a tool that was not on the first page.
-        entries = self.gateway.catalog.listing()
+        entries = self.gateway.catalog.of(self._rights(ctx)).listing()
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             # Their clients drop the whole list for one output that is no object (SCH-3).
             entries = [for_handshake(entry) for entry in entries]
@@ -168,10 +174,11 @@ class Adapter:
             return await call_next(ctx)
         if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
             self._adopt_default_roots()
-        await self.gateway.upstreams.first_list(ctx=self._context(ctx, DirectDialogue(ctx)))
+        context = self._context(ctx, DirectDialogue(ctx))
+        await self.gateway.upstreams.first_list(ctx=context, shows=self.gateway.shows(context.rights))
         self.changes.listed()
         self.gateway.listed.set()
-        key = (self.gateway.catalog.generation, ctx.protocol_version)
+        key = (self.gateway.catalog.generation, ctx.protocol_version, context.rights)
         if (ready := self._lists.get(key)) is None:
             ready = await call_next(ctx)
             self._lists = {kept: answer for kept, answer in self._lists.items() if kept[0] == key[0]} | {key: ready}
@@ -179,24 +186,25 @@ class Adapter:
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         # As it was listed: what a client mirrors in headers it took from there.
-        listed = self.gateway.catalog.shown().get(name)
+        listed = self.gateway.catalog.listed_anywhere(name)
         return listed.entry["inputSchema"] if listed is not None else None
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
-        called = self.gateway.target_name(params.name, params.arguments or {})
+        rights = self._rights(ctx)
+        called = self.gateway.target_name(params.name, params.arguments or {}, rights)
 
         async def work(context: ToolContext) -> ToolResult:
             return await self.gateway.call(params.name, params.arguments or {}, context)
 
-        outcome = await self.converse(ctx, params, work, partial(self._pin, called))
+        outcome = await self.converse(ctx, params, work, partial(self._pin, called, rights))
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
-        if self.gateway.registry.snapshot.source_of.get(called) in (BUILTIN_SOURCE, None):
+        if self.gateway.catalog.of(rights).source_of(called) in (BUILTIN_SOURCE, None):
             return answer
         return deliverable(answer, ctx.protocol_version)
 
@@ -239,10 +247,13 @@ class Adapter:
             return await body(DirectDialogue(ctx))
         return await self.parked.start(ctx, owner, body, pin=pin)
 
-    def _pin(self, name: str) -> str:
+    def _pin(self, name: str, rights: Rights) -> str:
         """Stands for the tool as it is defined now."""
-        tool = self.gateway.registry.get(name)
-        return "" if tool is None else hashlib.sha256(repr(tool.spec).encode("utf-8", "surrogatepass")).hexdigest()
+        try:
+            tool = self.gateway.catalog.of(rights).resolve(name)
+        except ToolError:
+            return ""
+        return hashlib.sha256(repr(tool.spec).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
@@ -255,6 +266,7 @@ class Adapter:
             call_id=secrets.token_hex(8),
             session_key=session_key,
             principal=principal,
+            rights=self._rights(ctx),
             meta=meta,
             client=DialogueClient(
                 dialogue,
@@ -283,14 +295,25 @@ class Adapter:
     def reader(self, ctx: Context) -> ToolContext:
         """Who asks."""
         principal = self._principal()
-        return ToolContext(call_id="", session_key=self._session_key(ctx, principal), principal=principal)
+        session_key = self._session_key(ctx, principal)
+        return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._rights(ctx))
+
+    def _rights(self, ctx: Context) -> Rights:
+        token = self._token()
+        scopes = token.scopes if token is not None else []
+        return self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
+
+    def _token(self) -> AccessToken | None:
+        if self.transport == "stdio":
+            return None
+        from mcp.server.auth.middleware.auth_context import get_access_token
+
+        return get_access_token()
 
     def _principal(self) -> str:
         if self.transport == "stdio":
             return "local"
-        from mcp.server.auth.middleware.auth_context import get_access_token
-
-        token = get_access_token()
+        token = self._token()
         return token.subject or token.client_id if token is not None else "anonymous"
 
     def _session_key(self, ctx: Context, principal: str) -> str:

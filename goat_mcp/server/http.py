@@ -9,8 +9,8 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,8 @@ class HttpServer:
     address: Address
     token: str | None
     limits: LimitSettings
+    profile_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By profile, where it has one of its own."""
 
     def __post_init__(self) -> None:
         self._server: _UvicornServer | None = None
@@ -156,7 +158,7 @@ class HttpServer:
             # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             auth=auth if self.token is not None else None,
-            token_verifier=StaticToken(self.token) if self.token is not None else None,
+            token_verifier=StaticToken(self.token, self.profile_tokens) if self.token is not None else None,
         )
         needs_token = self.token is not None
         # The last ones: behind the SDK's reading of the token.
@@ -164,7 +166,7 @@ class HttpServer:
             Middleware(PrincipalRates, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
         ]
-        return HttpGuard(inner, hosts)
+        return HttpGuard(inner, hosts, frozenset(self.adapter.gateway.settings.profiles))
 
     def close(self) -> None:
         """Give the address back."""

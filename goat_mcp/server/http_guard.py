@@ -13,6 +13,8 @@ from typing import Any
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from goat_mcp.server.client_profiles import PATH_PROFILE
+
 MCP_PATH = "/mcp"
 BODY_DEADLINE_S = 30.0
 
@@ -43,6 +45,8 @@ class HttpGuard:
 
     app: ASGIApp
     allowed_hosts: frozenset[str]
+    profiles: frozenset[str] = frozenset()
+    """Those that a path may name: `/mcp/NAME` is `/mcp` with this profile (PRF-1)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,6 +55,8 @@ class HttpGuard:
         if (refusal := self.refusal(scope)) is not None:
             await refusal.answer(send)
             return
+        if (profile := self._profile(scope)) is not None:
+            scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), PATH_PROFILE: profile}
         await self.app(scope, _with_deadline(receive), send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
@@ -62,7 +68,7 @@ class HttpGuard:
             return Refusal(421, "this Host is not served here")
         if origins and (len(origins) > 1 or origins[0] not in self._allowed_origins()):
             return Refusal(403, "this Origin may not call")
-        if scope["path"] != MCP_PATH:
+        if scope["path"] != MCP_PATH and self._profile(scope) is None:
             return Refusal(404, "not found")
         method = scope["method"]
         if method not in ("GET", "POST", "DELETE"):
@@ -71,6 +77,11 @@ class HttpGuard:
         if method == "POST" and (len(types) != 1 or types[0].split(b";")[0].strip().lower() != b"application/json"):
             return Refusal(415, "send application/json")
         return None
+
+    def _profile(self, scope: Scope) -> str | None:
+        """The profile that the path names; None where it names none of ours."""
+        parent, _, name = scope["path"].rpartition("/")
+        return name if parent == MCP_PATH and name in self.profiles else None
 
     def _allowed_origins(self) -> frozenset[str]:
         return frozenset(f"http://{host}" for host in self.allowed_hosts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
+from goat_mcp.core.rights import Rights
 from goat_mcp.gateway import Gateway
 from goat_mcp.offers import Kind
 from goat_mcp.server.pages import PAGE_SIZE, Pages
@@ -25,19 +26,19 @@ class ItemLists:
         self._gateway = gateway
         self._changed = changed
         self._pages = {kind: Pages(kind, page_size) for kind in KINDS}
-        self._lists: dict[Kind, tuple[VisibleItems, Entries]] = {}
+        self._lists: dict[tuple[Kind, Rights], tuple[VisibleItems, Entries]] = {}
         gateway.upstreams.offers.on_change(self._compare)
 
     async def page(
-        self, kind: Kind, member: str, own: Entries, params: types.PaginatedRequestParams | None
+        self, kind: Kind, member: str, own: Entries, params: types.PaginatedRequestParams | None, rights: Rights
     ) -> dict[str, Any]:
         """One page as an answer. Raises `MCPError` for a cursor of another list."""
-        await self._gateway.upstreams.first_offers()
-        catalog = self._gateway.item_catalog
-        known = self._lists.get(kind)
+        await self._gateway.upstreams.first_offers(shows=self._gateway.shows(rights))
+        catalog = self._gateway.item_catalog(rights)
+        known = self._lists.get((kind, rights))
         if known is None or known[0] is not catalog.items():
             items = catalog.items()
-            known = self._lists[kind] = (items, (*own, *items.list(kind)))
+            known = self._lists[kind, rights] = (items, (*own, *items.list(kind)))
         entries, cursor = self._pages[kind].page(known[1], params.cursor if params is not None else None)
         answer: dict[str, Any] = {
             member: list(entries),
@@ -48,7 +49,12 @@ class ItemLists:
         return answer if cursor is None else {**answer, "nextCursor": cursor}
 
     def _compare(self, _: object) -> None:
-        now = self._gateway.item_catalog.items() if self._lists else None
-        for kind, (listed, _) in self._lists.items():
-            if now is not None and now.list(kind) != listed.list(kind):
+        # Whoever holds another list than what would be listed now is not known by profile: all are told.
+        changed = {
+            kind
+            for (kind, rights), (listed, _) in self._lists.items()
+            if self._gateway.item_catalog(rights).items().list(kind) != listed.list(kind)
+        }
+        for kind in KINDS:
+            if kind in changed:
                 self._changed(kind)

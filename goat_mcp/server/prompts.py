@@ -25,7 +25,7 @@ class Prompts:
         self._requests = requests
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page("prompts", "prompts", (), params)
+        return await self._lists.page("prompts", "prompts", (), params, self._requests.reader(ctx).rights)
 
     async def get(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         async def work(context: ToolContext) -> ToolResult:

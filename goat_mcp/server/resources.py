@@ -33,10 +33,14 @@ class Resources:
         self._requests = requests
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page("resources", "resources", self._own("entries"), params)
+        return await self._lists.page(
+            "resources", "resources", self._own("entries"), params, self._requests.reader(ctx).rights
+        )
 
     async def templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._lists.page("templates", "resourceTemplates", self._own("templates"), params)
+        return await self._lists.page(
+            "templates", "resourceTemplates", self._own("templates"), params, self._requests.reader(ctx).rights
+        )
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)

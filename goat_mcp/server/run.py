@@ -34,13 +34,21 @@ def run_http(
 ) -> None:
     """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
     from goat_mcp.server.http import HttpServer, parse_address
-    from goat_mcp.server.token import read_or_create_token
+    from goat_mcp.server.token import profile_tokens, read_or_create_token
 
     address = parse_address(http)
     gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
     gateway.log_problems()
     token: str | None = None
+    files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}
+    of_profiles: dict[str, str] = {}
     if no_token:
+        if files:
+            raise ToolError(
+                ErrorCode.CONFIG,
+                f"profiles.{next(iter(files))}.token_file narrows nobody where clients need no token",
+                "Leave --no-token or the token_file out.",
+            )
         if not address.is_loopback:
             raise ToolError(ErrorCode.CONFIG, f"--no-token is for loopback only, not {http}", "Use --token-file.")
         say("goat-mcp: WARNING: no token; every program on this machine may call these tools")
@@ -48,7 +56,10 @@ def run_http(
         path = token_file or gateway.state.folder("http") / "token"
         token = read_or_create_token(path)
         say(f"goat-mcp: bearer token in {path}")
-    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits)
+        of_profiles = profile_tokens(files, token)
+        for name, file in files.items():
+            say(f"goat-mcp: bearer token of profile {name} in {file}")
+    server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
     server.bind()
     anyio.run(_serve_http, gateway, server, say)
 

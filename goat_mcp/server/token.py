@@ -1,4 +1,4 @@
-"""The bearer token that every HTTP client shows: where it is kept and how it is compared.
+"""The bearer tokens that HTTP clients show: where they are kept and how they are compared.
 
 R-HTTP-1: 32 random bytes, in a private file, compared in constant time.
 """
@@ -7,28 +7,52 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.server.client_profiles import token_scope
 from goat_mcp.state.secret_file import UnsafeFile, create_secret_file, read_secret_file
 
 TOKEN_BYTES = 32
 MIN_TOKEN_CHARS = 32
 PRINCIPAL = "operator"
+_NONE: Mapping[str, str] = {}
 
 
 class StaticToken(TokenVerifier):
-    """Accepts exactly one token, whose holder is the operator."""
+    """Accepts one token, whose holder is the operator, and those of profiles, each a principal of its own.
 
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
+    `of_profiles` are by profile.
+    """
+
+    def __init__(self, token: str, of_profiles: Mapping[str, str] = _NONE) -> None:
+        self._tokens = [(token.encode(), PRINCIPAL, list[str]())]
+        self._tokens += [
+            (other.encode(), token_scope(profile), [token_scope(profile)]) for profile, other in of_profiles.items()
+        ]
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token):
-            return None
-        return AccessToken(token=token, client_id=PRINCIPAL, subject=PRINCIPAL, scopes=[])
+        shown = token.encode("utf-8", "surrogatepass")
+        found: AccessToken | None = None
+        for known, principal, scopes in self._tokens:
+            # All of them, each time: how long it takes says nothing of which one it was.
+            if hmac.compare_digest(shown, known):
+                found = AccessToken(token=token, client_id=principal, subject=principal, scopes=scopes)
+        return found
+
+
+def profile_tokens(files: Mapping[str, Path], token: str) -> dict[str, str]:
+    """The tokens of profiles, by profile, beside the operator's. Raises `ToolError(CONFIG)` also for one twice."""
+    tokens: dict[str, str] = {}
+    for profile, path in files.items():
+        own = read_or_create_token(path)
+        if own == token or own in tokens.values():
+            raise _broken(path, f"holds a token that is another one's already, so profile {profile} would be nobody's")
+        tokens[profile] = own
+    return tokens
 
 
 def read_or_create_token(path: Path) -> str:

@@ -95,11 +95,21 @@ class GatewayStatus:
         """May run in any thread."""
         return self._redactor.tree(raw)
 
-    def document(self, *, for_operator: bool = True) -> dict[str, Any]:
+    def document(
+        self, *, for_operator: bool = True, shows: Callable[[str], bool] = lambda server: True
+    ) -> dict[str, Any]:
         """What may be shown. Whoever is not the operator sees no stderr, and nothing of how it is
-        set up: files, rules, hooks, where upstreams are."""
-        raw = self.raw()
+        set up: files, rules, hooks, where upstreams are. Nobody sees a server that `shows` says is hidden (PRF-2)."""
+        raw = self._without_hidden(self.raw(), shows)
         return with_ages(self.without_secrets(raw if for_operator else _for_anybody(raw)), time.time())
+
+    def _without_hidden(self, raw: dict[str, Any], shows: Callable[[str], bool]) -> dict[str, Any]:
+        shown = {config.name for config in self._upstreams.configs if shows(config.server)}
+        if len(shown) == len(self._upstreams.configs):
+            return raw
+        # What is wrong with an entry is told by its name, and may speak of others.
+        upstreams = [entry for entry in raw["upstreams"] if entry["name"] in shown]
+        return {**raw, "upstreams": upstreams, "problems": [], "ignored_keys": []}
 
     def _limits(self) -> dict[str, Any]:
         settings = self._settings

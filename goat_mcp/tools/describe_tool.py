@@ -40,7 +40,7 @@ class DescribeTool(
     search: CatalogSearch
 
     async def execute(self, input: DescribeToolInput, ctx: ToolContext) -> ToolResult:
-        spec = self.catalog.resolve(input.name).spec
+        spec = self.catalog.of(ctx.rights).resolve(input.name).spec
         if not self.search.shows(spec, ctx):
             raise ToolError(
                 ErrorCode.PERMISSION,

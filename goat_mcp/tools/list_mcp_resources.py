@@ -15,6 +15,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.mcp_resources import McpResources, ServerResources
 from goat_mcp.core.result import ToolResult, text_result
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
@@ -56,7 +57,7 @@ class ListMcpResources(
         ToolExample("Of one server", {"server": "docs"}, "docs\tdocs://intro\tIntroduction\ttext/markdown"),
     )
 
-    resources: Callable[[], McpResources]
+    resources: Callable[[Rights], McpResources]
     spill: SpillFiles
     max_chars: int = MAX_CHARS
 
@@ -88,8 +89,8 @@ class ListMcpResources(
     async def _ask(self, server: str | None, ctx: ToolContext) -> Sequence[ServerResources]:
         left_s = max(0.0, ctx.wait_left_s() - ANSWER_S)
         if not server:
-            return await self.resources().list_all(min(ALL_WAIT_S, left_s))
-        return [await self.resources().list(server, left_s)]
+            return await self.resources(ctx.rights).list_all(min(ALL_WAIT_S, left_s))
+        return [await self.resources(ctx.rights).list(server, left_s)]
 
 
 def _rows(answer: ServerResources) -> list[Row]:

@@ -17,6 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
@@ -63,7 +64,7 @@ class ReadMcpResource(
         ToolExample("A template, filled in", {"server": "shop", "uri": "orders://2026/17"}),
     )
 
-    resources: Callable[[], McpResources]
+    resources: Callable[[Rights], McpResources]
     spill: SpillFiles
 
     async def execute(self, input: ReadMcpResourceInput, ctx: ToolContext) -> ToolResult:
@@ -101,12 +102,12 @@ class ReadMcpResource(
 
     async def _ask(self, server: str, uri: str, ctx: ToolContext) -> Mapping[str, Any]:
         max_wait_s = max(0.0, ctx.wait_left_s() - ANSWER_S)
-        return await self.resources().read(server, uri, max_wait_s, meta=ctx.meta)
+        return await self.resources(ctx.rights).read(server, uri, max_wait_s, meta=ctx.meta)
 
     async def _look(self, server: str, ctx: ToolContext) -> _Offer:
         """What the server lists; nothing where that takes too long."""
         try:
-            offered = await self.resources().list(server, min(LOOK_S, ctx.wait_left_s()))
+            offered = await self.resources(ctx.rights).list(server, min(LOOK_S, ctx.wait_left_s()))
         except ToolError:
             return (), ()
         uris = tuple(str(entry["uri"]) for entry in offered.resources)

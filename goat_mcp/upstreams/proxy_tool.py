@@ -8,7 +8,7 @@ are put back (SCH-2).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -30,11 +30,17 @@ class UpstreamSpec(ToolSpec):
     """`entry` is what clients see: the upstream's own, under the exposed name and with the published hints."""
 
     native_name: str
+    prefix: str
     entry: Mapping[str, Any]
     claimed_risk: Risk
     effective_risk: Risk
     pin: str = ""
     """Hash of the definition that `entry` was made of, as `goat.lock` has it."""
+
+    def under_cap(self, name_cap: int) -> UpstreamSpec:
+        server = self.canonical_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
+        name = exposed_name(self.prefix, self.native_name, server=server, cap=name_cap)
+        return self if name == self.name else replace(self, name=name, entry={**self.entry, "name": name})
 
     def wire(self) -> dict[str, Any]:
         return dict(self.entry)
@@ -99,6 +105,7 @@ def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallR
             meta=entry.get("_meta") or {},
             canonical_name=f"{UPSTREAM_PREFIX}{config.server}{SEPARATOR}{native}",
             native_name=native,
+            prefix=config.prefix,
             entry=published,
             claimed_risk=risk.claimed,
             effective_risk=risk.effective,

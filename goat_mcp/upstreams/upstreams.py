@@ -42,6 +42,13 @@ DRAIN_S = 60.0
 if TYPE_CHECKING:  # loaded by `lock --check`
     from goat_mcp.upstreams.pin_check import Comparison
 
+Shows = Callable[[str], bool]
+"""Whether a client may know of a server, by the part that names of its tools have of it."""
+
+
+def shows_all(server: str) -> bool:
+    return True
+
 
 class Upstreams:
     """Builds one `Upstream` per entry, in config order, and runs them side by side."""
@@ -104,12 +111,12 @@ class Upstreams:
                 connect=_connecting(instance),
             )
 
-        self._make = make
-        self._upstreams = [make(config) for config in configs]
+        self._make: Callable[[UpstreamConfig], Upstream] = make
+        self._upstreams: list[Upstream] = [make(config) for config in configs]
         self._first_list_until_s: dict[Upstream, float] = {}
         self._anyone_listed = False
         self._first_offers_until_s: float | None = None
-        self._resources: McpResources | None = None
+        self._resources: dict[frozenset[str], McpResources] = {}
         registry.declare(*(config.source for config in configs))
         self.offers.declare(*(config.source for config in configs))
 
@@ -169,7 +176,7 @@ class Upstreams:
         gone = [upstream for upstream in self._upstreams if upstream not in now]
         new = [upstream for upstream in now if upstream not in self._upstreams]
         self.configs, self.problems, self._upstreams = tuple(files.configs), tuple(files.problems), now
-        self._resources = None
+        self._resources = {}
         for upstream in gone:
             upstream.retire()
             self._first_list_until_s.pop(upstream, None)
@@ -214,15 +221,17 @@ class Upstreams:
             for upstream in self._upstreams:
                 upstream.repin()
 
-    async def first_list(self, max_wait_s: float = FIRST_LIST_WAIT_S, *, ctx: ToolContext | None = None) -> None:
+    async def first_list(
+        self, max_wait_s: float = FIRST_LIST_WAIT_S, *, ctx: ToolContext | None = None, shows: Shows = shows_all
+    ) -> None:
         """Start upstreams whose tools nobody has seen yet and wait for them, once, until each has listed or failed.
 
-        `ctx` is who wants to see the list. Later calls, and calls after the wait is over, return at once: changes
-        reach clients as `list_changed`.
+        `ctx` is who wants to see the list, and `shows` of which servers. Later calls, and calls after the wait is
+        over, return at once: changes reach clients as `list_changed`.
         """
         self._show_pinned()
         self._anyone_listed = True
-        unseen = [upstream for upstream in self._upstreams if not upstream.is_known]
+        unseen = [one for one in self._upstreams if not one.is_known and shows(one.config.server)]
         now_s = time.monotonic()
         until_s = [self._first_list_until_s.setdefault(upstream, now_s + max_wait_s) for upstream in unseen]
         if max(until_s, default=now_s) <= now_s:
@@ -232,17 +241,17 @@ class Upstreams:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome, ctx)
 
-    async def first_offers(self, max_wait_s: float = FIRST_LIST_WAIT_S) -> None:
+    async def first_offers(self, max_wait_s: float = FIRST_LIST_WAIT_S, shows: Shows = shows_all) -> None:
         """As `first_list`, for what they offer beside tools. What earlier runs have stored is there at once."""
         if self._first_offers_until_s is None:
             self._first_offers_until_s = time.monotonic() + max_wait_s
-        await self.all_offers(self._first_offers_until_s - time.monotonic())
+        await self.all_offers(self._first_offers_until_s - time.monotonic(), shows)
 
-    async def all_offers(self, max_wait_s: float) -> None:
+    async def all_offers(self, max_wait_s: float, shows: Shows = shows_all) -> None:
         """Know what each offers beside tools, or that it cannot be known now: start what was never seen, and wait."""
         for upstream in self._upstreams:
             upstream.offer.want()
-        unknown = [one for one in self._upstreams if not one.offer.is_known]
+        unknown = [one for one in self._upstreams if not one.offer.is_known and shows(one.config.server)]
         if not unknown or max_wait_s <= 0:
             return
         with anyio.move_on_after(max_wait_s):
@@ -254,9 +263,13 @@ class Upstreams:
         """The one behind a source of the registry or of the offers."""
         return next(upstream for upstream in self._upstreams if upstream.config.source == source)
 
-    async def first_outcome(self, name: str, max_wait_s: float) -> None:
+    async def first_outcome(self, name: str, max_wait_s: float, shows: Shows = shows_all) -> None:
         """Start what was never seen and may have the tool `name`; wait until each has listed or failed."""
-        unseen = [one for one in self._upstreams if not one.is_known and name.startswith(one.config.prefix)]
+        unseen = [
+            one
+            for one in self._upstreams
+            if not one.is_known and name.startswith(one.config.prefix) and shows(one.config.server)
+        ]
         with anyio.move_on_after(max_wait_s):
             async with anyio.create_task_group() as group:
                 for upstream in unseen:
@@ -275,14 +288,17 @@ class Upstreams:
         upstream = next((one for one in self._upstreams if one.config.source == source), None)
         return () if upstream is None else upstream.path_of(name)
 
-    def resources(self) -> McpResources:
-        """What they offer to be read."""
-        if self._resources is None:
+    def resources(self, shows: Shows = shows_all) -> McpResources:
+        """What those offer to be read that the client may know of."""
+        shown = [upstream for upstream in self._upstreams if shows(upstream.config.server)]
+        names = frozenset(upstream.config.name for upstream in shown)
+        if (known := self._resources.get(names)) is None:
             # Loaded by the first list or read of a resource, not at start.
             from goat_mcp.upstreams.resources import UpstreamResources
 
-            self._resources = UpstreamResources(self._upstreams, self.problems, self._why_denied)
-        return self._resources
+            problems = self.problems if len(shown) == len(self._upstreams) else ()
+            known = self._resources[names] = UpstreamResources(shown, problems, self._why_denied)
+        return known
 
     def status(self) -> list[UpstreamStatus]:
         """Every entry a user wrote, in order of use first and those left out after them."""

@@ -28,7 +28,7 @@ DOCS = ServerResources("docs", (INTRO, BARE), (PAGE,))
 async def listing(
     fake: FakeResources, folder: Path, server: str | None = None, *, max_chars: int = 30_000, **ctx: Any
 ) -> ToolResult:
-    tool = ListMcpResources(lambda: fake, SpillFiles(StateDirectory(folder / "state")), max_chars)
+    tool = ListMcpResources(lambda rights: fake, SpillFiles(StateDirectory(folder / "state")), max_chars)
     arguments = {} if server is None else {"server": server}
     return await tool.execute(tool.validate(arguments), ToolContext(call_id="t", **ctx))
 

@@ -38,7 +38,7 @@ def failing(uri: str, error: Exception = NO_SUCH, *listed: ServerResources) -> F
 
 
 async def reading(fake: FakeResources, folder: Path, uri: str, **ctx: Any) -> ToolResult:
-    tool = ReadMcpResource(lambda: fake, SpillFiles(StateDirectory(folder / "state")))
+    tool = ReadMcpResource(lambda rights: fake, SpillFiles(StateDirectory(folder / "state")))
     return await tool.execute(tool.validate({"server": "docs", "uri": uri}), ToolContext(call_id="t", **ctx))
 
 
@@ -173,7 +173,7 @@ async def test_a_lone_surrogate_in_a_text_does_not_cost_the_answer(tmp_path: Pat
 
 @pytest.mark.parametrize("arguments", [{"server": "docs"}, {"uri": "x://a"}, {}])
 def test_both_fields_are_wanted(tmp_path: Path, arguments: Mapping[str, Any]) -> None:
-    tool = ReadMcpResource(lambda: FakeResources(), SpillFiles(StateDirectory(tmp_path / "state")))
+    tool = ReadMcpResource(lambda rights: FakeResources(), SpillFiles(StateDirectory(tmp_path / "state")))
 
     with pytest.raises(ToolError) as caught:
         tool.validate(arguments)
