@@ -671,9 +671,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "",
-        "",
-        waived="2026-11-22: being built.",
+        "profile_options chosen_profiles catalog server/client_profiles server/token",
+        "e2e/test_profiles.py::"
+        "test_a_token_leaves_no_more_than_its_profile_whatever_path_or_name_is_used "
+        "e2e/test_profiles.py::test_a_process_with_a_profile_serves_nothing_else",
     ),
     _rule(
         "PRF-2",
@@ -681,8 +682,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "catalog catalog_search item_catalog",
         "server/test_deferred_tools.py::test_PRF_2_a_hidden_tool_is_neither_found_nor_described_nor_called_through "
         "test_catalog.py::test_a_hidden_tool_is_said_to_exist "
-        "server/test_items.py::test_a_denied_server_has_nothing_to_list_read_or_complete",
-        waived="2026-11-22: for what a profile hides it is being built with profiles.",
+        "server/test_items.py::test_a_denied_server_has_nothing_to_list_read_or_complete "
+        "e2e/test_profiles.py::test_what_a_hidden_server_offers_beside_tools_is_hidden_too",
     ),
     _rule(
         "WSP-1",
