@@ -18,6 +18,7 @@ import anyio
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf
 from goat_mcp.core.context import ToolContext
+from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.call_clock import CallClock
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.inquiries import KIND_OF, ROOTS, covers, declared_for, labelled, required_for, roots_result
@@ -26,6 +27,9 @@ from goat_mcp.upstreams.log_levels import is_wanted
 MAX_UNTOLD = 256
 """Log messages kept for clients that are slow to take them; the oldest go."""
 TELL_TIMEOUT_S = 2.0
+LOGS_PER_S = 100.0
+LOGS_AT_ONCE = 500.0
+"""Log messages of one connection that are passed on; what goes beyond is counted and dropped (R-UP-3)."""
 MAX_URL_ELICITATIONS = 100
 _METHOD_NOT_FOUND = -32601
 _INVALID_REQUEST = -32600
@@ -72,6 +76,9 @@ class Callers:
         self._of_url: dict[str, ClientSide] = {}
         self._untold: WeakKeyDictionary[ClientSide, _Untold] = WeakKeyDictionary()
         self._news = anyio.Event()
+        self._logs = Allowance(LOGS_PER_S, LOGS_AT_ONCE)
+        self.dropped_logs = 0
+        """Log messages that clients wanted and did not get, for there were too many."""
 
     @contextmanager
     def one(self, ctx: ToolContext, clock: CallClock) -> Generator[Caller]:
@@ -137,12 +144,21 @@ class Callers:
         """A notification of the upstream; those that are not for clients are left alone."""
         about = params or {}
         if method == "notifications/message":
+            sessions = {caller.session_key: caller.client for caller in self._in_flight} or self._seen
+            wanting = [
+                client
+                for client in sessions.values()
+                if client is not None and is_wanted(about.get("level"), client.log_level)
+            ]
+            if not wanting:
+                return
+            if not self._logs.take():
+                self.dropped_logs += 1
+                return
             logger = about.get("logger")
             about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
-            sessions = {caller.session_key: caller.client for caller in self._in_flight} or self._seen
-            for client in sessions.values():
-                if client is not None and is_wanted(about.get("level"), client.log_level):
-                    self._tell(client, method, about)
+            for client in wanting:
+                self._tell(client, method, about)
         elif method == "notifications/elicitation/complete":
             client = self._of_url.pop(str(about.get("elicitationId")), None)
             if client is not None and not client.is_stateless:

@@ -15,9 +15,10 @@ from typing import cast
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, JSONRPCRequest
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.direct_calls import DirectCalls
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.frames import FrameReader, encode_frame
@@ -26,6 +27,15 @@ STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
 _MAX_QUEUED = 256
 """Messages parsed but not yet taken; past this the pipe is not read, so that a flood stays in the kernel."""
+_UNASKED_PER_S = 2_000.0
+_UNASKED_AT_ONCE = 1_000.0
+"""What is read of a process beyond its answers, so that a flood costs a few hundredths of a core and no more: a notice
+or a line of junk counts as 1, and so does each of these bytes of a frame that is too large anyway; a question, which
+costs us an answer, as 20."""
+_DROPPED_BYTES = 64 * 1024
+_QUESTION = 20.0
+_MAX_OPEN_QUESTIONS = 64
+_TOO_MANY_QUESTIONS = -32000
 
 
 @dataclass
@@ -39,6 +49,8 @@ class StdioLink:
     stderr_tail: bytearray = field(default_factory=bytearray)
     unanswered: set[int | str] = field(default_factory=set[int | str])
     """Ids of requests whose bytes went into the pipe: these may have been executed."""
+    questions: set[int | str] = field(default_factory=set[int | str])
+    """Ids of the process's own requests whose answers are not in the pipe yet: it may not be reading them."""
     direct: DirectCalls = field(default_factory=DirectCalls)
 
     def was_written(self, request_id: int | str) -> bool:
@@ -144,6 +156,8 @@ class Outbox:
             self._link.unanswered.add(message.id)
         self._process.write(frame)
         await self._process.drain()
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._link.questions.discard(message.id)
 
     def post(self, message: JSONRPCMessage) -> None:
         """Write without waiting, if anybody still reads."""
@@ -173,6 +187,9 @@ class ChildPipes(asyncio.SubprocessProtocol):
         self.listens = True
         """False as soon as nothing we write can be read any more: such a call provably never ran."""
         self.inbox = Inbox(self._pause, self._resume)
+        self._unasked = Allowance(_UNASKED_PER_S, _UNASKED_AT_ONCE)
+        self._waits = 0
+        """For how many reasons the pipe is not read at the moment."""
         self._pipes: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
         self._stdout: asyncio.ReadTransport | None = None
@@ -184,13 +201,45 @@ class ChildPipes(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            for message in self._link.frames.feed(data):
-                if not self._link.direct.take(message):
-                    self.inbox.put(SessionMessage(message))
+            self._take(data)
         else:
             tail = self._link.stderr_tail
             tail += data[-STDERR_TAIL_BYTES:]
             del tail[:-STDERR_TAIL_BYTES]
+
+    def _take(self, data: bytes) -> None:
+        frames = self._link.frames
+        junk_before = frames.junk_lines
+        unasked = 0.0
+        for message in frames.feed(data):
+            if self._link.direct.take(message):
+                continue
+            unasked += _QUESTION if isinstance(message, JSONRPCRequest) else 1
+            if self._may_ask(message):
+                self.inbox.put(SessionMessage(message))
+        unasked += frames.junk_lines - junk_before
+        if frames.is_dropping:
+            unasked += len(data) / _DROPPED_BYTES
+        if unasked and (wait_s := self._unasked.spend(unasked)):
+            self._pause()
+            asyncio.get_running_loop().call_later(wait_s, self._resume)
+
+    def _may_ask(self, message: JSONRPCMessage) -> bool:
+        """Whether the message is to be looked at. One that asks and asks and reads no answer is not listened to."""
+        questions = self._link.questions
+        if isinstance(message, JSONRPCRequest):
+            if len(questions) < _MAX_OPEN_QUESTIONS:
+                questions.add(message.id)
+                return True
+            if self._writable.is_set() and self.listens:
+                error = ErrorData(code=_TOO_MANY_QUESTIONS, message="too many requests of yours are open")
+                self.write(encode_frame(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))
+            return False
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            cancelled = (message.params or {}).get("requestId")
+            if isinstance(cancelled, str | int):
+                questions.discard(cancelled)
+        return True
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd in (0, 1):
@@ -229,9 +278,11 @@ class ChildPipes(asyncio.SubprocessProtocol):
             self._stdin.close()
 
     def _pause(self) -> None:
-        if self._stdout is not None and not self._stdout.is_closing():
+        self._waits += 1
+        if self._waits == 1 and self._stdout is not None and not self._stdout.is_closing():
             self._stdout.pause_reading()
 
     def _resume(self) -> None:
-        if self._stdout is not None and not self._stdout.is_closing():
+        self._waits -= 1
+        if not self._waits and self._stdout is not None and not self._stdout.is_closing():
             self._stdout.resume_reading()

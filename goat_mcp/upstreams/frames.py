@@ -51,6 +51,11 @@ class FrameReader:
     _dropped_tail: bytes = b""
     _dropping: bool = False
 
+    @property
+    def is_dropping(self) -> bool:
+        """Whether what arrives belongs to a frame that is too large already."""
+        return self._dropping
+
     def feed(self, data: bytes) -> Iterator[JSONRPCMessage]:
         """The messages that `data` completes."""
         start = 0

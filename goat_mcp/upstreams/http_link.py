@@ -6,6 +6,7 @@ becomes a JSON-RPC error that carries a `Fault`. Contract: LIF-5, LIF-6, R-UP-3.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -202,6 +203,8 @@ async def http_link(
     login: LoginDoor | None = None,
 ) -> AsyncGenerator[tuple[HttpLink, ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Yield the streams. Nothing is sent before the first message."""
+    # It writes a traceback with what came for every answer it cannot read, as often as an upstream sends one.
+    logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL + 1)
     link = HttpLink(FaultMarks())
     client = httpx2.AsyncClient(
         transport=_RequestScoped(link.marks, login),

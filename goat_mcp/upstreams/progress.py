@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 import anyio
 
 from goat_mcp.core.context import Progress
+from goat_mcp.upstreams.allowance import Allowance
 
 HEARTBEAT_S = 5.0
 _HEARTBEAT_STEP = 1e-6
 """Small beside any step an upstream takes, so that its next report is still above ours."""
+REPORTS_PER_S = 50.0
+REPORTS_AT_ONCE = 200.0
+"""Reports of one call that are passed on. Those beyond are dropped: the next one says more anyway (R-UP-3)."""
 
 
 @dataclass
@@ -25,9 +29,12 @@ class ProgressRelay:
     _started_s: float = field(default_factory=time.monotonic)
     _spoke_s: float = field(default_factory=time.monotonic)
     _over: bool = False
+    _reports: Allowance = field(default_factory=lambda: Allowance(REPORTS_PER_S, REPORTS_AT_ONCE))
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         if self._over or (self._highest is not None and progress <= self._highest):
+            return
+        if not self._reports.take():
             return
         self._highest, self._total, self._spoke_s = progress, total, time.monotonic()
         await self.client(progress, total, message)

@@ -51,6 +51,8 @@ class UpstreamStatus:
     mentions: tuple[str, ...] = ()
     junk_lines: int = 0
     oversized_frames: int = 0
+    dropped_logs: int = 0
+    """Log messages that clients wanted and did not get: more came than are passed on."""
     unknown_blocks: int = 0
     escaped_tools: int = 0
     output_mismatches: int = 0

@@ -297,6 +297,7 @@ class Upstream:
             mentions=self._tools.mentions,
             junk_lines=junk,
             oversized_frames=oversized,
+            dropped_logs=connection.callers.dropped_logs if connection is not None else 0,
             unknown_blocks=self.calls.unknown_blocks,
             escaped_tools=self._tools.escaped,
             output_mismatches=self._output.mismatches,

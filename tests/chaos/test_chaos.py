@@ -1,0 +1,122 @@
+"""Upstreams that hang, crash, flood, lie and change, beside two healthy ones: those never notice, and nothing grows.
+
+How much the healthy ones are delayed is measured by `python -m bench.run chaos`: a time is nothing to assert here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB, entries, web
+from tests.chaos.storm import MIB, Storm, status_of
+from tests.e2e.conftest import UNASKED, fill, upstream_file
+from tests.e2e.goat import Launch, connected
+from tests.e2e.processes import Seen, descendants, left_after
+from tests.repetitions import times
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.e2e,
+    pytest.mark.chaos,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+]
+
+RUNS = times(1, at_night=10)
+FOR_S = times(4, at_night=30)
+MAX_GROWTH_BYTES = 48 * MIB
+"""After warm-up: three of the largest frames that are taken (R-UP-2) may be under way more than before."""
+MAX_MORE_DESCRIPTORS = 12
+"""A process that is being started again has four, a connection over HTTP one."""
+
+TROUBLE = {
+    "crashes-at-start": {"start_failed"},
+    "crash-loop": {"lost", "start_failed"},
+    "crashes-in-calls": {"lost", ""},
+    "changing": {"quarantined"},
+}
+"""The reason codes of those whose state is wrong. Others work as connections go; what is wrong with them is counted,
+or told to each caller."""
+COUNTED = {
+    "junk": "junk_lines",
+    "broken-json": "junk_lines",
+    "wrong-ids": "junk_lines",
+    "huge-result": "oversized_frames",
+    "huge-line": "oversized_frames",
+    "lies": "output_mismatches",
+    "logs": "dropped_logs",
+}
+TOLD = {
+    "hangs-in-calls": "did not answer within",
+    "drip": "did not answer within",
+    "progress": "did not answer within",
+    "deaf": "did not answer within",
+    "wrong-ids": "did not answer within",
+    "web-hangs-in-calls": "did not answer within",
+    "web-drip": "did not answer within",
+    "web-drops": "was lost during the call",
+    "web-status-500": "HTTP 500",
+    "web-huge-result": "larger than",
+    "broken-json": "is not JSON",
+    "huge-result": "larger than",
+}
+
+
+def goat_of(folder: Path) -> int:
+    (goat,) = (seen.pid for seen in descendants(os.getpid()) if f"goat_mcp serve --workspace {folder}" in seen.command)
+    return goat
+
+
+async def ignore(params: object) -> None:
+    """A client that wants log messages must say who takes them."""
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_the_healthy_ones_make_no_error_beside_all_the_bad_ones_and_nothing_grows(
+    tmp_path: Path, mode: str, run: int
+) -> None:
+    # ISO-1, ISO-3, ISO-4, LIF-8, R-UP-1 to R-UP-4
+    (tmp_path / "tmp").mkdir()
+    seen: set[Seen] = set()
+    with web() as port:
+        file = upstream_file(tmp_path / "upstreams.json", **entries(port, tmp_path))
+        options = (*UNASKED, "--upstreams", str(file), "--set", "limits.calls_per_s=0")
+        launch = Launch(tmp_path, fill(tmp_path / "ws"), options, {"TMPDIR": str(tmp_path / "tmp")})
+        async with connected(launch, mode, logging_callback=ignore) as client:
+            storm = Storm(client, goat_of(tmp_path))
+            listed = {tool.name for tool in (await client.list_tools()).tools}
+            await _want_logs(client, mode)
+            await storm.rage(FOR_S)
+            seen.update(descendants(storm.pid))
+            status = await status_of(client)
+        left = left_after(seen, str(tmp_path), 30)
+
+    assert {f"mcp__{HEALTHY}__t", f"mcp__{HEALTHY_WEB}__t"} <= listed
+    assert storm.wrong == []
+    assert [(status[name]["state"], status[name]["reason_code"]) for name in (HEALTHY, HEALTHY_WEB)] == [
+        ("ready", "")
+    ] * 2
+    assert {
+        name: status[name]["reason_code"] for name in TROUBLE if status[name]["reason_code"] not in TROUBLE[name]
+    } == {}
+    assert [name for name, counter in COUNTED.items() if not status[name][counter]] == []
+    assert {name: storm.of_bad_ones[name] for name, words in TOLD.items() if not _was_told(storm, name, words)} == {}
+    assert set(BAD) <= set(status)
+    assert storm.peak_bytes - storm.warm_bytes < MAX_GROWTH_BYTES, (storm.warm_bytes // MIB, storm.peak_bytes // MIB)
+    assert storm.descriptors - storm.warm_descriptors <= MAX_MORE_DESCRIPTORS
+    assert left == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert [path for path in (tmp_path / "state").rglob("*") if "tmp" in path.suffix] == []
+
+
+async def _want_logs(client: Client, mode: str) -> None:
+    if mode == "legacy":
+        await client.set_logging_level("debug")  # pyright: ignore[reportDeprecated]  # this is the older era
+
+
+def _was_told(storm: Storm, name: str, words: str) -> bool:
+    return any(words in outcome for outcome in storm.of_bad_ones[name])
