@@ -31,6 +31,7 @@ SUBJECTS: Mapping[str, str] = {
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",
+    "chaos": "a healthy upstream's calls beside bad ones, against quiet ones",
     "upstream_bridged": "an upstream call that changes between stdio and HTTP, beside others' gateways",
     "throughput": "64 upstream calls at a time, against FastMCP's proxy",
     "many_upstreams": "50 upstreams of 20 tools: the first list, and a call among them",

@@ -122,6 +122,14 @@ class WireClient:
             open_ids.remove(message["id"])
             send_next()
 
+    def post(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """A call whose answer nobody waits for: it is dropped when it comes."""
+        self._last_id += 1
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if self.era == "modern":
+            params["_meta"] = MODERN_META
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": "tools/call", "params": params})
+
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The result of one request; notifications that come meanwhile are dropped."""
         self._last_id += 1

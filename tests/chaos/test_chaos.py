@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB, entries, web
-from tests.chaos.storm import MIB, Storm, status_of
+from tests.chaos.storm import MIB, PATIENCE_S, Storm, status_of
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected
 from tests.e2e.processes import Seen, descendants, left_after
@@ -86,7 +86,7 @@ async def test_the_healthy_ones_make_no_error_beside_all_the_bad_ones_and_nothin
         file = upstream_file(tmp_path / "upstreams.json", **entries(port, tmp_path))
         options = (*UNASKED, "--upstreams", str(file), "--set", "limits.calls_per_s=0")
         launch = Launch(tmp_path, fill(tmp_path / "ws"), options, {"TMPDIR": str(tmp_path / "tmp")})
-        async with connected(launch, mode, logging_callback=ignore) as client:
+        async with connected(launch, mode, logging_callback=ignore, read_timeout_seconds=PATIENCE_S) as client:
             storm = Storm(client, goat_of(tmp_path))
             listed = {tool.name for tool in (await client.list_tools()).tools}
             await _want_logs(client, mode)

@@ -65,6 +65,9 @@ class Listener:
         self.given: dict[str, Any] = {}
         self.told: list[str] = []
 
+    async def roots(self) -> tuple[Path, ...]:
+        return ()
+
     async def ask(self, requests: Any) -> dict[str, dict[str, Any]]:
         raise AssertionError("nobody asks it anything")
 
