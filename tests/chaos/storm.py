@@ -20,7 +20,7 @@ from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB
 BAD_PAUSE_S = 0.4
 HEALTHY_PAUSE_S = 0.02
 SAMPLE_S = 0.1
-SERIES_CALLS = 20
+SERIES_CALLS = 10
 """What each healthy series has at least, however busy the machine is."""
 PATIENCE_S = 240.0
 MIB = 1024 * 1024

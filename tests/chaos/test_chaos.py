@@ -22,11 +22,14 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.e2e,
     pytest.mark.chaos,
+    pytest.mark.skipif(
+        not times(0, at_night=1), reason="29 bad neighbours want two free processors for minutes: GOAT_TESTS_FULL=1"
+    ),
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
-RUNS = times(1, at_night=10)
-FOR_S = times(4, at_night=30)
+RUNS = 10
+FOR_S = 30
 MAX_GROWTH_BYTES = 48 * MIB
 """After warm-up: three of the largest frames that are taken (R-UP-2) may be under way more than before."""
 MAX_MORE_DESCRIPTORS = 12
