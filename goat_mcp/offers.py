@@ -28,6 +28,15 @@ class OfferedPrompt:
 
 
 @dataclass(frozen=True)
+class Shadowed(Collision):
+    """A URI, or a template, that another source has, too: reads of it go there (NAM-6)."""
+
+    def __str__(self) -> str:
+        remedy = f"ReadMcpResource with the server named reads that of {self.source}"
+        return f"{self.name} is kept by {self.kept_source}; {remedy}"
+
+
+@dataclass(frozen=True)
 class Offer:
     """All of one source. `ttl_ms` has, by kind, how long its list stays fresh; a kind it does not offer is absent."""
 
@@ -55,6 +64,8 @@ class Offers:
     def __init__(self) -> None:
         self._offers: dict[str, Offer] = {}
         self._listeners: list[Callable[[OffersSnapshot], None]] = []
+        self._prompt_owner: dict[str, str] = {}
+        """Who had a name first keeps it, whether it still lists it or not (COL-2), until the sources are rearranged."""
         self._snapshot = OffersSnapshot()
 
     @property
@@ -84,37 +95,39 @@ class Offers:
         now = {source: Offer() if source in gone else self._offers.get(source, Offer()) for source in order}
         is_same = list(now.items()) == list(self._offers.items())
         self._offers = now
+        prompts = {(source, prompt.name) for source, offer in now.items() for prompt in offer.prompts}
+        self._prompt_owner = {name: owner for name, owner in self._prompt_owner.items() if (owner, name) in prompts}
         if not is_same:
             self._publish()
 
     def _publish(self) -> None:
         before = self._snapshot
         collisions: list[Collision] = []
+        resources = {source: [(str(entry["uri"]), entry) for entry in one.resources] for source, one in self._each()}
+        templates = {
+            source: [(str(entry["uriTemplate"]), entry) for entry in one.templates] for source, one in self._each()
+        }
         self._snapshot = OffersSnapshot(
             before.generation + 1,
-            _by_key(
-                {source: [(str(entry["uri"]), entry) for entry in one.resources] for source, one in self._each()},
-                before.resources,
-                collisions,
-            ),
-            _by_key(
-                {
-                    source: [(str(entry["uriTemplate"]), entry) for entry in one.templates]
-                    for source, one in self._each()
-                },
-                before.templates,
-                collisions,
-            ),
-            _by_key(
-                {source: [(prompt.name, prompt) for prompt in one.prompts] for source, one in self._each()},
-                before.prompts,
-                collisions,
-            ),
+            _by_uri(resources, before.resources, collisions),
+            _by_uri(templates, before.templates, collisions),
+            self._by_name(collisions),
             {source: one.ttl_ms for source, one in self._each()},
             tuple(collisions),
         )
         for listener in self._listeners:
             listener(self._snapshot)
+
+    def _by_name(self, collisions: list[Collision]) -> dict[str, tuple[str, OfferedPrompt]]:
+        kept: dict[str, tuple[str, OfferedPrompt]] = {}
+        for source, one in self._each():
+            for prompt in one.prompts:
+                owner = self._prompt_owner.setdefault(prompt.name, source)
+                if prompt.name in kept or owner != source:
+                    collisions.append(Collision(prompt.name, source, owner))
+                else:
+                    kept[prompt.name] = (source, prompt)
+        return kept
 
     def on_change(self, listener: Callable[[OffersSnapshot], None]) -> None:
         """Call `listener` with each new snapshot."""
@@ -124,7 +137,7 @@ class Offers:
         return list(self._offers.items())
 
 
-def _by_key(
+def _by_uri(
     listed: Mapping[str, Sequence[tuple[str, T]]],
     before: Mapping[str, tuple[str, T]],
     collisions: list[Collision],
@@ -136,9 +149,9 @@ def _by_key(
         for key, entry in entries:
             owner = before[key][0] if key in before and key in has.get(before[key][0], ()) else source
             if key in kept:
-                collisions.append(Collision(key, source, kept[key][0]))
+                collisions.append(Shadowed(key, source, kept[key][0]))
             elif owner == source:
                 kept[key] = (source, entry)
             else:
-                collisions.append(Collision(key, source, owner))
+                collisions.append(Shadowed(key, source, owner))
     return kept

@@ -130,13 +130,19 @@ def _hooks(hooks: Sequence[Mapping[str, Any]]) -> str:
     return f"; {len(hooks)} hooks" + (f", {passing} of which let the call go on where they fail" if passing else "")
 
 
+def _kind(withheld: Mapping[str, Any]) -> str:
+    """What it is, where that is no tool."""
+    kind = withheld.get("kind", "tool")
+    return "" if kind == "tool" else f"{kind} "
+
+
 def _details(document: Mapping[str, Any]) -> list[str]:
     """What is not used, each with its reason: nothing vanishes without a line."""
     lines: list[str] = []
     for upstream in document["upstreams"]:
         name = upstream["name"]
         lines += [
-            f"{name}: withheld: {each['name'] or '(no name)'}: {each['reason_code']}: {each['reason']}"
+            f"{name}: withheld: {_kind(each)}{each['name'] or '(no name)'}: {each['reason_code']}: {each['reason']}"
             for each in upstream["withheld"]
         ]
         lines += [f"{name}: name_collision: {collision}" for collision in upstream["collisions"]]

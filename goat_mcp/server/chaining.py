@@ -15,13 +15,21 @@ from mcp_types import INVALID_REQUEST
 from goat_mcp.core.gateway_chain import HOPS_KEY, INSTANCE_KEY, hops_in, why_cyclic
 
 Context = ServerRequestContext[Any, Any]
+_LISTS = {
+    "tools/list": ("tools", "name"),
+    "prompts/list": ("prompts", "name"),
+    "resources/list": ("resources", "uri"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+}
+"""By method: the member that holds the entries, and what one is known by."""
 _GREETINGS = frozenset({"initialize", "server/discover"})
 
 
 class Chaining:
-    """`path_of` tells the gateways behind us that a tool, by the name clients see, comes through."""
+    """`path_of` tells the gateways behind us that an entry comes through: by the member of the answer that holds it,
+    and the name or URI that clients see."""
 
-    def __init__(self, instance: str, path_of: Callable[[str], tuple[str, ...]]) -> None:
+    def __init__(self, instance: str, path_of: Callable[[str, str], tuple[str, ...]]) -> None:
         self._instance = instance
         self._path_of = path_of
 
@@ -38,11 +46,12 @@ class Chaining:
             greeting = cast("dict[str, Any]", answer)
             meta: dict[str, Any] = greeting.get("_meta") or {}
             return {**greeting, "_meta": {**meta, INSTANCE_KEY: self._instance}}
-        if hops and ctx.method == "tools/list" and isinstance(answer, dict):
+        if hops and ctx.method in _LISTS and isinstance(answer, dict):
             listed = cast("dict[str, Any]", answer)
-            return {**listed, "tools": [self._with_path(tool) for tool in listed["tools"]]}
+            member, key = _LISTS[ctx.method]
+            return {**listed, member: [self._with_path(member, key, entry) for entry in listed[member]]}
         return answer
 
-    def _with_path(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
-        path = self._path_of(tool["name"])
-        return {**tool, "_meta": {**(tool.get("_meta") or {}), HOPS_KEY: list(path)}} if path else tool
+    def _with_path(self, member: str, key: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        path = self._path_of(member, entry[key])
+        return {**entry, "_meta": {**(entry.get("_meta") or {}), HOPS_KEY: list(path)}} if path else entry

@@ -43,7 +43,7 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
         yield _of(ReasonCode.START_TIMEOUT, name, "it did not get ready while doctor waited")
     for withheld in status.withheld:
         if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # told once, for all of them
-            yield _of(withheld.reason_code, name, f"tool {withheld.name or '(no name)'}: {withheld.reason}")
+            yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
     for collision in status.collisions:
         yield _of(ReasonCode.NAME_COLLISION, name, collision)
     for unchecked in status.unchecked_outputs:

@@ -14,15 +14,20 @@ from goat_mcp.upstreams.paging import Listed
 _NOTHING: Mapping[str, Any] = {}
 
 
-def take_chained(listed: Listed, *, instance: str, peer: str) -> None:
+KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+"""By the member of a page that holds entries: what one is known by, where that is not its name."""
+
+
+def take_chained(listed: Listed, member: str, *, instance: str, peer: str) -> None:
     """Set `listed.paths` and `listed.cyclic`, and leave in `listed.entries` what may be used, without its hops.
 
-    `instance` is our id, `peer` that of the gateway that listed them.
+    `instance` is our id, `peer` that of the gateway that listed them in this `member` of its pages.
     """
+    key = KEYS.get(member, "name")
     kept: list[Any] = []
     for raw in listed.entries:
         entry: Mapping[str, Any] = cast("Mapping[str, Any]", raw) if isinstance(raw, Mapping) else _NOTHING
-        name = entry.get("name")
+        name = entry.get(key)
         path = (peer, *hops_in(entry.get("_meta")))
         if why := why_cyclic(path, instance):
             listed.cyclic.append((str(name)[:200], why))

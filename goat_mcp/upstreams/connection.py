@@ -164,7 +164,7 @@ class Connection:
         """Drain any list, page by page into `listed`. Raises like `call_tool`."""
         await drain(partial(self.request, method), member, listed)
         if self.peer_instance:
-            take_chained(listed, instance=self.instance, peer=self.peer_instance)
+            take_chained(listed, member, instance=self.instance, peer=self.peer_instance)
 
     async def ask(
         self,

@@ -21,6 +21,7 @@ from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.live_connection import LiveConnection
+from goat_mcp.upstreams.progress import ProgressRelay
 from goat_mcp.upstreams.rounds import in_rounds
 from goat_mcp.upstreams.slots import Slots
 
@@ -92,6 +93,7 @@ class ItemRequests:
         ctx: ToolContext | None,
     ) -> Mapping[str, Any]:
         client = ctx.client if ctx is not None else None
+        progress = ProgressRelay(ctx.progress) if ctx is not None and ctx.wants_progress else None
 
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:
             async def run(connection: LiveConnection) -> dict[str, Any]:
@@ -102,11 +104,18 @@ class ItemRequests:
                         "ListMcpResources shows what other servers offer." if capability == "resources" else "",
                         facts={"upstream": self._config.name},
                     )
-                return await connection.ask(method, params, name=name, more=more, client=client)
+                on_progress = progress.report if progress is not None else None
+                return await connection.ask(
+                    method, params, name=name, more=more, client=client, on_progress=on_progress
+                )
 
             return await self.run(run, max_wait_s if ctx is None else ctx.wait_left_s(), what, ctx)
 
-        return await in_rounds(self._config.name, send, client, allow=self._config.allow, roots=self._roots)
+        try:
+            return await in_rounds(self._config.name, send, client, allow=self._config.allow, roots=self._roots)
+        finally:
+            if progress is not None:
+                progress.end()
 
     async def run(
         self,

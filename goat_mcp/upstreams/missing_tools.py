@@ -27,7 +27,7 @@ def why_missing(
         if not prefix or not name.startswith(prefix):
             continue
         native = name.removeprefix(prefix)
-        if withheld := next((each for each in status.withheld if each.name == native), None):
+        if withheld := next((each for each in status.withheld if each.name == native and each.kind == "tool"), None):
             return ToolError(
                 ErrorCode.TOOL_NOT_IN_CATALOG,
                 f"{shown} is withheld ({withheld.reason_code}): {withheld.reason}",

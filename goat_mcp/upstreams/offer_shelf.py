@@ -6,7 +6,7 @@ Contract: CHG-1, LIF-2, ISO-4, AGG-4. A dead upstream keeps its last offer.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.paging import Listed
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.warm_catalog import StoredItems, WarmCatalog
 from goat_mcp.upstreams.withheld import Withheld
 
@@ -45,21 +46,30 @@ class OfferShelf:
     """Of one upstream. `keep` runs beside each of its connections; the rest may be called from anywhere."""
 
     def __init__(
-        self, config: UpstreamConfig, *, offers: Offers, warm: WarmCatalog, telemetry: Telemetry, limits: OfferLimits
+        self,
+        config: UpstreamConfig,
+        *,
+        offers: Offers,
+        warm: WarmCatalog,
+        telemetry: Telemetry,
+        limits: OfferLimits,
+        on_listed: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._offers = offers
         self._warm = warm
         self._telemetry = telemetry
         self._limits = limits
+        self._on_listed = on_listed
         self._wanted = anyio.Event()
         self._items: StoredItems | None = None
         self._looked = False
         self._connection: LiveConnection | None = None
         self.first_outcome = anyio.Event()
-        self.problems: dict[Kind, str] = {}
-        """Why a list is not the upstream's last one, or not all of it."""
-        self.withheld: dict[Kind, tuple[Withheld, ...]] = {}
+        self._problems: dict[Kind, str] = {}
+        self._truncated: dict[Kind, str] = {}
+        self._withheld: dict[Kind, tuple[Withheld, ...]] = {}
+        self._paths: dict[Kind, Mapping[str, tuple[str, ...]]] = {}
         self._is_closed = False
 
     @property
@@ -69,6 +79,29 @@ class OfferShelf:
     @property
     def items(self) -> StoredItems:
         return self._items or StoredItems()
+
+    @property
+    def problem(self) -> str:
+        """Why the lists are not the upstream's last ones, in words; empty if they are."""
+        return "; ".join(filter(None, self._problems.values()))
+
+    @property
+    def truncated(self) -> str:
+        """Which lists are not whole, in words; empty if all are."""
+        return "; ".join(f"{kind}: {why}" for kind, why in self._truncated.items() if why)
+
+    @property
+    def withheld(self) -> tuple[Withheld, ...]:
+        return tuple(each for withheld in self._withheld.values() for each in withheld)
+
+    def path_of(self, kind: Kind, key: str) -> tuple[str, ...]:
+        """The gateways that this one came through at the last list; empty where none is known."""
+        return self._paths.get(kind, {}).get(key, ())
+
+    def collisions(self) -> tuple[str, ...]:
+        """What another source keeps, each with the remedy."""
+        own = self._config.source
+        return tuple(str(collision) for collision in self._offers.snapshot.collisions if collision.source == own)
 
     @property
     def subscribes(self) -> bool:
@@ -95,6 +128,7 @@ class OfferShelf:
             listed_s = time.monotonic()
             failed = await self._refresh(connection, kinds)
             self.first_outcome.set()
+            self._on_listed()
             kinds = set(failed)
             if failed:
                 with anyio.move_on_after(self._limits.relist_after_failure_s):
@@ -113,7 +147,7 @@ class OfferShelf:
 
     async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
         """List these kinds and show what came. Returns those that could not be listed."""
-        from goat_mcp.upstreams.usable_items import METHODS, usable_items
+        from goat_mcp.upstreams.usable_items import METHODS, SINGULAR, usable_items
 
         failed: list[Kind] = []
         items = replace(self.items, subscribes=connection.subscribes)
@@ -136,8 +170,15 @@ class OfferShelf:
                         failed.append(kind)
                         continue
             usable = await anyio.to_thread.run_sync(usable_items, kind, listed.entries)
-            self._note(kind, f"list_truncated: {listed.truncated}" if listed.truncated else "")
-            self.withheld[kind] = usable.withheld
+            self._note(kind, "")
+            if listed.truncated and listed.truncated != self._truncated.get(kind):
+                self._telemetry.warning(
+                    "upstream's list is not whole", upstream=self._config.name, kind=kind, problem=listed.truncated
+                )
+            self._truncated[kind] = listed.truncated
+            cyclic = (Withheld(key, why, ReasonCode.GATEWAY_CYCLE, kind=SINGULAR[kind]) for key, why in listed.cyclic)
+            self._withheld[kind] = (*usable.withheld, *cyclic)
+            self._paths[kind] = listed.paths
             ttls = {other: ttl for other, ttl in items.ttl_ms.items() if other != kind}
             if listed.ttl_ms is not None:
                 ttls[kind] = listed.ttl_ms
@@ -147,9 +188,9 @@ class OfferShelf:
         return failed
 
     def _note(self, kind: Kind, problem: str) -> None:
-        if problem and self.problems.get(kind) != problem:
-            self._telemetry.warning("upstream's list is not whole", upstream=self._config.name, problem=problem)
-        self.problems[kind] = problem
+        if problem and self._problems.get(kind) != problem:
+            self._telemetry.warning("upstream's list failed", upstream=self._config.name, problem=problem)
+        self._problems[kind] = problem
 
     def _keep(self, items: StoredItems) -> None:
         if items == self._items or self._is_closed:

@@ -70,7 +70,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "It is started again by itself; `goat-mcp logs SERVER` has its last words.",
     ),
     _R.LIST_FAILED: ReasonPage(
-        "It is connected but did not list its tools; what it listed before stays in use.",
+        "It is connected but did not list what it offers; what it listed before stays in use.",
         "Read the detail; it is asked again by itself.",
     ),
     _R.LIST_TRUNCATED: ReasonPage(
@@ -78,7 +78,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Configure the server to offer less.",
     ),
     _R.NAME_COLLISION: ReasonPage(
-        "Another source has the name of one of its tools; that tool is withheld.",
+        "Another source has the name of one of its tools or prompts, or a URI; that one is withheld.",
         "Give one of the two another `naming`.",
     ),
     _R.TOOL_DISABLED: ReasonPage(
@@ -90,7 +90,8 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Use another tool, or connect to that server directly.",
     ),
     _R.BROKEN_ENTRY: ReasonPage(
-        "What it lists as a tool is none; that tool is withheld.", "Report it to whoever makes the server."
+        "What it lists as a tool, resource or prompt is none; that one is withheld.",
+        "Report it to whoever makes the server.",
     ),
     _R.BROKEN_SCHEMA: ReasonPage(
         "A tool's schema is none that clients accept; that tool is withheld.",

@@ -41,6 +41,10 @@ class UpstreamStatus:
     next_try_s: float | None = None
     version: str = ""
     tool_count: int = 0
+    resource_count: int = 0
+    template_count: int = 0
+    prompt_count: int = 0
+    """Of what it offers beside tools, as far as anybody has asked for it."""
     withheld: tuple[Withheld, ...] = ()
     quarantined: tuple[str, ...] = ()
     """Tools that are listed as they were pinned, for they have changed since."""

@@ -117,7 +117,9 @@ class Upstream:
         )
         relay = NotingRelay(self.calls, config.source, given)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
-        self.offer = OfferShelf(config, offers=offers, warm=warm, telemetry=telemetry, limits=self._limits)
+        self.offer = OfferShelf(
+            config, offers=offers, warm=warm, telemetry=telemetry, limits=self._limits, on_listed=on_change
+        )
         self._on_updated = on_updated
         self._list_problem = ""
 
@@ -279,6 +281,7 @@ class Upstream:
         connection = supervisor.last_connection
         junk, oversized = connection.junk() if connection is not None else (0, 0)
         reason_code, detail = self._trouble()
+        offered = self.offer.items
         return UpstreamStatus(
             name=self.config.name,
             server=self.config.server,
@@ -289,10 +292,13 @@ class Upstream:
             next_try_s=supervisor.next_try_s,
             version=connection.version if connection is not None else (supervisor.known_version or ""),
             tool_count=self._tools.count,
-            withheld=(*self._tools.withheld, *self._tools.unwanted),
+            resource_count=len(offered.resources),
+            template_count=len(offered.templates),
+            prompt_count=len(offered.prompts),
+            withheld=(*self._tools.withheld, *self._tools.unwanted, *self.offer.withheld),
             quarantined=self._tools.quarantined,
             waiting_pins=self.pins.changes(),
-            collisions=self._tools.collisions(),
+            collisions=(*self._tools.collisions(), *self.offer.collisions()),
             shortened_descriptions=self._tools.shortened,
             mentions=self._tools.mentions,
             junk_lines=junk,
@@ -314,10 +320,14 @@ class Upstream:
             return supervisor.reason_code, supervisor.detail
         if self._list_problem:
             return ReasonCode.LIST_FAILED, self._list_problem
+        if self.offer.problem:
+            return ReasonCode.LIST_FAILED, self.offer.problem
         if self._tools.cyclic:
             return ReasonCode.GATEWAY_CYCLE, self._tools.cyclic
         if self._tools.truncated:
             return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
+        if self.offer.truncated:
+            return ReasonCode.LIST_TRUNCATED, self.offer.truncated
         if waiting := self.pins.changes():
             return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
@@ -15,7 +15,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
 from goat_mcp.given_uris import GivenUris
-from goat_mcp.offers import Offers
+from goat_mcp.offers import Kind, Offers
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -282,8 +282,24 @@ class Upstreams:
                 if upstream.config.name == name:
                     await upstream.listed_anew()
 
-    def path_of(self, name: str) -> tuple[str, ...]:
-        """The gateways behind us that a tool comes through, by the name clients see; empty where there are none."""
+    def path_of(self, member: str, key: str) -> tuple[str, ...]:
+        """The gateways behind us that an entry comes through; empty where there are none.
+
+        `member` is that of the answer which lists it, `key` the name or URI by which clients know it.
+        """
+        if member != "tools":
+            return self._path_of_item("templates" if member == "resourceTemplates" else member, key)
+        return self._path_of_tool(key)
+
+    def _path_of_item(self, kind: str, key: str) -> tuple[str, ...]:
+        snapshot = self.offers.snapshot
+        if kind == "prompts":
+            prompt = snapshot.prompts.get(key)
+            return () if prompt is None else self.upstream(prompt[0]).offer.path_of("prompts", prompt[1].native_name)
+        owned = snapshot.templates.get(key) if kind == "templates" else snapshot.resources.get(key)
+        return () if owned is None else self.upstream(owned[0]).offer.path_of(cast("Kind", kind), key)
+
+    def _path_of_tool(self, name: str) -> tuple[str, ...]:
         source = self._registry.snapshot.source_of.get(name)
         upstream = next((one for one in self._upstreams if one.config.source == source), None)
         return () if upstream is None else upstream.path_of(name)

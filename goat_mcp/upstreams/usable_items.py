@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -19,6 +19,7 @@ from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.offers import Kind
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.listed_entries import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.withheld import Withheld
 
 METHODS: Mapping[Kind, tuple[str, str]] = {
@@ -29,6 +30,13 @@ METHODS: Mapping[Kind, tuple[str, str]] = {
 """By kind: what lists it, and the member of a page that holds it."""
 KEYS: Mapping[Kind, str] = {"resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 """By kind: what an entry is known by."""
+OWN_URIS = "goat://"
+"""What ours begin with, and those of a gateway behind us (COL-1)."""
+SINGULAR: Mapping[Kind, Literal["resource", "template", "prompt"]] = {
+    "resources": "resource",
+    "templates": "template",
+    "prompts": "prompt",
+}
 _REVISIONS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
 _NAME_CHARS = 200
 
@@ -45,16 +53,23 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
     """Check each entry by itself, in order."""
     entries: dict[str, Mapping[str, Any]] = {}
     withheld: list[Withheld] = []
+
+    def withhold(name: str, reason: str, code: ReasonCode = ReasonCode.BROKEN_ENTRY) -> None:
+        shown = make_visible(name[:_NAME_CHARS])
+        withheld.append(Withheld(shown, make_visible(reason), code, kind=SINGULAR[kind]))
+
     for raw in listed:
         key = cast("dict[str, Any]", raw).get(KEYS[kind]) if isinstance(raw, dict) else None
         if not isinstance(key, str) or not _is_unicode(key):
-            withheld.append(Withheld("", f"it is not an object with a {KEYS[kind]}"))
+            withhold("", f"it is not an object with a {KEYS[kind]}")
             continue
         entry = _shown(kind, cast("dict[str, Any]", raw))
         if problem := _problem(kind, entry):
-            withheld.append(Withheld(make_visible(key[:_NAME_CHARS]), make_visible(problem)))
+            withhold(key, problem)
+        elif kind != "prompts" and key.startswith(OWN_URIS):
+            withhold(key, f"{OWN_URIS} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
-            withheld.append(Withheld(make_visible(key[:_NAME_CHARS]), "it is listed twice; the first one is used"))
+            withhold(key, "it is listed twice; the first one is used")
         else:
             entries[key] = entry
     return UsableItems(tuple(entries.values()), tuple(withheld))

@@ -1,8 +1,9 @@
-"""A tool an upstream lists and clients do not see."""
+"""What an upstream lists and clients do not see."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from goat_mcp.upstreams.reason_code import ReasonCode
 
@@ -14,3 +15,4 @@ class Withheld:
     name: str
     reason: str
     reason_code: ReasonCode = ReasonCode.BROKEN_ENTRY
+    kind: Literal["tool", "resource", "template", "prompt"] = "tool"

@@ -1,11 +1,14 @@
 """A server of the SDK that offers all there is beside tools, in both eras.
 
 `python shelf.py NAME [MODE]` over stdio, `python shelf.py http PORT NAME [MODE]` over HTTP. URIs begin with NAME. MODE:
-`deaf` has no subscriptions, `mute` no completions, `early` lists what `late` adds, `slow` lists after a while.
+`deaf` has no subscriptions, `mute` no completions, `slow` lists after a while, `long` has one resource more, `many` has
+thousands, `endless` lists prompts without an end, `twice` lists one twice, `odd` has contents that
+nobody knows.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -31,13 +34,14 @@ ARGUMENTS = sys.argv[1:]
 PORT = int(ARGUMENTS.pop(1)) if ARGUMENTS[0] == "http" else 0
 NAME, *MODES = ARGUMENTS[1:] if PORT else ARGUMENTS
 BUS = InMemorySubscriptionBus()
-EXTRA: list[str] = []
+EXTRA: list[str] = ["extra0"] if "long" in MODES else []
+LISTS = {"resources": 0, "prompts": 0}
 SUBSCRIBED: list[str] = []
 TEXTS = {"one": "first", "two": "second"}
 
 
 async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-    names = ("grow", "touch", "give", "subscribed", "die", "drop")
+    names = ("grow", "touch", "give", "subscribed", "die", "drop", "flood", "lists")
     return types.ListToolsResult(tools=[types.Tool(name=name, input_schema={"type": "object"}) for name in names])
 
 
@@ -64,6 +68,17 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
             # Grows without a word, and ends the streams that could have told of it.
             EXTRA.append(f"extra{len(EXTRA)}")
             LISTEN.close()
+        case "flood":
+            for _ in range(1_000):
+                if is_modern:
+                    await BUS.publish(ResourcesListChanged())
+                    await BUS.publish(PromptsListChanged())
+                else:
+                    await ctx.session.send_resource_list_changed()
+                    await ctx.session.send_prompt_list_changed()
+        case "lists":
+            text = f"{LISTS['resources']} {LISTS['prompts']}"
+            return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
         case "give":
             link = {"type": "resource_link", "uri": f"{NAME}://hidden", "name": "hidden"}
             return {"content": [link], "resultType": "complete"}
@@ -75,6 +90,10 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
 async def list_resources(ctx: Any, params: Any) -> Any:
     if "slow" in MODES:
         await anyio.sleep(1.0)
+    LISTS["resources"] += params is None or params.cursor is None
+    if "many" in MODES:
+        crowd = [{"uri": f"{NAME}://{number}", "name": "n"} for number in range(2_500 + len(EXTRA))]
+        return {"resources": crowd, "ttlMs": 0, "cacheScope": "public", "resultType": "complete"}
     names = [*TEXTS, *EXTRA]
     step = int(params.cursor or 0) if params is not None else 0
     shown = names[step : step + 1]
@@ -128,7 +147,12 @@ async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> An
 
 
 async def list_prompts(ctx: Any, params: Any) -> Any:
-    listed = [
+    LISTS["prompts"] += params is None or params.cursor is None
+    if "endless" in MODES:
+        step = int((params.cursor if params is not None else None) or 0)
+        page = {"prompts": [{"name": f"p{step}"}], "nextCursor": str(step + 1)}
+        return {**page, "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+    listed: list[Any] = [
         {
             "name": "greet",
             "title": "Greet somebody",
@@ -139,6 +163,10 @@ async def list_prompts(ctx: Any, params: Any) -> Any:
         },
         *({"name": name} for name in ("all kinds", *EXTRA)),
     ]
+    if "odd" in MODES:
+        listed.append({"name": "odd"})
+    if "twice" in MODES:
+        listed.append({"name": "greet", "title": "Another"})
     return {"prompts": listed, "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 
@@ -158,6 +186,15 @@ async def get_prompt(ctx: Any, params: types.GetPromptRequestParams) -> Any:
         ]
         messages = [
             {"role": "assistant" if index % 2 else "user", "content": block} for index, block in enumerate(blocks)
+        ]
+    elif params.name == "odd":
+        meta: dict[str, Any] = ctx.meta or {}
+        await ctx.session.report_progress(1, 2, "half")
+        await ctx.session.report_progress(2, 2, "whole")
+        seen = {key: value for key, value in meta.items() if key != "progressToken"}
+        messages = [
+            {"role": "user", "content": {"type": "hologram", "depth": [1, None]}},
+            {"role": "user", "content": {"type": "text", "text": json.dumps(seen, sort_keys=True)}},
         ]
     else:
         raise MCPError(code=-32602, message=f"no such prompt: {params.name}")
