@@ -12,7 +12,13 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp_types import (
+    GetPromptRequest,
+    GetPromptRequestParams,
+    GetPromptResult,
+    PromptReference,
+    ResourceTemplateReference,
+)
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway import Gateway
@@ -134,6 +140,20 @@ async def test_what_an_upstream_sends_is_what_a_client_gets(tmp_path: Path, mode
         ],
         "_meta": {"vendor/answer": [1]},
     }
+
+
+# FLW-1
+async def test_progress_of_a_prompt_reaches_the_client(tmp_path: Path) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    request = GetPromptRequest(params=GetPromptRequestParams(name="mcp__a__odd"))
+    async with client_of(serving(tmp_path, {"a": server("shelf.py", "a", "odd")}), "legacy") as client:
+        await client.session.send_request(request, GetPromptResult, progress_callback=note)
+
+    assert told == [(1, 2, "half"), (2, 2, "whole")]
 
 
 # REL-6

@@ -2,8 +2,8 @@
 
 `python shelf.py NAME [MODE]` over stdio, `python shelf.py http PORT NAME [MODE]` over HTTP. URIs begin with NAME. MODE:
 `deaf` has no subscriptions, `mute` no completions, `slow` lists after a while, `long` has one resource more, `many` has
-thousands, `endless` lists prompts without an end, `twice` lists one twice, `odd` has contents that
-nobody knows.
+thousands, `endless` lists prompts without an end, `twice` lists one twice, `odd` has a prompt
+that reports progress and says what `_meta` it saw.
 """
 
 from __future__ import annotations
@@ -193,7 +193,6 @@ async def get_prompt(ctx: Any, params: types.GetPromptRequestParams) -> Any:
         await ctx.session.report_progress(2, 2, "whole")
         seen = {key: value for key, value in meta.items() if key != "progressToken"}
         messages = [
-            {"role": "user", "content": {"type": "hologram", "depth": [1, None]}},
             {"role": "user", "content": {"type": "text", "text": json.dumps(seen, sort_keys=True)}},
         ]
     else:
