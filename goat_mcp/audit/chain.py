@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +29,7 @@ MAX_LINE_BYTES = 64 * 1024
 LOCK_WAIT_S = 1.0
 """Each append takes some 50 us; whoever holds the lock for so long is stopped."""
 _LOCK_PAUSE_S = 0.0005
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 
@@ -166,7 +168,7 @@ class ChainFile:
 
     def _line(self, fields: Mapping[str, Any]) -> bytes:
         record = {"ts": _now(), "seq": self._seq + 1, "prev": self._prev, **fields}
-        return json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        return _COMPACT.encode(record).encode() + b"\n"
 
     def _write(self, descriptor: int, fields: Mapping[str, Any], *, before: bytes = b"") -> None:
         self._write_line(descriptor, self._line({**fields, "pid": os.getpid()}), before=before)
@@ -193,7 +195,12 @@ def hash_of(line: bytes) -> str:
 
 def _now() -> str:
     now_s = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_s)) + f".{int(now_s * 1000) % 1000:03d}Z"
+    return f"{_to_the_second(int(now_s))}.{int(now_s * 1000) % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _to_the_second(now_s: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_s))
 
 
 def _end_of_file(file: Path) -> tuple[int, str, int]:

@@ -20,6 +20,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.redaction import Redactor
 
 Decided = Literal["allow", "deny", "none"]
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 _MAX_CHARS = 300
 _MAX_KNOWN = 256
 _MAX_HOOKS = 20
@@ -175,7 +176,7 @@ class AuditLog:
 
 def _length_and_hash(arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        canonical = json.dumps(arguments, sort_keys=True, default=str, ensure_ascii=True)
+        canonical = _CANONICAL.encode(arguments)
     except (TypeError, ValueError, RecursionError):  # an embedder's call may hold what is no JSON
         canonical = ascii(arguments)
     return {"args_sha256": hashlib.sha256(canonical.encode()).hexdigest(), "args_chars": len(canonical)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
@@ -50,7 +51,7 @@ class ToolSpec:
     canonical_name: str = ""
     is_plain: bool = False
 
-    @property
+    @cached_property
     def rule_name(self) -> str:
         """The name that permission rules, audit and approvals know this tool by."""
         return self.canonical_name or self.name

@@ -16,6 +16,8 @@ from goat_mcp.core.result import text_block
 
 MAX_COMPLETIONS = 100
 """Of one answer; the protocol allows no more."""
+_PLAIN = {"content", "isError", "resultType"}
+_PLAIN_BLOCK = {"type", "text"}
 _FRESH = {"ttlMs": 0, "cacheScope": "private"}
 """Of a read, nobody but the upstream could say how long; it is a matter between it and us."""
 
@@ -24,10 +26,28 @@ def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     """The answer to `tools/call`; where `version` does not know it whole, unreadable blocks as their JSON and other
     members left out."""
 
+    if _is_plain_text(answer):
+        return answer
+
     def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
         return text_block(json.dumps(block))
 
     return _mended(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
+
+
+def _is_plain_text(answer: dict[str, Any]) -> bool:
+    """Whether the answer is what most are, texts and nothing else: every revision knows that. ASCII, for surrogates."""
+    return (
+        answer.keys() == _PLAIN
+        and answer["resultType"] == "complete"
+        and all(
+            block.keys() == _PLAIN_BLOCK
+            and block["type"] == "text"
+            and isinstance(text := block["text"], str)
+            and text.isascii()
+            for block in answer["content"]
+        )
+    )
 
 
 def deliverable_messages(answer: dict[str, Any], version: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
@@ -19,31 +19,42 @@ KEPT_PRINCIPALS = 100
 _NAME_CHARS = 200
 
 
+class _Ended(NamedTuple):
+    """One call. Put into words when somebody looks, which is seldom."""
+
+    started_at_s: float
+    call_id: str
+    tool: str
+    outcome: str
+    elapsed_s: float
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "time": datetime.fromtimestamp(self.started_at_s, UTC).isoformat(timespec="milliseconds"),
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "outcome": self.outcome,
+            "duration_ms": round(self.elapsed_s * 1000, 1),
+        }
+
+
 class CallLog:
     """In memory, bounded; it ends with the process."""
 
     def __init__(self, announcements: Announcements) -> None:
         self._announcements = announcements
-        self._calls: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
+        self._calls: OrderedDict[str, deque[_Ended]] = OrderedDict()
 
     def record(self, tool: str, ctx: ToolContext, *, error_code: str | None) -> None:
         elapsed_s = time.monotonic() - ctx.started_at_s
-        started = datetime.fromtimestamp(time.time() - elapsed_s, UTC)
-        self._of(ctx.principal).appendleft(
-            {
-                "time": started.isoformat(timespec="milliseconds"),
-                "call_id": ctx.call_id,
-                "tool": tool[:_NAME_CHARS],
-                "outcome": error_code or "ok",
-                "duration_ms": round(elapsed_s * 1000, 1),
-            }
-        )
+        ended = _Ended(time.time() - elapsed_s, ctx.call_id, tool[:_NAME_CHARS], error_code or "ok", elapsed_s)
+        self._of(ctx.principal).appendleft(ended)
         self._announcements.changed(CALLS_URI, ctx.principal)
 
     def newest_first(self, principal: str) -> list[dict[str, Any]]:
-        return list(self._calls.get(principal, ()))
+        return [call.shown() for call in self._calls.get(principal, ())]
 
-    def _of(self, principal: str) -> deque[dict[str, Any]]:
+    def _of(self, principal: str) -> deque[_Ended]:
         calls = self._calls.setdefault(principal, deque(maxlen=KEPT_CALLS))
         self._calls.move_to_end(principal)
         if len(self._calls) > KEPT_PRINCIPALS:

@@ -215,7 +215,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
             if self._link.direct.take(message):
                 continue
             unasked += _QUESTION if isinstance(message, JSONRPCRequest) else 1
-            if self._may_ask(message):
+            if not self._link.direct.take_log(message) and self._may_ask(message):
                 self.inbox.put(SessionMessage(message))
         unasked += frames.junk_lines - junk_before
         if frames.is_dropping:

@@ -55,6 +55,7 @@ async def connect(
     async with AsyncExitStack() as stack:
         if isinstance(target, StdioLaunch):
             link, read, write = await stack.enter_async_context(stdio_link(target, guard=guard, confine=confine))
+            link.direct.on_log = callers.notified
         else:
             # Only an HTTP upstream pays for loading the HTTP client.
             from goat_mcp.upstreams.http_link import http_link

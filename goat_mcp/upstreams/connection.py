@@ -99,14 +99,15 @@ class Connection:
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
         log_level = await self._log_level(client) if client is not None else ""
-        # The short way would let the result overtake log messages that came before it.
-        if self._outbox is not None and on_progress is None and not log_level:
-            return await self._call_directly(self._outbox, self._link, params, client)
-        headers: dict[str, str] = {}
-        if self._is_http and self.stateless:
-            headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
-        result = await self.request("tools/call", params, headers=headers, client=client, on_progress=on_progress)
+        if self._outbox is not None and on_progress is None:
+            result = await self._call_directly(self._outbox, self._link, params, client)
+        else:
+            headers: dict[str, str] = {}
+            if self._is_http and self.stateless:
+                headers = {"mcp-name": encode_header_value(name), **self._mirrored(name, arguments, input_schema)}
+            result = await self.request("tools/call", params, headers=headers, client=client, on_progress=on_progress)
         if log_level and client is not None:
+            # What it said before its answer is heard before its answer.
             await self.callers.flush(client)
         return result
 

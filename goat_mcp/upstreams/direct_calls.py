@@ -1,12 +1,14 @@
 """Plain calls of a stdio upstream on the shortest way: into the pipe, and from the pipe's callback to who waits.
 
 Such a call costs a quarter of one through the SDK's dispatcher (which adds two streams, a span and three turns of
-the event loop). All else stays with the dispatcher: calls that report progress, lists, notices, what upstreams ask.
+the event loop). Log messages go the short way too, so that the result of a call never overtakes them. All else stays
+with the dispatcher: calls that report progress, lists, other notices, what upstreams ask.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +18,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 Answer = JSONRPCResponse | JSONRPCError
+LOG_MESSAGE = "notifications/message"
+
+
+def _nobody(method: str, params: Mapping[str, Any] | None) -> None:
+    """Before anybody is there to be told."""
 
 
 class Writer(Protocol):
@@ -28,8 +35,9 @@ class Writer(Protocol):
 
 @dataclass
 class DirectCalls:
-    """The calls of one connection that wait for their answer."""
+    """The calls of one connection that wait for their answer. `on_log` takes its log messages, and must not block."""
 
+    on_log: Callable[[str, Mapping[str, Any] | None], None] = _nobody
     _waiting: dict[int, asyncio.Future[Answer | None]] = field(
         default_factory=dict[int, "asyncio.Future[Answer | None]"]
     )
@@ -69,6 +77,13 @@ class DirectCalls:
             return False
         if not call.done():
             call.set_result(message)
+        return True
+
+    def take_log(self, message: JSONRPCMessage) -> bool:
+        """Hand a log message on, before the answer that comes after it. False for any other message."""
+        if not isinstance(message, JSONRPCNotification) or message.method != LOG_MESSAGE:
+            return False
+        self.on_log(message.method, message.params)
         return True
 
     def end(self) -> None:

@@ -13,7 +13,6 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from goat_mcp.state.database import Warn
@@ -81,16 +80,13 @@ class PinLock:
 
     def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
         self._state = state
+        self.path = state.path / FILE_NAME  # kept: each call looks twice, and making a path costs more than the look
         self._warn = warn
         self._mutex = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._content = LockContent()
         self.only_compares = False
         """Whether what is new stays in memory: nothing is written, and what others write is not seen."""
-
-    @property
-    def path(self) -> Path:
-        return self._state.path / FILE_NAME
 
     def content(self) -> LockContent:
         """What the file holds now. Looks at its stat each time and reads it when that has changed."""

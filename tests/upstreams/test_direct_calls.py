@@ -114,3 +114,30 @@ async def test_the_end_of_the_connection_is_the_end_of_every_wait() -> None:
 @pytest.mark.parametrize("problem", [anyio.ClosedResourceError(), anyio.BrokenResourceError()])
 async def test_a_pipe_that_is_gone_is_the_end_of_the_connection(problem: Exception) -> None:
     assert await DirectCalls().ask(Pipe(refuses=problem), 1, "tools/call", {}) is None
+
+
+async def test_a_log_message_is_told_before_the_answer_that_came_after_it() -> None:
+    told: list[str] = []
+    taken: list[bool] = []
+    calls, pipe = DirectCalls(on_log=lambda method, params: told.append(str((params or {}).get("data")))), Pipe()
+    logged = JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params={"level": "info", "data": "a"})
+    nothing: dict[str, Any] = {}
+
+    async def ask() -> None:
+        await calls.ask(pipe, 1, "tools/call", nothing)
+        told.append("answered")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            taken += [calls.take_log(logged), calls.take(response(1))]
+
+    assert taken == [True, True]
+    assert told == ["a", "answered"]
+
+
+async def test_notices_that_are_no_log_messages_are_left_to_others() -> None:
+    changed = JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
+
+    assert not DirectCalls().take_log(changed)
