@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import anyio
 
+from goat_mcp.core.client_side import ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import Answer, Form
@@ -28,8 +31,8 @@ one for it, so that they cannot wait for each other."""
 class CallSlots:
     """Places for running calls, given out in the order of arrival, but never more of them to one principal.
 
-    A call that waits for a person, or for calls it conflicts with, gives its place away meanwhile. After that it goes
-    on at once, even if that makes one more than there should be.
+    A call that waits for a person, for its client or for calls it conflicts with gives its place away meanwhile. After
+    that it goes on at once, even if that makes one more than there should be.
     """
 
     def __init__(self, per_principal: int = PER_PRINCIPAL, in_all: int = IN_ALL, *, queue_s: float = QUEUE_S) -> None:
@@ -118,7 +121,9 @@ class Place:
         self._owner = owner
         self._ask = ctx.ask
         self._waits = 0
-        self.ctx = replace(ctx, ask=self._ask_meanwhile)
+        # All but asking is the client's own.
+        client = cast("ClientSide", _AskedMeanwhile(ctx.client, self.given_away)) if ctx.client is not None else None
+        self.ctx = replace(ctx, ask=self._ask_meanwhile, client=client)
 
     @contextmanager
     def given_away(self) -> Generator[None]:
@@ -136,3 +141,25 @@ class Place:
     async def _ask_meanwhile(self, form: Form) -> Answer:
         with self.given_away():
             return await self._ask(form)
+
+
+class _AskedMeanwhile:
+    """A `ClientSide` whose questions leave the place of the call to others: a client that has gone answers none."""
+
+    def __init__(self, client: ClientSide, given_away: Callable[[], AbstractContextManager[None]]) -> None:
+        self._client = client
+        self._given_away = given_away
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        with self._given_away():
+            return await self._client.ask(requests)
+
+    async def roots(self) -> Sequence[Path]:
+        if (known := self._client.known_roots) is not None:
+            # Nobody is asked: a place given away for no time at all would let one more in.
+            return known
+        with self._given_away():
+            return await self._client.roots()

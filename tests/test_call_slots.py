@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from goat_mcp.call_slots import MAX_WAITING, CallSlots
+from goat_mcp.core.client_side import ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.questions import Answer, Form, Reply
@@ -154,6 +157,82 @@ async def test_a_call_that_asks_a_person_leaves_its_place_to_another_meanwhile()
         with pytest.raises(ToolError):
             async with CallSlots.of(slots, ctx(started_at_s=-3600.0)):
                 pass
+
+
+class Vanished:
+    """A client that can be asked and never answers; `known_roots` are those it has said before."""
+
+    protocol_version = "2026-07-28"
+    is_stateless = True
+    capabilities: Mapping[str, Any] = {"elicitation": {}, "roots": {}}
+    log_level = ""
+    given: Mapping[str, Any] = {}
+
+    def __init__(self, known_roots: Sequence[Path] | None = None) -> None:
+        self.known_roots = known_roots
+        self.told: list[str] = []
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def roots(self) -> Sequence[Path]:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        self.told.append(method)
+
+
+async def form_for(client: ClientSide) -> None:
+    await client.ask({"day": ClientRequest("elicitation/create", {})})
+
+
+async def roots_of(client: ClientSide) -> None:
+    await client.roots()
+
+
+@pytest.mark.parametrize("asks", [form_for, roots_of])
+async def test_clients_that_never_answer_an_upstream_keep_no_others_from_running(
+    asks: Callable[[ClientSide], Awaitable[None]],
+) -> None:
+    slots = CallSlots(2, 2, queue_s=AT_ONCE_S)
+
+    async def call() -> None:
+        async with slots.of(ctx(client=Vanished())) as place:
+            assert place.ctx.client is not None
+            await asks(place.ctx.client)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+        async with slots.of(ctx()), slots.of(ctx()):
+            group.cancel_scope.cancel()
+
+    async with slots.of(ctx()), slots.of(ctx()):  # the count is what it was
+        with pytest.raises(ToolError):
+            await slots.of(ctx()).__aenter__()
+
+
+async def test_roots_that_are_known_let_nobody_in_and_all_but_asking_is_the_clients_own() -> None:
+    slots = CallSlots(1, 1, queue_s=FOREVER_S)
+    client, crowd = Vanished(known_roots=[Path("/project")]), Crowd(slots)
+    seen: list[object] = []
+
+    async with anyio.create_task_group() as group, slots.of(ctx(client=client)) as place:
+        group.start_soon(crowd.call, "other", ctx())
+        await anyio.wait_all_tasks_blocked()
+        assert place.ctx.client is not None
+        seen += await place.ctx.client.roots()
+        seen.append(place.ctx.client.capabilities)
+        await place.ctx.client.tell("notifications/message", {})
+        await anyio.wait_all_tasks_blocked()
+        seen += crowd.running
+        group.cancel_scope.cancel()
+
+    assert seen == [Path("/project"), client.capabilities]
+    assert client.told == ["notifications/message"]
 
 
 async def test_the_calls_of_an_agent_never_wait_for_the_call_that_runs_it() -> None:

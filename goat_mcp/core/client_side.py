@@ -60,6 +60,11 @@ class ClientSide(Protocol):
         """Answers that came with the call before anybody asked: for the upstream to use or to leave."""
         ...
 
+    @property
+    def known_roots(self) -> Sequence[Path] | None:
+        """What `roots` returns without asking; None where it has to."""
+        ...
+
     async def roots(self) -> Sequence[Path]:
         """Its local folders, asked for once a session; empty where it has none or does not say."""
         ...

@@ -65,8 +65,12 @@ class DialogueClient:
             params.setdefault("elicitationId", f"goat-{secrets.token_hex(8)}")
         return _QUESTIONS.validate_python({"method": request.method, "params": params or None})
 
+    @property
+    def known_roots(self) -> Sequence[Path] | None:
+        return self._known_roots.of(self._session_key)
+
     async def roots(self) -> Sequence[Path]:
-        known = self._known_roots.of(self._session_key)
+        known = self.known_roots
         if known is None:
             try:
                 answers = await self.ask({"roots": ClientRequest("roots/list", {})})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,10 @@ class Person:
     log_level: str = ""
     capabilities: Mapping[str, Any] = field(default_factory=lambda: {"elicitation": {"form": {}}})
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    known_roots: Sequence[Path] = ()
+
+    async def roots(self) -> Sequence[Path]:
+        return self.known_roots
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         self.asked += 1
