@@ -24,7 +24,7 @@ _FRESH = {"ttlMs": 0, "cacheScope": "private"}
 
 def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     """The answer to `tools/call`; where `version` does not know it whole, unreadable blocks as their JSON and other
-    members left out."""
+    members left out. Structured content that would be all that is left out of an answer without blocks is a text."""
 
     if _is_plain_text(answer):
         return answer
@@ -32,7 +32,11 @@ def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
         return text_block(json.dumps(block))
 
-    return _mended(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
+    mended = _mended(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
+    if "structuredContent" in answer and "structuredContent" not in mended and not mended["content"]:
+        # It was all there is: most upstreams say the same in a text, this one does not.
+        return {**mended, "content": [text_block(json.dumps(answer["structuredContent"], ensure_ascii=False))]}
+    return mended
 
 
 def _is_plain_text(answer: dict[str, Any]) -> bool:

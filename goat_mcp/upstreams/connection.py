@@ -143,7 +143,7 @@ class Connection:
         try:
             answer = await link.direct.ask(outbox, request_id, "tools/call", self._stamped(params, client))
             if isinstance(answer, JSONRPCResponse):
-                return answer.result
+                return self._result(answer.result)
             if answer is not None:
                 fault = link.marks.read(answer.error.data)
                 if fault is None:
@@ -236,12 +236,18 @@ class Connection:
             if self.stateless:
                 opts["headers"]["mcp-method"] = method
         try:
-            return await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts)
+            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:
             if isinstance(self._link, StdioLink):
                 self._link.forget(request_id)
+
+    def _result(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Without `resultType` where that is no word of the protocol: it would start rounds, and run a call again."""
+        if self.stateless or "resultType" not in raw:
+            return raw
+        return {name: value for name, value in raw.items() if name != "resultType"}
 
     def _raise_failure(self, error: MCPError, request_id: int) -> NoReturn:
         fault = self._link.marks.read(error.error.data)

@@ -30,8 +30,11 @@ class Relayed:
     unknown_blocks: int
 
 
-def _is_known(block: Block) -> bool:
+def _is_known(block: Any) -> bool:
     """Whether clients can read the block: of a known type, with the text or data that its type is about."""
+    if not isinstance(block, dict):
+        return False
+    block = cast("Block", block)
     kind = block.get("type")
     carried = _CARRIES.get(kind) if isinstance(kind, str) else None
     return carried is not None and all(isinstance(block.get(name), kind) for name, kind in carried)
@@ -48,14 +51,13 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
         )
     result = strip_result(raw)
     content = result.get("content", [])
-    if not isinstance(content, list) or not all(isinstance(block, dict) for block in cast("list[Any]", content)):
+    if not isinstance(content, list):
         raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered with content that is no list of blocks")
     if "content" not in result and "structuredContent" not in result:
         raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered without content")
-    blocks = cast("list[Block]", content)
-    unknown = sum(not _is_known(block) for block in blocks)
-    if unknown:
-        blocks = [block if _is_known(block) else text_block(json.dumps(block)) for block in blocks]
+    listed = cast("list[Any]", content)
+    blocks: list[Block] = [block if _is_known(block) else text_block(json.dumps(block)) for block in listed]
+    unknown = sum(not _is_known(block) for block in listed)
     failed = result.get("isError") not in (None, False)  # "yes" is meant as a failure
     other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
     if result.get("structuredContent", "") is None:

@@ -48,3 +48,14 @@ def test_structured_content_that_a_handshake_client_cannot_read_is_left_out_for_
 
     assert "structuredContent" not in deliverable(whole, "2025-11-25")
     assert deliverable(whole, "2025-11-25")["content"] == [GOOD]
+
+
+@pytest.mark.parametrize("listed", [[1, "é"], []])
+def test_structured_content_that_is_all_there_is_reaches_a_handshake_client_as_text(listed: list[Any]) -> None:  # REL-4
+    whole = answer(structuredContent=listed)
+
+    mended = deliverable(whole, "2025-11-25")
+
+    (block,) = mended["content"]
+    assert (block["type"], json.loads(block["text"])) == ("text", listed)
+    assert deliverable(whole, "2026-07-28") is whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import mcp_types
@@ -55,11 +56,27 @@ def test_unknown_members_and_empty_content_pass() -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    [{}, {"content": "text"}, {"content": [1]}, {"content": [], "resultType": "input_required"}, {"content": None}],
+    [
+        {},
+        {"content": "text"},
+        {"content": {"type": "text"}},
+        {"content": [], "resultType": "input_required"},
+        {"content": None},
+    ],
 )
 def test_an_answer_that_is_no_tool_result_names_the_upstream(raw: dict[str, object]) -> None:
     with pytest.raises(ToolError, match="upstream odd-one answered"):
         relayed_result("odd-one", raw)
+
+
+# REL-4
+@pytest.mark.parametrize("odd", [None, 7, "text", ["text"], {"type": "text"}, {"type": "new", "a": 1}, {}])
+def test_a_block_that_clients_cannot_read_costs_itself_only(odd: object) -> None:
+    relayed = relayed_result("s", {"content": [{"type": "text", "text": "good"}, odd], "structuredContent": {"a": 1}})
+
+    good, mended = relayed.result.content
+    assert (good, mended["type"], json.loads(mended["text"])) == ({"type": "text", "text": "good"}, "text", odd)
+    assert (relayed.result.structured, relayed.unknown_blocks) == ({"a": 1}, 1)
 
 
 def test_structured_content_that_is_null_is_told_from_none_at_all() -> None:

@@ -154,6 +154,19 @@ async def test_progress_of_the_upstream_reaches_a_client_that_asked_for_it(tmp_p
     assert heard == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
 
 
+# LIF-6
+@pytest.mark.parametrize("wants_progress", [True, False])
+async def test_a_word_of_the_other_era_in_a_result_does_not_run_the_call_again(
+    tmp_path: Path, wants_progress: bool
+) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"raw": server("raw.py", "foreign-word", log)}) as running:
+        result = await running.call("mcp__raw__ping", wants_progress=wants_progress)
+
+    assert (result.text, result.is_error) == ("pong", False)
+    assert lines(log).count("ping") == 1
+
+
 # FLW-2
 async def test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process(tmp_path: Path) -> None:
     log = tmp_path / "log"

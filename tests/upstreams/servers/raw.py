@@ -112,6 +112,8 @@ def call(request: dict[str, Any]) -> None:
             # A child that outlives its parent and keeps the pipes open.
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             os._exit(3)
+        case "ping" if MODE == "foreign-word":
+            answer(request, {"content": [{"type": "text", "text": "pong"}], "resultType": "input_required"})
         case _:
             answer(request, {"content": [{"type": "text", "text": "pong"}]})
 
@@ -137,7 +139,7 @@ def main() -> None:
             case "initialize":
                 info = {"name": "raw", "version": "1"}
                 asked = request["params"]["protocolVersion"]
-                able = {"tools": {}, "logging": {}} if MODE == "logs" else {"tools": {}}
+                able: dict[str, Any] = {"tools": {}, "logging": {}} if MODE == "logs" else {"tools": {}}
                 answer(request, {"protocolVersion": asked, "capabilities": able, "serverInfo": info})
             case "logging/setLevel" if MODE == "logs":
                 note(f"level {request['params']['level']}")
