@@ -34,8 +34,26 @@ class ClientRefused(Exception):
         self.data = data
 
 
-class ClientSide(Protocol):
+class Told(Protocol):
+    """Whom notifications go to."""
+
+    @property
+    def log_level(self) -> str:
+        """The least level of log messages it wants to see; empty where it wants none."""
+        ...
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification. Lost where the client cannot be reached any more."""
+        ...
+
+
+class ClientSide(Told, Protocol):
     """One client, for as long as one call of it lasts."""
+
+    @property
+    def notices(self) -> Told | None:
+        """The way to the same client beside its calls, as long as it is there; None where its era has none."""
+        ...
 
     @property
     def protocol_version(self) -> str: ...
@@ -48,11 +66,6 @@ class ClientSide(Protocol):
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """What it declared, as it travels."""
-        ...
-
-    @property
-    def log_level(self) -> str:
-        """The least level of log messages it wants to see; empty where it wants none."""
         ...
 
     @property
@@ -71,8 +84,4 @@ class ClientSide(Protocol):
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         """Put several requests at once; the raw results under the same keys. Raises `ClientRefused`."""
-        ...
-
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification that belongs to the call. Lost where the client cannot be reached any more."""
         ...

@@ -46,6 +46,7 @@ from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, n
 from goat_mcp.server.prompts import Prompts
 from goat_mcp.server.requests import Work
 from goat_mcp.server.resources import Resources
+from goat_mcp.server.session_notices import SessionNotices
 from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
 from goat_mcp.state.used_tokens import UsedTokens
@@ -105,7 +106,8 @@ class Adapter:
         self._profiles = ClientProfiles(self.gateway.settings.profile_of_client)
         self._log_levels = LogLevels()
         self._client_roots = ClientRoots()
-        self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks)
+        self._notices: dict[str, SessionNotices] = {}
+        self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks, came=self._came)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         lists = ItemLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self)
@@ -274,6 +276,7 @@ class Adapter:
                 _given(ctx),
                 self._client_roots,
                 session_key,
+                self._notices.get(session_key),
             ),
             progress=progress,
             wants_progress=wants_progress,
@@ -281,6 +284,20 @@ class Adapter:
             host_model=HostModel(dialogue, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
+
+    def _came(self, ctx: Context) -> Callable[[], None]:
+        """A handshake client has connected. Returns what to do when it is gone."""
+        session_key = self._session_key(ctx, self._principal())
+        version = ctx.protocol_version
+        self._notices[session_key] = SessionNotices(ctx.session, lambda: self._log_levels.of(session_key, version, {}))
+
+        def gone() -> None:
+            self._notices.pop(session_key, None)
+            self._client_roots.forget(session_key)
+            self._log_levels.forget(session_key)
+            self.gateway.upstreams.session_ended(session_key)
+
+        return gone
 
     async def _roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
         self._client_roots.forget(self._session_key(ctx, self._principal()))

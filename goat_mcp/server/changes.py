@@ -47,10 +47,18 @@ class ChangeHub:
     """One per server. `tools_changed()` and `resource_changed()` may be called from anywhere on the event loop."""
 
     def __init__(
-        self, principal: Callable[[], str] = lambda: "", looks: Callable[[], Mapping[str, Look]] = dict[str, Look]
+        self,
+        principal: Callable[[], str] = lambda: "",
+        looks: Callable[[], Mapping[str, Look]] = dict[str, Look],
+        *,
+        came: Callable[[Context], Callable[[], None]] = lambda ctx: _nothing,
     ) -> None:
-        """`principal` tells whose request is being handled, `looks` what else than this process changes resources."""
+        """`principal` tells whose request is being handled, `looks` what else than this process changes resources.
+
+        `came` hears of each handshake connection, and gives what is to be called when it closes.
+        """
         self._principal = principal
+        self._came = came
         self._streams: dict[str, _Streams] = {}
         self._clients: dict[int, _Client] = {}
         self._changed = anyio.Event()
@@ -163,6 +171,7 @@ class ChangeHub:
         if (client := self._clients.get(id(connection))) is None:
             client = self._clients[id(connection)] = _Client(ctx.session, self._principal())
             connection.exit_stack.callback(self._forget, id(connection))
+            connection.exit_stack.callback(self._came(ctx))
         return client
 
     def _forget(self, connection: int) -> None:

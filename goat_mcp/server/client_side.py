@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, Told
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.dialogue import Dialogue, Question
 
@@ -24,8 +24,15 @@ class DialogueClient:
     """A `ClientSide` over one call's dialogue. `log_level`: what the client set, or wants for this call."""
 
     def __init__(
-        self, dialogue: Dialogue, log_level: str, given: Mapping[str, Any], known_roots: ClientRoots, session_key: str
+        self,
+        dialogue: Dialogue,
+        log_level: str,
+        given: Mapping[str, Any],
+        known_roots: ClientRoots,
+        session_key: str,
+        notices: Told | None = None,
     ) -> None:
+        self.notices = notices
         self._dialogue = dialogue
         self._known_roots = known_roots
         self._session_key = session_key
@@ -82,9 +89,11 @@ class DialogueClient:
         return known
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        if self.is_over and self.is_stateless:
+        if self.is_over:
+            if self.notices is not None:
+                await self.notices.tell(method, params)
             return
         try:
-            await self._dialogue.notify(method, params, in_call=not self.is_over)
+            await self._dialogue.notify(method, params)
         except (MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return

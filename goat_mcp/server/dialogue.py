@@ -44,8 +44,8 @@ class Dialogue(Protocol):
         """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
         ...
 
-    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
-        """Send a notification of an upstream's: on the call's own stream, or beside it."""
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification of an upstream's on the call's own stream."""
         ...
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
@@ -92,8 +92,8 @@ class DirectDialogue:
         # One after the other: each is a form of its own to the person.
         return {key: (await self.ask(request, RawAnswer)).raw() for key, request in requests.items()}
 
-    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
-        await notify(self._ctx, method, params, in_call=in_call)
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await notify(self._ctx, method, params)
 
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
@@ -111,10 +111,10 @@ def declared(capabilities: types.ClientCapabilities | None) -> Mapping[str, Any]
     return {} if capabilities is None else capabilities.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
-async def notify(ctx: Context, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
+async def notify(ctx: Context, method: str, params: Mapping[str, Any]) -> None:
     """Send a notification as it travels."""
     notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
-    await ctx.session.send_notification(notification, related_request_id=ctx.request_id if in_call else None)
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
 async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:

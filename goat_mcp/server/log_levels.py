@@ -25,6 +25,10 @@ class LogLevels:
         if len(self._levels) > MAX_SESSIONS:
             self._levels.pop(next(iter(self._levels)))
 
+    def forget(self, session_key: str) -> None:
+        """The session is over."""
+        self._levels.pop(session_key, None)
+
     def of(self, session_key: str, protocol_version: str, meta: Mapping[str, Any]) -> str:
         """Empty where nothing is wanted: the stateless era has only what the request asks for."""
         if protocol_version in MODERN_PROTOCOL_VERSIONS:

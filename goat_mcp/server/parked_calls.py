@@ -130,8 +130,8 @@ class ParkedCall:
         if self._rounds >= MAX_ROUNDS:
             raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
 
-    async def notify(self, method: str, params: Mapping[str, Any], *, in_call: bool) -> None:
-        await notify(self._ctx, method, params, in_call=in_call)
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await notify(self._ctx, method, params)
 
     def _mark_of(self, request: Question) -> str:
         """The same for the same question about the same tool, as it is defined now, to the same owner; no other."""

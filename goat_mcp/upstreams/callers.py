@@ -8,15 +8,15 @@ from then on (WSP-1).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.call_clock import CallClock
@@ -42,7 +42,7 @@ class Caller:
     session_key: str
     client: ClientSide | None
     clock: CallClock
-    asking: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+    is_asking: bool = False
 
 
 class _Untold:
@@ -72,9 +72,12 @@ class Callers:
         self._roots = roots
         self._asked = asked
         self._in_flight: list[Caller] = []
-        self._seen: dict[str, ClientSide] = {}
-        self._of_url: dict[str, ClientSide] = {}
-        self._untold: WeakKeyDictionary[ClientSide, _Untold] = WeakKeyDictionary()
+        self._sessions: set[str] = set()
+        """All that have ever made a call here: who of them a question is for can be told only where it is one."""
+        self._asking: set[anyio.CancelScope] = set()
+        self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
         self._news = anyio.Event()
         self._logs = Allowance(LOGS_PER_S, LOGS_AT_ONCE)
         self.dropped_logs = 0
@@ -84,21 +87,23 @@ class Callers:
     def one(self, ctx: ToolContext, clock: CallClock) -> Generator[Caller]:
         """A call is in flight."""
         caller = Caller(ctx.session_key, ctx.client, clock)
-        if ctx.client is not None:
-            self._seen[ctx.session_key] = ctx.client
+        self._sessions.add(ctx.session_key)
+        if ctx.client is not None and (notices := ctx.client.notices) is not None:
+            self._notices[ctx.session_key] = notices
         self._in_flight.append(caller)
         try:
             yield caller
         finally:
             self._in_flight.remove(caller)
-            for scope in caller.asking:
-                # Its question has nobody left to wait for the answer.
-                scope.cancel()
+            if not self._in_flight:
+                for scope in self._asking:
+                    # Nobody is left who waits for what the answer is for.
+                    scope.cancel()
 
     def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
         """What a single request declares, where each does so for itself."""
         capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
-        return declared_for(capabilities, self._allow, knows_roots=bool(self._roots(False)))
+        return declared_for(capabilities, self._allow)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """A request of the upstream. Raises `ClientRefused`, at once for what was not declared (ERA-3)."""
@@ -113,13 +118,19 @@ class Callers:
         self._asked()
         caller, client = self._whom_to_ask(request)
         self._remember_url(params, client)
-        with caller.clock.stopped(), anyio.CancelScope() as scope:
-            caller.asking.add(scope)
+        with ExitStack() as meanwhile:
+            for one in self._in_flight:
+                # Whichever of them it is about.
+                meanwhile.enter_context(one.clock.stopped())
+            scope = meanwhile.enter_context(anyio.CancelScope())
+            self._asking.add(scope)
+            caller.is_asking = True
             try:
                 answers = await client.ask({"question": labelled(self._upstream, request)})
                 return strip_result(answers["question"])
             finally:
-                caller.asking.discard(scope)
+                caller.is_asking = False
+                self._asking.discard(scope)
         raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
 
     def _has_roots_of_its_own(self) -> bool:
@@ -127,9 +138,10 @@ class Callers:
         return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
 
     def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
-        sessions = {caller.session_key for caller in self._in_flight}
-        if len(sessions) > 1:
-            raise ClientRefused(_INVALID_REQUEST, "calls of several clients are in flight: whose is this?")
+        if len(self._sessions) > 1:
+            raise ClientRefused(
+                _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
+            )
         able = [
             (caller, caller.client)
             for caller in self._in_flight
@@ -137,19 +149,14 @@ class Callers:
         ]
         if not able:
             raise ClientRefused(_INVALID_REQUEST, "no call is in flight whose client can answer this")
-        # Of several of one client's the last is the likeliest; whichever it is, the same person is asked.
-        return able[-1]
+        # Of several of one client's any will do: the same person is asked.
+        return min(able, key=lambda each: each[0].is_asking)
 
     def notified(self, method: str, params: Mapping[str, Any] | None) -> None:
         """A notification of the upstream; those that are not for clients are left alone."""
         about = params or {}
         if method == "notifications/message":
-            sessions = {caller.session_key: caller.client for caller in self._in_flight} or self._seen
-            wanting = [
-                client
-                for client in sessions.values()
-                if client is not None and is_wanted(about.get("level"), client.log_level)
-            ]
+            wanting = [told for told in self._whom_to_tell() if is_wanted(about.get("level"), told.log_level)]
             if not wanting:
                 return
             if not self._logs.take():
@@ -157,19 +164,28 @@ class Callers:
                 return
             logger = about.get("logger")
             about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
-            for client in wanting:
-                self._tell(client, method, about)
+            for told in wanting:
+                self._tell(told, method, about)
         elif method == "notifications/elicitation/complete":
-            client = self._of_url.pop(str(about.get("elicitationId")), None)
-            if client is not None and not client.is_stateless:
-                self._tell(client, method, about)
+            told = self._of_url.pop(str(about.get("elicitationId")), None)
+            if told is not None:
+                self._tell(told, method, about)
 
-    def _tell(self, client: ClientSide, method: str, params: Mapping[str, Any]) -> None:
+    def _whom_to_tell(self) -> Sequence[Told]:
+        """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
+        if not self._in_flight:
+            return list(self._notices.values())
+        if len({caller.session_key for caller in self._in_flight}) > 1:
+            return ()
+        wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
+        return wanting[:1]
+
+    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
         untold = self._untold.setdefault(client, _Untold())
         untold.messages.append((method, {key: value for key, value in params.items() if key != "_meta"}))
         self._news.set()
 
-    async def flush(self, client: ClientSide) -> None:
+    async def flush(self, client: Told) -> None:
         """Tell this client all there is to tell now, also what is just being told by somebody else."""
         untold = self._untold.get(client)
         if untold is None:
@@ -193,7 +209,7 @@ class Callers:
                     group.start_soon(self.flush, client)
 
     def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
-        if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str):
-            self._of_url[name] = client
+        if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str) and client.notices:
+            self._of_url[name] = client.notices
             if len(self._of_url) > MAX_URL_ELICITATIONS:
                 self._of_url.pop(next(iter(self._of_url)))

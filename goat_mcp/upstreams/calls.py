@@ -5,7 +5,8 @@ Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection ali
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
@@ -34,7 +35,7 @@ class UpstreamCalls:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline_of: Callable[[ToolContext], Awaitable[Lifeline]],
+        connection_for: Callable[[ToolContext], AbstractAsyncContextManager[Lifeline]],
         output: OutputCheck,
         *,
         roots: RootsOf = no_roots,
@@ -42,9 +43,9 @@ class UpstreamCalls:
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
-        """`lifeline_of`: the connection that a call takes. `want` starts one, for the sake of its list."""
+        """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list."""
         self._config = config
-        self._lifeline_of = lifeline_of
+        self._connection_for = connection_for
         self._roots = roots
         self._want = want
         self._output = output
@@ -90,7 +91,12 @@ class UpstreamCalls:
             self._under_way -= 1
 
     async def _call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        lifeline = await self._lifeline_of(ctx)
+        async with self._connection_for(ctx) as lifeline:
+            return await self._call_over(lifeline, spec, arguments, ctx)
+
+    async def _call_over(
+        self, lifeline: Lifeline, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
+    ) -> ToolResult:
         lifeline.check()
 
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:

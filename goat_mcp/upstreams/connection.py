@@ -58,7 +58,9 @@ class Connection:
     """The upstream's, where it is a gateway too."""
     _outbox: Outbox | None = None
     _told_level: str = "info"
-    _param_headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict[str, dict[tuple[str, ...], str]])
+    _param_headers: dict[str, tuple[Mapping[str, Any], dict[tuple[str, ...], str]]] = field(
+        default_factory=dict[str, "tuple[Mapping[str, Any], dict[tuple[str, ...], str]]"]
+    )
     notices: Notices = field(default_factory=Notices)
 
     @property
@@ -211,10 +213,11 @@ class Connection:
 
     def _mirrored(self, name: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, str]:
         """`Mcp-Param-*` headers, from the schema clients saw (REL-7)."""
-        if (header_map := self._param_headers.get(name)) is None:
+        known = self._param_headers.get(name)
+        if known is None or known[0] is not schema:  # it may have changed, and been approved since
             header_map = {} if find_invalid_x_mcp_header(schema) else x_mcp_header_map(schema)
-            self._param_headers[name] = header_map
-        return mcp_param_headers(header_map, arguments)
+            known = self._param_headers[name] = (schema, header_map)
+        return mcp_param_headers(known[1], arguments)
 
     async def request(
         self,

@@ -13,10 +13,14 @@ ELICITATION, SAMPLING, ROOTS = "elicitation", "sampling", "roots"
 KIND_OF = {"elicitation/create": ELICITATION, "sampling/createMessage": SAMPLING, "roots/list": ROOTS}
 
 
-def declared_for(client: Mapping[str, Any], allow: Collection[str], *, knows_roots: bool) -> dict[str, Any]:
-    """The capabilities an upstream is told of: what this client can do and the user lets upstreams ask for."""
+def declared_for(client: Mapping[str, Any], allow: Collection[str]) -> dict[str, Any]:
+    """The capabilities an upstream is told of: what this client can do and the user lets upstreams ask for.
+
+    Roots, too, only where the client has some, whoever answers for it: some servers trust them more than the folders
+    in their own arguments.
+    """
     declared = {kind: client[kind] for kind in (ELICITATION, SAMPLING) if kind in allow and kind in client}
-    if ROOTS in allow and (knows_roots or ROOTS in client):
+    if ROOTS in allow and ROOTS in client:
         declared[ROOTS] = {}
     return declared
 

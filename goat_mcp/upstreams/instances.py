@@ -8,10 +8,12 @@ stateless era each request says both, and one connection serves all clients of a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -34,6 +36,13 @@ class Instance:
     audience: tuple[str, ...] | None = None
     workspace: Path | None = None
     sessions: set[str] = field(default_factory=set[str])
+    users: int = 0
+    used_s: float = 0.0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has no connection and nobody is about to use one."""
+        return not self.users and self.supervisor.is_free
 
 
 Make = Callable[[Callable[[], Mapping[str, Any]], Callable[[], Path | None], bool], Supervisor]
@@ -42,16 +51,23 @@ Declare = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From what a client can do to what an upstream is told of it."""
 
 
-class Instances:
-    """Of one upstream. The first is the leader: it is there from the start, and connects for lists, too."""
+class Asks(Protocol):
+    """Whether the upstream has ever asked a client anything. Remembered over restarts."""
 
-    def __init__(self, config: UpstreamConfig, make: Make, declare: Declare) -> None:
+    def __bool__(self) -> bool: ...
+
+    def learn(self) -> None: ...
+
+
+class Instances:
+    """Of one upstream. The first is the leader: it is there from the start, and its lists are what clients see."""
+
+    def __init__(self, config: UpstreamConfig, make: Make, declare: Declare, asks: Asks) -> None:
         self._config = config
         self._make = make
         self._declare = declare
+        self._asks = asks
         self._group: anyio.abc.TaskGroup | None = None
-        self.asks = False
-        """Whether the upstream has asked a client anything."""
         self._all: list[Instance] = []
         self.leader = self._new(is_leader=True)
 
@@ -63,50 +79,86 @@ class Instances:
     def want(self, ctx: ToolContext | None) -> None:
         """Start the leader for a client that wants a list, if nobody has started it."""
         leader = self.leader
-        if leader.audience is None and leader.supervisor.is_free and ctx is not None:
-            self._claim(leader, ctx)
+        if leader.audience is None and leader.is_free and ctx is not None:
+            self._claim(leader, ctx, None)
         leader.supervisor.want()
 
-    def of(self, ctx: ToolContext, workspace: Path | None = None) -> Supervisor:
-        """The connection for a call. Raises `ToolError(BUSY)` where there are too many.
+    @contextmanager
+    def use(self, ctx: ToolContext, workspace: Path | None = None) -> Generator[Supervisor]:
+        """The connection for a call, this caller's until it leaves. Raises `ToolError(BUSY)` where there are too many.
 
         `workspace`: the caller's, where the upstream works in that.
         """
-        leader = self.leader
-        if self._group is None:
-            return leader.supervisor
-        instance = self._fitting(ctx, workspace) or self._unused() or self._added()
-        self._claim(instance, ctx, workspace)
-        return instance.supervisor
+        instance = self.leader if self._group is None else self._for(ctx, workspace)
+        instance.users += 1
+        instance.used_s = time.monotonic()
+        try:
+            yield instance.supervisor
+        finally:
+            instance.users -= 1
+
+    def session_ended(self, session_key: str) -> None:
+        """A client is gone. What only it could use, nobody can use any more."""
+        if not self._is_exclusive:
+            return
+        for one in self._all:
+            if session_key in one.sessions and one is not self.leader:
+                one.sessions.discard(session_key)
+                if not one.sessions and not one.users:
+                    self._give_up(one)
 
     @property
     def count(self) -> int:
         """How many connections there are or will be."""
         return len(self._all)
 
+    @property
+    def _is_stateless(self) -> bool:
+        return self.leader.supervisor.is_stateless
+
+    @property
+    def _is_exclusive(self) -> bool:
+        """Whether a connection is one session's."""
+        return not self._is_stateless and (self._config.scope == "session" or bool(self._asks))
+
+    def _for(self, ctx: ToolContext, workspace: Path | None) -> Instance:
+        instance = self._fitting(ctx, workspace) or self._unused() or self._added()
+        self._claim(instance, ctx, workspace)
+        return instance
+
     def _fitting(self, ctx: ToolContext, workspace: Path | None) -> Instance | None:
         audience = self._audience(ctx, workspace)
         return next((one for one in self._all if one.audience == audience and self._may_share(one, ctx)), None)
 
     def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
-        if self.leader.supervisor.is_stateless:
+        if not self._is_exclusive:
             return True
-        if not self.asks and self._config.scope != "session":
-            return True
+        if ctx.client is not None and ctx.client.is_stateless and one.users:
+            # Clients of that era have no sessions that could be told apart.
+            return False
         return one.sessions <= {ctx.session_key}
 
     def _unused(self) -> Instance | None:
         """One that is nobody's: never claimed, or without a connection."""
-        return next((one for one in self._all if one.audience is None or one.supervisor.is_free), None)
+        return next((one for one in self._all if not one.users and (one.audience is None or one.is_free)), None)
 
     def _added(self) -> Instance:
-        if len(self._all) >= MAX_INSTANCES:
+        if len(self._all) < MAX_INSTANCES:
+            return self._new(is_leader=False)
+        idle = [one for one in self._all if not one.users]
+        if not idle:
             raise ToolError(
                 ErrorCode.BUSY,
-                f"upstream {self._config.name} serves {MAX_INSTANCES} clients already, each with its own connection",
-                "Call again when one of them has gone.",
+                f"upstream {self._config.name} works for {MAX_INSTANCES} clients, each with its own connection",
+                "Call again when one of their calls has ended.",
             )
-        return self._new(is_leader=False)
+        longest = min(idle, key=lambda one: one.used_s)
+        self._give_up(longest)
+        return longest
+
+    def _give_up(self, instance: Instance) -> None:
+        instance.supervisor.release()
+        instance.audience, instance.sessions = None, set()
 
     def _new(self, *, is_leader: bool) -> Instance:
         instance: Instance
@@ -123,13 +175,12 @@ class Instances:
             self._group.start_soon(instance.supervisor.run)
         return instance
 
-    def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None = None) -> None:
+    def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None) -> None:
         audience = self._audience(ctx, workspace)
         if instance.audience != audience:
             declared = self._declared_for(ctx)
-            is_declared = self.leader.supervisor.is_stateless or declared == instance.declared
-            fits = is_declared and workspace == instance.workspace
-            if instance.audience is None and not instance.supervisor.is_free and not fits:
+            is_declared = self._is_stateless or declared == instance.declared
+            if not instance.supervisor.is_free and not (is_declared and workspace == instance.workspace):
                 # It was started for a list only, before this client was known.
                 instance.supervisor.restart()
             instance.audience, instance.declared, instance.workspace = audience, declared, workspace
@@ -137,7 +188,7 @@ class Instances:
         instance.sessions.add(ctx.session_key)
 
     def _audience(self, ctx: ToolContext, workspace: Path | None) -> tuple[str, ...]:
-        if self.leader.supervisor.is_stateless:
+        if self._is_stateless:
             return str(workspace), ctx.principal
         return str(workspace), ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
 

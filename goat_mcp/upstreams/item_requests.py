@@ -6,7 +6,7 @@ What comes is passed on as it came (REL-1), but for what belongs to the hop. Wha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -30,7 +30,7 @@ SHARE = 4
 MAX_URI_CHARS = 8_000
 _DETAIL_CHARS = 300
 T = TypeVar("T")
-ConnectionFor = Callable[[ToolContext | None], Awaitable[Lifeline]]
+ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[Lifeline]]
 """The way to a connection for the client behind a request; None where there is none."""
 
 
@@ -144,10 +144,10 @@ class ItemRequests:
             )
 
         try:
-            lifeline = await self._connection_for(ctx)
-            lifeline.check()
-            async with self._share.one(left_s()), self._slots.one(left_s()):
-                return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)
+            async with self._connection_for(ctx) as lifeline:
+                lifeline.check()
+                async with self._share.one(left_s()), self._slots.one(left_s()):
+                    return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)
         except LinkFault as failure:
             raise self._described(failure.fault) from None
         except ToolError as error:

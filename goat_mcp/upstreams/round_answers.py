@@ -36,7 +36,7 @@ class RoundAnswers:
         for key, request in requests.items():
             kind = KIND_OF[request.method]
             self._check_allowed(kind)
-            if kind == ROOTS and (roots := self.roots(client_has_roots)):
+            if kind == ROOTS and client_has_roots and (roots := self.roots(True)):
                 answers[key] = roots_result(roots)
             else:
                 open_requests[key] = request

@@ -124,6 +124,7 @@ class Supervisor:
         self._demand = anyio.Event()
         self._asked_s = float("-inf")
         self._in_use = 0
+        self._is_outdated = False
         self.known_version: str | None = None
         """The protocol revision that was proved last."""
         self.state = UpstreamState.IDLE
@@ -150,9 +151,16 @@ class Supervisor:
         return self.known_version == STATELESS_VERSION
 
     def restart(self) -> None:
-        """Let go of the connection, for one that declares something else. Nothing must be in flight."""
+        """Connect anew, for it is to declare something else now. Nothing must be in flight."""
+        self._is_outdated = True
         if self._life is not None:
-            self.drop(self._life.connection, is_failure=False, why="a client that can do other things came")
+            self.drop(self._life.connection, is_failure=False, why=_OUTDATED)
+
+    def release(self) -> None:
+        """Nobody needs it any more."""
+        self._asked_s = float("-inf")
+        if self._life is not None:
+            self.drop(self._life.connection, is_failure=False, why=_IDLE)
 
     @property
     def next_try_s(self) -> float | None:
@@ -275,6 +283,7 @@ class Supervisor:
         if connect is None:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
             from goat_mcp.upstreams.connect import connect as connect
+        self._is_outdated = False
         async with connect(
             in_workspace(self.config.target, self._root_of()),
             known_version=self.known_version,
@@ -284,6 +293,11 @@ class Supervisor:
             start_timeout_s=self._limits.start_timeout_s,
             callers=self._callers(),
         ) as connection:
+            if self._is_outdated:
+                # Before anybody had it: it declares what it should not.
+                life = _Life(connection)
+                life.end(is_failure=False, why=_OUTDATED)
+                return life
             life = self._life = _Life(connection)
             self.last_connection = connection
             self.known_version = connection.version if connection.era_is_proved else None
@@ -388,6 +402,7 @@ class Supervisor:
 
 
 _IDLE = "idle"
+_OUTDATED = "a client that can do other things came"
 
 
 def _start_failure(error: BaseException) -> StartFailure | None:

@@ -94,14 +94,14 @@ class ToolShelf:
         self._is_unsure = bool(self.withheld)
         return stored.version
 
-    async def refresh(self, connection: LiveConnection, version: str, timeout_s: float) -> str:
-        """List again and show what came. Returns what went wrong, in words; empty if nothing did."""
+    async def refresh(self, connection: LiveConnection, version: str, timeout_s: float, *, shows: bool = True) -> str:
+        """List again, pin what is new and, if `shows`, show what came. Returns what went wrong; empty if nothing."""
         if self._is_closed:
             return ""
         with self._gate.listing(connection):
-            return await self._refresh(connection, version, timeout_s)
+            return await self._refresh(connection, version, timeout_s, shows)
 
-    async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float) -> str:
+    async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float, shows: bool) -> str:
         from goat_mcp.upstreams.listed_entries import usable_entries
 
         try:
@@ -113,6 +113,9 @@ class ToolShelf:
             return f"it did not list its tools: {error}"
         # Checking thousands of schemas takes a while; calls go on meanwhile.
         usable = await anyio.to_thread.run_sync(usable_entries, listing.entries)
+        if not shows:
+            await anyio.to_thread.run_sync(self._settled, usable)
+            return ""
         self._unusable, self.shortened, self.truncated = usable.withheld, usable.shortened, listing.truncated
         self.escaped, self.unchecked_outputs = usable.escaped, usable.without_output
         self._unusable += tuple(Withheld(name, why, ReasonCode.GATEWAY_CYCLE) for name, why in listing.cyclic)

@@ -6,8 +6,10 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -87,7 +89,7 @@ class Upstream:
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.inquiries import declared_for
 
-            return declared_for(capabilities, config.allow, knows_roots=bool(roots(False)))
+            return declared_for(capabilities, config.allow)
 
         def make(declared: Callable[[], Mapping[str, Any]], workspace: RootOf, is_leader: bool) -> Supervisor:
             return Supervisor(
@@ -107,7 +109,8 @@ class Upstream:
                 on_change=on_change,
             )
 
-        self._instances = Instances(config, make, declare)
+        self._asks = _Asks(config, warm)
+        self._instances = Instances(config, make, declare, self._asks)
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
@@ -130,16 +133,25 @@ class Upstream:
 
         return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots)
 
-    async def _connection_for(self, ctx: ToolContext | None) -> Supervisor:
+    @asynccontextmanager
+    async def _connection_for(self, ctx: ToolContext | None) -> AsyncGenerator[Supervisor]:
         """For a request of this client; the leader where none is behind it. Raises `ToolError`."""
         if ctx is None:
-            return self._supervisor
-        if not needs_workspace(self.config.target):
-            return self._instances.of(ctx)
+            yield self._supervisor
+            return
+        workspace = await self._workspace_of(ctx) if needs_workspace(self.config.target) else None
+        with self._instances.use(ctx, workspace) as supervisor:
+            yield supervisor
+
+    async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         client = ctx.client
         has_some = client is not None and "roots" in client.capabilities
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
-        return self._instances.of(ctx, next(iter(known or self._roots(False)), None))
+        return next(iter(known or self._roots(False)), None)
+
+    def session_ended(self, session_key: str) -> None:
+        """A client is gone."""
+        self._instances.session_ended(session_key)
 
     @cached_property
     def subscriptions(self) -> Subscriptions:
@@ -231,10 +243,7 @@ class Upstream:
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
         from goat_mcp.upstreams.callers import Callers
 
-        def asked() -> None:
-            self._instances.asks = True
-
-        return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=asked)
+        return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=self._asks.learn)
 
     def _failed(self) -> None:
         self._first_outcome.set()
@@ -263,7 +272,12 @@ class Upstream:
 
     async def _list(self, connection: LiveConnection) -> bool:
         version = self._supervisor.known_version or ""
-        self._list_problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s)
+        is_leader = connection is self._supervisor.last_connection
+        problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s, shows=is_leader)
+        if not is_leader:
+            # What depends on the abilities of one client is not shown to all; it is only held against the pins.
+            return not problem
+        self._list_problem = problem
         self._first_outcome.set()
         if self._list_problem:
             self._telemetry.warning(
@@ -331,3 +345,22 @@ class Upstream:
         if waiting := self.pins.changes():
             return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail
+
+
+class _Asks:
+    """Whether an upstream has ever asked a client anything, kept beside its stored catalog."""
+
+    def __init__(self, config: UpstreamConfig, warm: WarmCatalog) -> None:
+        self._config = config
+        self._warm = warm
+        self._known: bool | None = None
+
+    def __bool__(self) -> bool:
+        if self._known is None:
+            self._known = self._warm.asks(self._config.server, self._config.fingerprint)
+        return self._known
+
+    def learn(self) -> None:
+        if not self:
+            self._known = True
+            self._warm.note_asks(self._config.server, self._config.fingerprint)

@@ -120,6 +120,11 @@ class Upstreams:
         registry.declare(*(config.source for config in configs))
         self.offers.declare(*(config.source for config in configs))
 
+    def session_ended(self, session_key: str) -> None:
+        """A client is gone: what was kept for it alone is ended."""
+        for upstream in self._upstreams:
+            upstream.session_ended(session_key)
+
     def load_warm_catalogs(self) -> None:
         """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
         for upstream in self._upstreams:

@@ -6,6 +6,7 @@ Two files per upstream: its tools are read at every start, the rest when somebod
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.checked_file import CheckedFile
 
+_ASKS_SUFFIX = ".asks"
 _FORMAT = 3
 _ITEMS_FORMAT = 1
 _FINGERPRINT_CHARS = 16
@@ -55,6 +57,15 @@ class WarmCatalog:
 
     def path(self, server: str, fingerprint: str) -> Path:
         return self._state.folder("catalog") / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
+
+    def asks(self, server: str, fingerprint: str) -> bool:
+        """Whether it was noted that this upstream asks clients."""
+        return self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).exists()
+
+    def note_asks(self, server: str, fingerprint: str) -> None:
+        """Remember that it asks: from the next start on each client has a connection of its own at once."""
+        with suppress(OSError):
+            self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).touch(mode=0o600)
 
     def items_path(self, server: str, fingerprint: str) -> Path:
         return self.path(server, fingerprint).with_suffix(".items.json")

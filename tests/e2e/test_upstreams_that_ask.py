@@ -85,11 +85,11 @@ def accepts(**content: Any) -> dict[str, Any]:
 
 @every_transport
 @every_kind
-async def test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind(
-    reach: Reach, seek_node: SeekNode, launch_of_four: Launch, transport: str, kind: Kind
+async def test_forms_and_the_clients_model_are_asked_whoever_stands_behind(
+    reach: Reach, seek_node: SeekNode, transport: str, kind: Kind
 ) -> None:
-    """ERA-4, the whole matrix: each upstream era and transport behind this client and transport. ERA-6: roots."""
-    tools = ("book", "think", "where", "all", "twice")
+    """ERA-4, the whole matrix: each upstream era and transport behind this client and transport."""
+    tools = ("book", "think", "all", "twice")
     steps = [call(f"mcp__{upstream}__{tool}") for upstream in UPSTREAMS for tool in tools]
     forms = [accepts(day=f"day {number}") for number in range(3 * len(UPSTREAMS))]
     words = [A_WORD] * (3 * len(UPSTREAMS))
@@ -103,7 +103,6 @@ async def test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever
         expected += [
             f"{days[0]}{state['book']}",
             f"goat{state['think']}",
-            f"{launch_of_four.workspace.resolve().as_uri()}{state['where']}",
             f"{days[1]}, goat{state['all']}",
             f"{days[2]}, goat",
         ]
@@ -111,6 +110,25 @@ async def test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever
     assert [form["message"] for form in seen.forms] == [f"{one}: Which day?" for one in UPSTREAMS for _ in range(3)]
     assert all(form["requestedSchema"]["properties"]["day"]["default"] == "Monday" for form in seen.forms)
     assert [prompt["systemPrompt"] for prompt in seen.prompts] == ["Be short."] * len(words)
+
+
+@every_transport
+@every_python
+async def test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some(
+    reach: Reach, launch_of_four: Launch, transport: str, kind: Kind
+) -> None:
+    """ERA-4 for roots, ERA-6: a workspace that was named wins over what the client would say."""
+
+    async def tells(ctx: Any) -> types.ListRootsResult:
+        raise AssertionError("nobody needs to ask")
+
+    async with connected(reach(transport), kind.era, list_roots_callback=tells) as client:
+        texts = [
+            text_of((await client.call_tool(f"mcp__{upstream}__where", {})).model_dump(by_alias=True))
+            for upstream in UPSTREAMS
+        ]
+
+    assert [text.split(",")[0] for text in texts] == [launch_of_four.workspace.resolve().as_uri()] * 4
 
 
 @every_transport

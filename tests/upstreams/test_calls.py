@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,10 +120,11 @@ async def call(double: Double, *, heartbeat_s: float = 5.0, timeout_s: float = 5
     config = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"), timeout_s=timeout_s)
     output = OutputCheck("s", "warn", Telemetry("error"))
 
-    async def lifeline_of(ctx: ToolContext) -> Double:
-        return double
+    @asynccontextmanager
+    async def connection_for(ctx: ToolContext) -> AsyncGenerator[Double]:
+        yield double
 
-    calls = UpstreamCalls(config, lifeline_of, output, heartbeat_s=heartbeat_s)
+    calls = UpstreamCalls(config, connection_for, output, heartbeat_s=heartbeat_s)
     tool = upstream_tool(config, {"name": "t", "inputSchema": {"type": "object"}}, calls)
     return await tool.execute(tool.validate({}), ToolContext(call_id="t", **ctx))
 
