@@ -36,6 +36,7 @@ from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_profiles import ClientProfiles
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.client_side import DialogueClient
+from goat_mcp.server.closed_streams import while_open
 from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
@@ -239,7 +240,8 @@ class Adapter:
         pin: Pin,
     ) -> ToolResult | types.InputRequiredResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return await body(DirectDialogue(ctx))
+            direct = DirectDialogue(ctx)
+            return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
         owner = self._session_key(ctx, self._principal())
         if params.request_state is not None:
             answers = params.input_responses or {}

@@ -58,6 +58,12 @@ class DirectDialogue:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
+        self._own_questions = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
+        return self._own_questions > 0
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -72,6 +78,13 @@ class DirectDialogue:
         return self._ctx.protocol_version
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        self._own_questions += 1
+        try:
+            return await self._put(request, answer)
+        finally:
+            self._own_questions -= 1
+
+    async def _put(self, request: Question, answer: type[AnswerT]) -> AnswerT:
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         outcome: AnswerT | Exception = MCPError(types.CONNECTION_CLOSED, "the client is gone")
         async with anyio.create_task_group() as group:
@@ -90,7 +103,7 @@ class DirectDialogue:
 
     async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
         # One after the other: each is a form of its own to the person.
-        return {key: (await self.ask(request, RawAnswer)).raw() for key, request in requests.items()}
+        return {key: (await self._put(request, RawAnswer)).raw() for key, request in requests.items()}
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         await notify(self._ctx, method, params)
@@ -119,9 +132,14 @@ async def notify(ctx: Context, method: str, params: Mapping[str, Any]) -> None:
 
 async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:
     """A stream that broke off cannot be resumed: nobody will see the question again, nor what its call returns."""
+    await gone(request)
+    waiting.cancel()
+
+
+async def gone(request: Any) -> None:
+    """Return when the client has closed the stream of this HTTP request."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    waiting.cancel()
 
 
 def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:

@@ -220,6 +220,24 @@ async def test_a_question_whose_client_is_lost_is_withdrawn_and_its_command_does
     assert not ran.exists()
 
 
+async def test_a_call_whose_stream_a_handshake_client_closes_is_cancelled(launch: Launch) -> None:
+    """FLW-2: over HTTP, without a notice; the session goes on."""
+    unasked = replace(launch, options=("--mode", "bypassPermissions"))
+    running, ended = launch.workspace / "running", launch.workspace / "ended"
+    command = f"trap 'touch {ended}; exit' TERM; touch {running}; sleep 600 & wait"
+    with http_goat(unasked) as goat, anyio.fail_after(BOUND_S):
+        async with raw_session(goat) as session:
+            async with session.calling("Bash", {"command": command}):
+                await until_there(running)
+            await until_there(ended)
+            outcome = await outcomes(goat, "Bash", 1)
+            async with session.calling("Glob", {"pattern": "*.md"}) as next_message:
+                listed = await next_message()
+
+    assert outcome == ["E_CANCELLED"]
+    assert listed["result"]["content"][0]["text"] == str(launch.workspace / "notes.md")
+
+
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_a_client_that_leaves_while_asked_ends_its_call(launch: Launch, era: str) -> None:
     ran, shown = launch.workspace / "ran", anyio.Event()
