@@ -277,7 +277,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "An upstream's questions reach the client behind the call, whichever eras the two speak.",
         "upstreams/callers upstreams/rounds upstreams/round_answers server/parked_calls",
         "e2e/test_upstreams_that_ask.py::"
-        "test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind "
+        "test_forms_and_the_clients_model_are_asked_whoever_stands_behind "
+        "e2e/test_upstreams_that_ask.py::test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::test_a_page_to_open_reaches_the_person_in_every_pair_of_eras "
         "upstreams/test_rounds.py::test_each_answer_goes_back_with_the_state_it_was_asked_with "
         "upstreams/test_rounds.py::test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody",
@@ -303,7 +304,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "error that names it.",
         "upstreams/inquiries upstreams/round_answers gateway",
         "e2e/test_upstreams_that_ask.py::"
-        "test_forms_and_the_clients_model_are_asked_and_roots_are_known_whoever_stands_behind "
+        "test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::"
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question "
@@ -331,12 +332,13 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-2",
         "A cancelled call is cancelled at the upstream at once; its late answer is dropped and the process kept.",
-        "upstreams/direct_calls upstreams/calls",
+        "upstreams/direct_calls upstreams/calls server/closed_streams",
         "upstreams/test_stdio_upstreams.py::test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process "
         "upstreams/test_isolation.py::test_a_late_answer_to_a_cancelled_call_is_dropped_and_the_process_kept "
         "upstreams/test_isolation.py::test_an_upstream_hears_at_once_of_many_calls_cancelled_together "
         "upstreams/test_http_upstreams.py::test_progress_and_cancellation_pass "
-        "e2e/test_http_cases.py::test_an_upstream_hears_of_a_client_that_hung_up",
+        "e2e/test_http_cases.py::test_an_upstream_hears_of_a_client_that_hung_up "
+        "e2e/test_asking_over_http.py::test_a_call_whose_stream_a_handshake_client_closes_is_cancelled",
         not_covered="The tests allow 2 s where the promise is 100 ms: they run on loaded machines.",
     ),
     _rule(
