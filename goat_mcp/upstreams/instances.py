@@ -1,8 +1,8 @@
 """Which of its connections an upstream's call takes (WSP-1).
 
 A handshake declares what one client can do, and its questions do not say whose they are. So a connection is shared
-by clients of one principal that can do the same; once the upstream has asked something, by one session only. In the
-stateless era each request says both, and one connection serves all clients of a principal.
+by clients of one principal that can do the same; where the upstream asks, or nobody knows yet whether it does, by one
+session only. In the stateless era each request says both, and one connection serves all clients of a principal.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from goat_mcp.upstreams.supervisor import Supervisor
 
 MAX_INSTANCES = 32
 """Connections of one upstream at a time."""
+ROOTS = "roots"
+QUIET_CALLS = 32
+"""An upstream that has asked nothing in so many calls is taken for one that does not ask."""
 
 
 @dataclass(eq=False)
@@ -62,12 +65,17 @@ class Asks(Protocol):
 class Instances:
     """Of one upstream. The first is the leader: it is there from the start, and its lists are what clients see."""
 
-    def __init__(self, config: UpstreamConfig, make: Make, declare: Declare, asks: Asks) -> None:
+    def __init__(
+        self, config: UpstreamConfig, make: Make, declare: Declare, asks: Asks, asks_for_roots: Callable[[], bool]
+    ) -> None:
+        """`asks_for_roots`: whether a client's roots are asked of it, and not known here."""
         self._config = config
+        self._asks_for_roots = asks_for_roots
         self._make = make
         self._declare = declare
         self._asks = asks
         self._group: anyio.abc.TaskGroup | None = None
+        self._calls = 0
         self._all: list[Instance] = []
         self.leader = self._new(is_leader=True)
 
@@ -90,6 +98,7 @@ class Instances:
         `workspace`: the caller's, where the upstream works in that.
         """
         instance = self.leader if self._group is None else self._for(ctx, workspace)
+        self._calls += 1
         instance.users += 1
         instance.used_s = time.monotonic()
         try:
@@ -118,8 +127,10 @@ class Instances:
 
     @property
     def _is_exclusive(self) -> bool:
-        """Whether a connection is one session's."""
-        return not self._is_stateless and (self._config.scope == "session" or bool(self._asks))
+        """Whether a connection whose client can be asked is one session's."""
+        if self._is_stateless:
+            return False
+        return self._config.scope == "session" or self._calls < QUIET_CALLS or bool(self._asks)
 
     def _for(self, ctx: ToolContext, workspace: Path | None) -> Instance:
         instance = self._fitting(ctx, workspace) or self._unused() or self._added()
@@ -131,12 +142,19 @@ class Instances:
         return next((one for one in self._all if one.audience == audience and self._may_share(one, ctx)), None)
 
     def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
-        if not self._is_exclusive:
+        if not self._is_exclusive or not (self._can_be_asked(ctx, one.workspace) or self._config.scope == "session"):
             return True
         if ctx.client is not None and ctx.client.is_stateless and one.users:
             # Clients of that era have no sessions that could be told apart.
             return False
         return one.sessions <= {ctx.session_key}
+
+    def _can_be_asked(self, ctx: ToolContext, workspace: Path | None) -> bool:
+        """Whether the upstream may ask what only this client can answer."""
+        declared = self._declared_for(ctx)
+        if ROOTS in declared and workspace is None and self._asks_for_roots():
+            return True
+        return any(kind != ROOTS for kind in declared)
 
     def _unused(self) -> Instance | None:
         """One that is nobody's: never claimed, or without a connection."""

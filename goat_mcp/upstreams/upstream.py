@@ -6,7 +6,7 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -96,7 +96,7 @@ class Upstream:
                 config,
                 telemetry=telemetry,
                 beside=self._beside,
-                callers=partial(self._callers, declared, roots),
+                callers=partial(self._callers, declared, partial(_roots_in, workspace, roots)),
                 retry=retry,
                 root_of=lambda: workspace() or next(iter(roots(False)), None),
                 failed=self._failed,
@@ -110,7 +110,7 @@ class Upstream:
             )
 
         self._asks = _Asks(config, warm)
-        self._instances = Instances(config, make, declare, self._asks)
+        self._instances = Instances(config, make, declare, self._asks, lambda: not roots(True))
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
@@ -345,6 +345,12 @@ class Upstream:
         if waiting := self.pins.changes():
             return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail
+
+
+def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:
+    """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
+    root = workspace()
+    return roots(client_has_some) if root is None else (root,)
 
 
 class _Asks:

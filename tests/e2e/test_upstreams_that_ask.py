@@ -240,14 +240,40 @@ async def test_two_clients_of_one_server_are_each_asked_their_own(http_of_four: 
                 result = await client.call_tool(f"mcp__{upstream}__book", {})
                 texts.setdefault(name, []).append(text_of(result.model_dump(by_alias=True)))
 
-    # The first question teaches that this upstream asks.
-    await one("first")
     async with anyio.create_task_group() as group:
-        group.start_soon(one, "second")
-        group.start_soon(one, "third")
+        for name in ("first", "second", "third"):
+            group.start_soon(one, name)
 
     assert asked == {"first": 4, "second": 4, "third": 4}
     assert all(f"'day': '{name}'" in text for name, said in texts.items() for text in said)
+
+
+@every_transport
+@every_python
+@every_upstream
+async def test_a_question_of_one_of_two_calls_of_a_client_is_answered_to_it(
+    reach: Reach, transport: str, kind: Kind, upstream: str
+) -> None:
+    """WSP-1: whatever else is in flight, and ends first."""
+    texts: dict[str, str] = {}
+
+    async def fills_in(ctx: Any, params: Any) -> types.ElicitResult:
+        await anyio.sleep(0.8)  # the nap is over by then
+        return types.ElicitResult(action="accept", content={"day": "x"})
+
+    async with connected(reach(transport), kind.era, elicitation_callback=fills_in) as client:
+
+        async def one(tool: str) -> None:
+            result = await client.call_tool(f"mcp__{upstream}__{tool}", {})
+            texts[tool] = text_of(result.model_dump(by_alias=True))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, "book")
+            await anyio.sleep(0.1)
+            group.start_soon(one, "nap")
+
+    assert texts["nap"] == "slept"
+    assert texts["book"].startswith("accept {'day': 'x'}")
 
 
 @every_era

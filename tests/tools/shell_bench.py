@@ -51,7 +51,7 @@ class ShellBench:
             Surroundings(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
-                spill=spill.folder,
+                spill=lambda: spill.folder,
                 runs_unasked=lambda session_key, principal: False,
                 is_protected=lambda path: protected_reason(path) is not None,
                 run_at_the_end=self.guard.run_at_the_end,

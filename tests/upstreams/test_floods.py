@@ -59,6 +59,8 @@ class Listener:
     protocol_version = "2025-11-25"
     is_stateless = False
     log_level = "debug"
+    notices = None
+    known_roots = ()
 
     def __init__(self) -> None:
         self.capabilities: dict[str, Any] = {}

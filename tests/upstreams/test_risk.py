@@ -108,7 +108,8 @@ def test_the_operator_may_vouch_for_a_server() -> None:  # RSK-2, RSK-3
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
 def test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too(keyword: str) -> None:  # RSK-2
-    hidden = tool("lookup", {"readOnlyHint": True}, **{keyword: [{"properties": {"command": {"type": "string"}}}]})
+    branches: dict[str, Any] = {keyword: [{"properties": {"command": {"type": "string"}}}]}
+    hidden = tool("lookup", {"readOnlyHint": True}, **branches)
 
     assert hidden.spec.effective_risk is Risk.HIGH
 

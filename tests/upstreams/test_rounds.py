@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, no_roots
+from goat_mcp.core.client_side import ClientRequest, Told, no_roots
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.rounds import MAX_ROUNDS, in_rounds
 
@@ -27,6 +27,7 @@ class Person:
     is_stateless: bool = False
     log_level: str = ""
     capabilities: Mapping[str, Any] = field(default_factory=lambda: {"elicitation": {"form": {}}})
+    notices: Told | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     known_roots: Sequence[Path] = ()
 

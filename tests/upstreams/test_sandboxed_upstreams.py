@@ -27,7 +27,7 @@ def made_sandbox(folder: Path) -> Sandbox:
         Surroundings(
             roots=tuple,
             state=state,
-            spill=state.folder("spill"),
+            spill=lambda: state.folder("spill"),
             runs_unasked=lambda session_key, principal: False,
             is_protected=is_protected,
             run_at_the_end=lambda command: None,

@@ -62,7 +62,7 @@ ANSWERS: dict[str, Any] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder")
+NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder", "nap")
 
 
 def said(answer: Any) -> str:
@@ -99,6 +99,9 @@ class Asking:
         match params.name:
             case "plain":
                 return result(f"{self.calls} calls")
+            case "nap":
+                await anyio.sleep(0.5)
+                return result("slept")
             case "folder":
                 return result(f"{Path.cwd()} {os.environ.get('FOLDER', '')} {os.getpid()}")
             case "twice":

@@ -139,7 +139,9 @@ def main() -> None:
             case "initialize":
                 info = {"name": "raw", "version": "1"}
                 asked = request["params"]["protocolVersion"]
-                able: dict[str, Any] = {"tools": {}, "logging": {}} if MODE == "logs" else {"tools": {}}
+                able: dict[str, Any] = {"tools": {}}
+                if MODE == "logs":
+                    able["logging"] = {}
                 answer(request, {"protocolVersion": asked, "capabilities": able, "serverInfo": info})
             case "logging/setLevel" if MODE == "logs":
                 note(f"level {request['params']['level']}")

@@ -53,3 +53,5 @@ for line in sys.stdin:
             with WIRE:
                 sys.stdout.write(json.dumps(error) + "\n")
                 sys.stdout.flush()
+        case _:
+            pass
