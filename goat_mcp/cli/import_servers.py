@@ -44,6 +44,7 @@ def import_servers(
     changed, and nothing comes twice.
     """
     from goat_mcp.cli.host_changes import refuse_a_model
+    from goat_mcp.cli.terminal import escaped
     from goat_mcp.hosts.importing import carry_out, plan_import
     from goat_mcp.hosts.machine import Machine
     from goat_mcp.state.config_folder import own_upstreams_file
@@ -57,19 +58,24 @@ def import_servers(
         raise click.UsageError("--from reads one file; name at most one host")
     refuse_a_model(dry_run)
     machine = Machine.this()
-    sources = _sources(hosts, from_file, project, machine)
+    sources, broken = _sources(hosts, from_file, project, machine)
     plan = plan_import(sources, (into or own_upstreams_file()).absolute(), machine, move=move)
     if move and into is None:
         _check_that_ours_counts()
     if not dry_run:
         carry_out(plan, StateDirectory.default())
     if as_json:
-        click.echo(json.dumps(_document(plan, dry_run)))
+        click.echo(json.dumps(_document(plan, dry_run) | {"broken": broken}))
     else:
         _print(plan, dry_run)
+        for problem in broken:
+            click.echo(f"goat-mcp: left out: {escaped(problem)}", err=True)
 
 
-def _sources(hosts: Sequence[str], from_file: Path | None, project: Path | None, machine: Any) -> list[Source]:
+def _sources(
+    hosts: Sequence[str], from_file: Path | None, project: Path | None, machine: Any
+) -> tuple[list[Source], list[str]]:
+    """What to import from; and where no host is named, which files cannot be read: the others are imported."""
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.hosts.sources import source_from, sources_of
     from goat_mcp.hosts.table import HOSTS, host_named
@@ -77,13 +83,25 @@ def _sources(hosts: Sequence[str], from_file: Path | None, project: Path | None,
     folder = None if project is None else project.resolve()
     named = [host_named(name) for name in hosts]
     if from_file is not None:
-        return [source_from(from_file.expanduser(), named[0] if named else None, folder)]
-    every = [source for host in named or HOSTS.values() for source in sources_of(host, machine, folder)]
+        return [source_from(from_file.expanduser(), named[0] if named else None, folder)], []
+    every: list[Source] = []
+    broken: list[ToolError] = []
+    for host in named or HOSTS.values():
+        try:
+            for source in sources_of(host, machine, folder):
+                _ = source.file.entries  # whether it can be read
+                every.append(source)
+        except ToolError as problem:
+            if named:
+                raise
+            broken.append(problem)
     found = [source for source in every if source.file.data is not None]
+    if not found and broken:
+        raise broken[0]
     if not found:
         places = ", ".join(dict.fromkeys(str(source.file.path) for source in every)) if named else "any host's place"
         raise ToolError(ErrorCode.NOT_FOUND, f"there is no file of servers in {places}", "Name one with --from.")
-    return found
+    return found, [problem.message for problem in broken]
 
 
 def _check_that_ours_counts() -> None:

@@ -50,6 +50,8 @@ class Variables(StrEnum):
     """Those, and `$X`."""
     EDITOR = "editor"
     """`${env:X}`, `${userHome}`, `${workspaceFolder}`, `${input:ID}`."""
+    BRACES = "braces"
+    """`{env:X}` and `{file:PATH}`."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +40,7 @@ class HostFile:
         except UnicodeDecodeError:
             raise self._broken("is not UTF-8 text") from None
 
-    @property
+    @cached_property
     def tree(self) -> dict[str, Any]:
         """All of it. Raises `ToolError(CONFIG)`."""
         try:
@@ -85,7 +86,7 @@ class HostFile:
 
         try:
             found: Any = yaml.safe_load(self.text)
-        except (yaml.YAMLError, RecursionError) as problem:
+        except (yaml.YAMLError, RecursionError, ValueError) as problem:
             mark = getattr(problem, "problem_mark", None)
             where = f"line {mark.line + 1}: " if mark is not None else ""
             raise self._broken(f"{where}is not YAML") from None
@@ -117,10 +118,11 @@ def read_bytes(path: Path) -> bytes | None:
         return None
     except OSError as problem:
         raise _unusable(path, problem.strerror or str(problem)) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise _unusable(path, "is not a file")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _unusable(path, "is not a file")
         if found.st_size > MAX_BYTES:
             raise _unusable(path, f"holds more than {MAX_BYTES // 1024 // 1024} MiB")
         return file.read(MAX_BYTES + 1)

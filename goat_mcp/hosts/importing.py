@@ -80,6 +80,7 @@ def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: Ma
         environ=machine.environ,
         project=source.project,
         inputs=source.inputs,
+        folder=source.file.path.parent,
     )
     return merging.add(found, source.host.name)
 

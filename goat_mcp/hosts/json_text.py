@@ -36,6 +36,10 @@ def read_json(text: str, *, with_comments: bool) -> dict[str, Any]:
         raise NotJson(f"line {broken.lineno}, column {broken.colno}: {broken.msg}") from None
     except RecursionError:
         raise NotJson("is nested too deeply") from None
+    except NotJson:
+        raise
+    except ValueError:
+        raise NotJson("holds a number of too many digits") from None
     if not isinstance(found, dict):
         raise NotJson("is not an object")
     return cast("dict[str, Any]", found)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain, count
 from typing import Any, cast
 
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.hosts.translate import Translated
+
+_NAMED = ("env", "headers")
 
 
 class Outcome(StrEnum):
@@ -37,46 +41,64 @@ class Merging:
 
     there: Mapping[str, Any]
     new: dict[str, Any] = field(default_factory=dict[str, Any])
+    _alike: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Names of entries by what they start or call: hosts may have thousands."""
+    _used: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        for name, entry in self.there.items():
+            self._note(name, entry)
 
     def add(self, found: Translated, host: str) -> Merged:
         """Find a place for one server of `host`."""
         if found.entry is None:
             return Merged(found.name, Outcome.ITSELF if found.is_goat else Outcome.KEPT, told=(found.why_not,))
-        every = {**self.there, **self.new}
-        for name, entry in every.items():
-            if _same_launch(entry, found.entry, same_name=name == found.name):
-                told = () if name == found.name else (f"the same launch as {name}",)
-                # What has to be said of an entry was said when it came.
-                news = () if name in self.there else found.told
-                return Merged(found.name, Outcome.PRESENT, name, (*told, *news))
-        name = _free_name(found.name, host, every)
+        for name in self._alike.get(_launch(found.entry), ()):
+            entry = self.new[name] if name in self.new else self.there[name]
+            if _same_values(entry, found.entry, same_name=name == found.name):
+                return self._present(name, entry, found)
+        name = self._free_name(found.name, host)
         self.new[name] = dict(found.entry)
+        self._note(name, found.entry)
         told = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
         return Merged(found.name, Outcome.IMPORTED, name, (*told, *found.told))
 
+    def _present(self, name: str, entry: Mapping[str, Any], found: Translated) -> Merged:
+        if entry.get("disabled") is True and (found.entry or {}).get("disabled") is not True:
+            why = f"{name} in your file is the same launch, with disabled: true; take that out there to use it"
+            return Merged(found.name, Outcome.KEPT, told=(why,))
+        told = () if name == found.name else (f"the same launch as {name}",)
+        # What has to be said of an entry was said when it came.
+        news = () if name in self.there else found.told
+        return Merged(found.name, Outcome.PRESENT, name, (*told, *news))
 
-def _same_launch(entry: Any, theirs: Mapping[str, Any], *, same_name: bool) -> bool:
-    """Whether two entries start or call the same. Wait, naming and the like are not asked."""
-    if not isinstance(entry, dict):
-        return False
-    ours = cast("dict[str, Any]", entry)
-    if any((ours.get(key) or None) != (theirs.get(key) or None) for key in ("command", "args", "url", "cwd")):
-        return False
-    return all(_same_values(ours.get(key) or {}, theirs.get(key) or {}, same_name) for key in ("env", "headers"))
+    def _note(self, name: str, entry: Any) -> None:
+        self._used.add(_cleaned(name))
+        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        if fields and all(isinstance(fields.get(key) or {}, dict) for key in _NAMED):
+            self._alike.setdefault(_launch(fields), []).append(name)
+
+    def _free_name(self, name: str, host: str) -> str:
+        """The name itself, else with the host's, else with a number. Names that tools cannot tell apart are one."""
+        numbered = (f"{name}-{host}-{number}" for number in count(2))
+        return next(one for one in chain((name, f"{name}-{host}"), numbered) if _cleaned(one) not in self._used)
 
 
-def _same_values(ours: Mapping[str, Any], theirs: Mapping[str, Any], same_name: bool) -> bool:
-    """A secret that the user has since moved to the keyring is still the same one."""
-    if ours.keys() != theirs.keys():
-        return False
-    return all(ours[key] == theirs[key] or (same_name and "${" in str(ours[key])) for key in ours)
+def _launch(entry: Mapping[str, Any]) -> str:
+    """What two entries that start or call the same have in common, but for values that may be secrets."""
+    names = [sorted(map(str, cast("dict[str, Any]", entry.get(key) or {}))) for key in _NAMED]
+    return json.dumps([*(entry.get(key) or None for key in ("command", "args", "url", "cwd")), *names])
 
 
-def _free_name(name: str, host: str, taken: Mapping[str, Any]) -> str:
-    """The name itself, else with the host's, else with a number. Names that tools cannot tell apart are one."""
-    used = {_cleaned(other) for other in taken}
-    wanted = [name, f"{name}-{host}", *(f"{name}-{host}-{number}" for number in range(2, len(used) + 3))]
-    return next(candidate for candidate in wanted if _cleaned(candidate) not in used)
+def _same_values(ours: Mapping[str, Any], theirs: Mapping[str, Any], *, same_name: bool) -> bool:
+    """Wait, naming and the like are not asked. A secret that the user has since moved to the keyring is still the same
+    one.
+    """
+    for key in _NAMED:
+        mine, other = (cast("dict[str, Any]", entry.get(key) or {}) for entry in (ours, theirs))
+        if any(mine[name] != other[name] and not (same_name and "${" in str(mine[name])) for name in other):
+            return False
+    return True
 
 
 def _cleaned(name: str) -> str:

@@ -1,4 +1,4 @@
-"""References as hosts write them, made into ours: `${VAR:-x}`, `$VAR`, `${userHome}`, `${input:ID}`."""
+"""References as hosts write them, made into ours: `${VAR:-x}`, `$VAR`, `${userHome}`, `${input:ID}`, `{env:X}`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from goat_mcp.hosts.host import Variables
 
 KEYRING_SERVICE = "goat-mcp"
 _BRACED = re.compile(r"\$\{([^{}]*)\}")
+_BRACES = re.compile(r"(?<!\$)\{(env|file):([^{}]+)\}")
 _DOLLAR = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?\Z", re.S)
 # What our own files would take for a reference although the host passes it on as it is.
@@ -31,6 +32,8 @@ class Translation:
     home: Path
     project: Path | None = None
     inputs: Sequence[Mapping[str, Any]] = ()
+    folder: Path | None = None
+    """Where the host's file is: some hosts' references to files start there."""
     told: list[str] = field(default_factory=list[str])
 
     def tree(self, value: Any) -> Any:
@@ -45,9 +48,11 @@ class Translation:
 
     def text(self, text: str) -> str:
         """Raises `Untranslatable`."""
-        if self.notation is Variables.NONE:
+        if self.notation in (Variables.NONE, Variables.BRACES):
             for match in _OURS.finditer(text):
                 self._tell(f"{match.group()} was plain text to the host; goat-mcp puts the value in its place")
+            if self.notation is Variables.BRACES:
+                return _BRACES.sub(lambda match: self._braces(*match.group(0, 1, 2)), text)
             return text
         if self.notation is Variables.DOLLAR:
             return _DOLLAR.sub(lambda match: self._variable(match.group(), match.group(1) or match.group(2)), text)
@@ -61,6 +66,20 @@ class Translation:
             return whole
         name, default = named.groups()
         return f"${{env:{name}}}" if default is None else f"${{env:{name}:-{default}}}"
+
+    def _braces(self, whole: str, kind: str, name: str) -> str:
+        if kind == "env":
+            if "${" in (written := self._variable(whole, name)) and ":-" not in written:
+                self._tell(f"{whole}: a variable that is not set reaches the server as an empty one")
+                return f"{written[:-1]}:-}}"
+            raise Untranslatable(f"{whole} is no name of a variable that goat-mcp could look up")
+        path = Path(name.replace("~", str(self.home), 1) if name.startswith("~/") else name)
+        if not path.is_absolute():
+            if self.folder is None:
+                raise Untranslatable(f"{whole} is a file whose folder is not known")
+            path = self.folder / path
+        self._tell(f"{whole}: the file has to be yours alone (chmod 600)")
+        return f"${{file:{path}}}"
 
     def _editors(self, whole: str, inner: str) -> str:
         kind, _, name = inner.partition(":")

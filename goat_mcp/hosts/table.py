@@ -198,6 +198,7 @@ _ROWS = (
         user=Place(any="{config}/opencode/opencode.json"),
         project="opencode.json",
         keys={"command": Key.COMMAND_LINE, "environment": Key.ENV, "timeout": Key.START_WAIT},
+        variables=Variables.BRACES,
         own_entry={"type": "local", "enabled": True},
         command_line="command",
         env_key="environment",

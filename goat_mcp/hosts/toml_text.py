@@ -39,6 +39,8 @@ def read_toml(text: str) -> dict[str, Any]:
         raise NotToml(str(broken)) from None
     except RecursionError:
         raise NotToml("is nested too deeply") from None
+    except ValueError:
+        raise NotToml("holds a number of too many digits") from None
 
 
 def edited_toml(text: str, root: str, *, remove: Sequence[str], add: Mapping[str, Any]) -> str:

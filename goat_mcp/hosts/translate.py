@@ -42,9 +42,10 @@ def translated(
     environ: Mapping[str, str],
     project: Path | None = None,
     inputs: Sequence[Mapping[str, Any]] = (),
+    folder: Path | None = None,
 ) -> Translated:
-    """Translate one entry. `project`: the directory whose servers these are."""
-    work = Work(name, Translation(host.variables, home, project, inputs))
+    """Translate one entry. `project`: the directory whose servers these are; `folder`: where the host's file is."""
+    work = Work(name, Translation(host.variables, home, project, inputs, folder))
     try:
         if not isinstance(given, dict):
             raise Stays("it is not an object")
@@ -113,7 +114,7 @@ def _check(work: Work, environ: Mapping[str, str]) -> None:
             )
     missing: list[str] = []
     resolved = {key: _assumed(key, value, environ, missing) for key, value in work.entry.items()}
-    document = json.dumps({"mcpServers": {work.name or "server": resolved}}).encode()
+    document = json.dumps({"mcpServers": {work.name: resolved}}).encode()
     here = Path("imported.json")
     found = load_upstream_files([here], contents={here: document}, references=SecretReferences({}))
     problem = next((problem for problem in found.problems if problem.reason_code == "config_error"), None)

@@ -30,6 +30,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     _R.LIST_TRUNCATED: 0,
     _R.NAME_COLLISION: 0,
     _R.GATEWAY_CYCLE: 0,
+    _R.LAUNCH_CHANGED: 0,
 }
 """Whatever is not here keeps an upstream from being reached."""
 

@@ -140,11 +140,14 @@ def _servers_of(file: Path, content: bytes | None) -> Sequence[tuple[str, Any]]:
         raise BrokenUpstreamsFile(file, _reason(problem), "Give the path of a readable JSON file.") from None
     try:
         document = json.loads(text, object_pairs_hook=_Pairs)
-    except json.JSONDecodeError as broken:
+    except (ValueError, RecursionError) as broken:
+        where = (
+            f"line {broken.lineno}, column {broken.colno}: {broken.msg}"
+            if isinstance(broken, json.JSONDecodeError)
+            else "is nested too deeply, or holds a number of too many digits"
+        )
         raise BrokenUpstreamsFile(
-            file,
-            f"line {broken.lineno}, column {broken.colno}: {broken.msg}",
-            'Write JSON of the form {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.',
+            file, where, 'Write JSON of the form {"mcpServers": {"name": {"command": "...", "args": ["..."]}}}.'
         ) from None
     servers = document.last("mcpServers") if isinstance(document, _Pairs) else None
     if not isinstance(servers, _Pairs):
@@ -264,6 +267,9 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
         raise _BrokenEntry(f"command: {_shown(command)} is not a program; write its name or absolute path as text")
     if not isinstance(args, list) or not all(isinstance(arg, str) for arg in cast("list[Any]", args)):
         raise _BrokenEntry(f"args: {_shown(args)} is not a list of texts; write e.g. ['-y', 'package']")
+    for key, text in (("command", command), *(("args", arg) for arg in cast("list[str]", args)), ("cwd", cwd)):
+        if isinstance(text, str) and "\0" in text:
+            raise _BrokenEntry(f"{key}: {_shown(text)} holds a NUL, which no program can be given; remove it")
     if cwd is not None and (not isinstance(cwd, str) or not _is_absolute(cwd)):
         raise _BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path, nor one in {WORKSPACE}")
     if cwd is None and _is_relative_path(command):
@@ -350,6 +356,8 @@ def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
         raise _BrokenEntry(f"{key}: is {type(value).__name__}, not an object of names and texts")
     texts: dict[str, str] = {}
     for name, text in cast("dict[str, Any]", value).items():
+        if not name or any(each in name for each in ("=\0" if key == "env" else ":\r\n\0")):
+            raise _BrokenEntry(f"{key}: {_shown(name)} is no name; write the name here and its value behind the colon")
         # The value is never shown: it is where secrets are.
         if not isinstance(text, str):
             raise _BrokenEntry(f"{key}.{name}: is {type(text).__name__}, not text; put it in quotes")

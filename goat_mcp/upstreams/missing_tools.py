@@ -10,7 +10,9 @@ from goat_mcp.upstreams.config import UpstreamProblem
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 
-_OF_SOME = frozenset({ReasonCode.QUARANTINED, ReasonCode.TOOL_DISABLED, ReasonCode.LIST_TRUNCATED})
+_OF_SOME = frozenset(
+    {ReasonCode.QUARANTINED, ReasonCode.TOOL_DISABLED, ReasonCode.LIST_TRUNCATED, ReasonCode.LAUNCH_CHANGED}
+)
 """These say something of single tools; the upstream may be idle and well."""
 
 
@@ -40,6 +42,14 @@ def why_missing(
                 f"{shown} cannot be called: upstream {status.name} is down ({status.reason_code}): {status.detail}",
                 "Tell the user; the call may work once that server runs again.",
                 facts={"upstream": status.name, "reason": str(status.reason_code)},
+            )
+        if status.state is UpstreamState.STARTING and status.catalog_at_s is None:
+            return ToolError(
+                ErrorCode.UPSTREAM_DOWN,
+                f"{shown} cannot be called yet: upstream {status.name} is still starting ({ReasonCode.STARTING}), and "
+                "what tools it has is not known",
+                "Call it again in a moment.",
+                facts={"upstream": status.name, "reason": str(ReasonCode.STARTING)},
             )
     if any(prefix and name.startswith(prefix) for prefix in prefixes.values()):
         return None

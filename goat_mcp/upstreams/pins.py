@@ -182,7 +182,7 @@ class UpstreamPins:
             return ()
         pins = self.lock.content().of(self.config.server)
         found = [f"{kind} {make_visible(name[:200])}".strip() for kind, named in pins.waiting.items() for name in named]
-        return (*(["launch"] if pins.waiting_launch else []), *found)
+        return (*([LAUNCH] if pins.waiting_launch else []), *found)
 
     def _pin(self, pins: ServerPins, kind: str, name: str) -> str | None:
         pin = pins.pin(kind, name)
@@ -280,6 +280,8 @@ class UpstreamPins:
         )
 
 
+LAUNCH = "launch"
+"""What `changes` calls the way an upstream is launched."""
 _NONE = Pin("")
 _LOST = "its definition has changed since it was pinned, and the pinned one is lost"
 

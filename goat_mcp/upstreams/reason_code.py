@@ -18,6 +18,7 @@ class ReasonCode(StrEnum):
     UNKNOWN_KEY = "unknown_key"
     # Its start.
     COMMAND_NOT_FOUND = "command_not_found"
+    FOLDER_NOT_FOUND = "folder_not_found"
     START_FAILED = "start_failed"
     START_TIMEOUT = "start_timeout"
     NO_WORKSPACE = "no_workspace"
@@ -40,4 +41,5 @@ class ReasonCode(StrEnum):
     BROKEN_SCHEMA = "broken_schema"
     SCHEMA_TOO_LARGE = "schema_too_large"
     SCHEMA_TOO_DEEP = "schema_too_deep"
+    LAUNCH_CHANGED = "launch_changed"
     QUARANTINED = "quarantined"

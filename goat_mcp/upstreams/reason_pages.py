@@ -30,6 +30,9 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "The program it would be started with is not there.",
         "Install it, or write its absolute path: hosts with a window rarely have your shell's PATH.",
     ),
+    _R.FOLDER_NOT_FOUND: ReasonPage(
+        "The folder that its entry names in `cwd` is not there.", "Create it, or correct `cwd`; it is tried again."
+    ),
     _R.START_FAILED: ReasonPage(
         "Its process could not be started, or ended before it answered.",
         "Read the detail and `goat-mcp logs SERVER`: what it says on stderr is there.",
@@ -103,6 +106,11 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     _R.SCHEMA_TOO_DEEP: ReasonPage(
         "A tool's schema is nested deeper than is passed on; that tool is withheld.",
         "Report it to whoever makes the server.",
+    ),
+    _R.LAUNCH_CHANGED: ReasonPage(
+        "Your entry starts or calls it in another way than when it was pinned in `goat.lock`. Calls go on; with "
+        "`pin: strict` it would be `quarantined`.",
+        "If the entry is as you want it: `goat-mcp lock approve SERVER`.",
     ),
     _R.QUARANTINED: ReasonPage(
         "What it offers has changed since it was pinned in `goat.lock`, or waits for its first approval; calls of it "

@@ -47,6 +47,8 @@ async def stdio_link(
     link = StdioLink(marks, FrameReader(marks))
     environment = child_environment(launch.env)
     program = _program(launch, environment)
+    if launch.cwd and not Path(launch.cwd).is_dir():  # noqa: ASYNC240  # one look, as for the program
+        raise StartFailure(ReasonCode.FOLDER_NOT_FOUND, f"cwd {launch.cwd!r}: there is no such folder")
     call = f"upstream-{secrets.token_hex(8)}"
     marker = call if guard is None else guard.marker(call)
     if guard is not None:

@@ -86,12 +86,12 @@ class ToolShelf:
         stored = self._warm.load(self._config.server, self._config.fingerprint)
         if stored is None:
             return None
-        self._stored = stored
+        self._stored, self._unusable = stored, stored.withheld
         hashes = stored.hashes or ("",) * len(stored.entries)
         self._publish(
             tuple(Seen(entry["name"], sha256, entry) for entry, sha256 in zip(stored.entries, hashes, strict=True))
         )
-        self._is_unsure = bool(self.withheld)
+        self._is_unsure = len(self.withheld) > len(self._unusable)
         return stored.version
 
     async def refresh(self, connection: LiveConnection, version: str, timeout_s: float, *, shows: bool = True) -> str:
@@ -195,8 +195,10 @@ class ToolShelf:
 
     def _store(self, seen: tuple[Seen, ...], version: str) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""
-        catalog = StoredCatalog(version, tuple(one.entry for one in seen), tuple(one.sha256 for one in seen))
-        if catalog == self._stored:
+        entries, hashes = tuple(one.entry for one in seen), tuple(one.sha256 for one in seen)
+        catalog = StoredCatalog(version, entries, hashes, self._unusable)
+        if catalog == self._stored or self._pins.lock.only_compares:
+            # What was only compared waits nowhere: the next start must see it as new.
             return
         try:
             self._warm.store(self._config.server, self._config.fingerprint, catalog)

@@ -33,7 +33,7 @@ from goat_mcp.upstreams.offer_shelf import OfferShelf
 from goat_mcp.upstreams.output_check import OutputCheck
 from goat_mcp.upstreams.pin_gate import PinGate
 from goat_mcp.upstreams.pin_lock import LockContent
-from goat_mcp.upstreams.pins import Pinning, UpstreamPins
+from goat_mcp.upstreams.pins import LAUNCH, Pinning, UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
@@ -342,7 +342,10 @@ class Upstream:
             return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
         if self.offer.truncated:
             return ReasonCode.LIST_TRUNCATED, self.offer.truncated
-        if waiting := self.pins.changes():
+        waiting = self.pins.changes()
+        if waiting == (LAUNCH,) and self.config.pin != "strict":
+            return ReasonCode.LAUNCH_CHANGED, "it is launched in another way than when it was pinned"
+        if waiting:
             return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail
 

@@ -15,6 +15,8 @@ from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.checked_file import CheckedFile
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.withheld import Withheld
 
 _ASKS_SUFFIX = ".asks"
 _FORMAT = 3
@@ -27,11 +29,13 @@ Entries = tuple[Mapping[str, Any], ...]
 @dataclass(frozen=True)
 class StoredCatalog:
     """`version` is the protocol revision that was proved; empty if the connection left it open. `hashes` are those of
-    the definitions that `entries` were made of, as `goat.lock` has them."""
+    the definitions that `entries` were made of, as `goat.lock` has them; `withheld` is what else it listed, and why
+    that is of no use."""
 
     version: str
     entries: Entries
     hashes: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,12 @@ class WarmCatalog:
         """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
 
         def parsed(stored: dict[str, Any]) -> StoredCatalog:
-            return StoredCatalog(str(stored["version"]), _entries(stored["tools"]), tuple(map(str, stored["hashes"])))
+            return StoredCatalog(
+                str(stored["version"]),
+                _entries(stored["tools"]),
+                tuple(map(str, stored["hashes"])),
+                tuple(_withheld(one) for one in _entries(stored.get("withheld", []))),
+            )
 
         return self._file(_FORMAT, fingerprint).read(lambda: self.path(server, fingerprint), parsed)
 
@@ -87,7 +96,12 @@ class WarmCatalog:
 
     def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
         """Replace the stored catalog in one step. Raises `OSError`."""
-        tree = {"version": catalog.version, "tools": list(catalog.entries), "hashes": list(catalog.hashes)}
+        tree = {
+            "version": catalog.version,
+            "tools": list(catalog.entries),
+            "hashes": list(catalog.hashes),
+            "withheld": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.withheld],
+        }
         self._file(_FORMAT, fingerprint).write(self.path(server, fingerprint), tree)
 
     def load_items(self, server: str, fingerprint: str) -> StoredItems | None:
@@ -117,6 +131,10 @@ class WarmCatalog:
 
     def _file(self, format: int, fingerprint: str) -> CheckedFile:
         return CheckedFile(f"goat-mcp-catalog {format} {fingerprint}", self._warn)
+
+
+def _withheld(stored: Mapping[str, Any]) -> Withheld:
+    return Withheld(str(stored["name"]), str(stored["reason"]), ReasonCode(stored["code"]))
 
 
 def _entries(stored: Any) -> Entries:

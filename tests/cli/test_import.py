@@ -244,3 +244,32 @@ def test_where_settings_name_other_upstreams_nothing_is_moved(tmp_path: Path, de
 
     assert ended.returncode == 1 and "names its own upstreams" in ended.stderr
     assert desktop.read_text() == DESKTOP and not ours(tmp_path).exists()
+
+
+BROKEN = {
+    "no object": "[1]",
+    "a number of too many digits": '{"mcpServers": {"x": {"command": "y", "timeout": %s}}}' % ("9" * 5000),
+    "a folder": None,
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=list(BROKEN))
+def test_a_broken_file_of_one_host_leaves_the_others(tmp_path: Path, desktop: Path, content: str | None) -> None:
+    """CFG-2, ISO-1: where no host is named, that one is told; where it is named, it is an error and no traceback."""
+    cursor = tmp_path / ".cursor" / "mcp.json"
+    cursor.parent.mkdir()
+    if content is None:
+        cursor.mkdir()
+    else:
+        cursor.write_text(content)
+
+    every = done("import", "--json", "--dry-run", cwd=tmp_path)
+    named = run("import", "cursor", cwd=tmp_path)
+
+    assert outcomes(every)["weather"] == "imported"
+    (told,) = json.loads(every.stdout)["broken"]
+    assert str(cursor) in told
+    assert str(cursor) in every.stderr or every.stderr == ""
+    assert named.returncode == 1
+    assert str(cursor) in named.stderr
+    assert "Traceback" not in named.stderr

@@ -107,3 +107,45 @@ def test_secrets_in_arguments_and_addresses_are_told_without_being_shown() -> No
 
     assert [len(found.told) for found in (flag, url)] == [1, 1]
     assert not any("abcdef" in told for found in (flag, url) for told in found.told)
+
+
+def test_opencodes_references_become_ours() -> None:
+    """CFG-2"""
+    entry = {
+        "type": "local",
+        "command": ["srv"],
+        "environment": {"A": "{env:B}", "T": "x {file:~/t}", "R": "{file:./r}", "P": "{plain} {env:}"},
+    }
+
+    found = one("opencode", entry, folder=Path("/etc/oc"))
+
+    assert found.entry == {
+        "command": "srv",
+        "env": {"A": "${env:B:-}", "T": "x ${file:/home/me/t}", "R": "${file:/etc/oc/r}", "P": "{plain} {env:}"},
+    }
+    assert found.told == (
+        "{env:B}: a variable that is not set reaches the server as an empty one",
+        "{file:~/t}: the file has to be yours alone (chmod 600)",
+        "{file:./r}: the file has to be yours alone (chmod 600)",
+    )
+
+
+def test_a_variable_of_opencode_that_we_could_not_name_stays() -> None:
+    assert one("opencode", {"command": ["srv"], "environment": {"A": "{env:Files(x86)}"}}).why_not == (
+        "{env:Files(x86)} is no name of a variable that goat-mcp could look up"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "why"),
+    [
+        ("", {"command": "srv"}, "the name"),
+        ("x", {"command": "srv", "args": ["a\0b"]}, "args:"),
+        ("x", {"command": "srv", "env": {"A=B": "c"}}, "env:"),
+    ],
+)
+def test_what_could_not_be_started_here_stays(name: str, entry: Any, why: str) -> None:
+    """CFG-2"""
+    found = one("claude-desktop", entry, name)
+
+    assert (found.entry, found.why_not[: len(why)]) == (None, why)

@@ -157,6 +157,36 @@ async def test_a_change_stays_quarantined_over_restarts_and_without_the_stored_c
             await refused(running)
 
 
+async def test_another_launch_is_told_as_that_and_under_strict_refuses_calls(quiet: Changing) -> None:
+    """R-UP-6, OBS-1"""
+    quiet.offer(tool("t"))
+    async with fleet(quiet.folder, {"x": quiet.entry()}) as running:
+        assert running.status("x").reason_code == ""
+    changed = quiet.entry(env={"NEW": "1"})
+
+    async with fleet(quiet.folder, {"x": changed}) as running:
+        assert (running.status("x").reason_code, running.status("x").waiting_pins) == ("launch_changed", ("launch",))
+        assert (await running.call("mcp__x__t")).text == "t ran"
+    async with fleet(quiet.folder, {"x": changed | {"pin": "strict"}}) as running:
+        assert running.status("x").reason_code == "quarantined"
+        await refused(running)
+
+
+async def test_what_was_only_compared_waits_from_the_next_call_on(quiet: Changing) -> None:
+    """PIN-1: `lock --check` leaves nothing behind that hides a change."""
+    quiet.offer(tool("t"))
+    async with fleet(quiet.folder, {"x": quiet.entry()}):
+        pass
+    quiet.offer(tool("t", EVIL))
+    async with fleet(quiet.folder, {"x": quiet.entry()}, first_list=False) as running:
+        (found,) = await running.upstreams.compare(running.upstreams.only_compare())
+        assert found.differs
+
+    async with fleet(quiet.folder, {"x": quiet.entry()}, first_list=False) as running:
+        await refused(running)
+        assert running.status("x").waiting_pins == ("tool t",)
+
+
 async def test_a_change_that_is_taken_back_needs_no_approval(quiet: Changing) -> None:
     quiet.offer(tool("t"))
     async with fleet(quiet.folder, {"x": quiet.entry()}) as running:

@@ -339,6 +339,10 @@ async def test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_other
         assert list_took_s < 1.5
         assert again_took_s < 0.1
         assert running.status("hung").state is UpstreamState.STARTING
+        why = running.upstreams.why_missing("mcp__hung__ping")
+        assert why is not None
+        assert (why.code, why.facts) == (ErrorCode.UPSTREAM_DOWN, {"upstream": "hung", "reason": "starting"})
+        assert "upstream hung is still starting" in why.message
 
 
 async def test_up_42_shell_syntax_is_a_programs_name_and_a_path_of_dots_finds_nothing(
@@ -364,10 +368,11 @@ async def test_an_upstream_that_cannot_start_fails_alone_and_says_why(tmp_path: 
     entries = {
         "exits": server("raw.py", "exit"),
         "missing": {"command": "no-such-program-here"},
+        "homeless": server("raw.py", cwd=str(tmp_path / "gone")),
         "raw": server("raw.py"),
     }
     async with fleet(tmp_path, entries) as running:
-        exits, missing = running.status("exits"), running.status("missing")
+        exits, missing, homeless = (running.status(name) for name in ("exits", "missing", "homeless"))
         result = await running.call("mcp__raw__ping")
 
     assert result.text == "pong"
@@ -375,6 +380,10 @@ async def test_an_upstream_that_cannot_start_fails_alone_and_says_why(tmp_path: 
     assert "exited with status 4" in exits.detail and "cannot find my configuration" in exits.detail
     assert missing.reason_code == "command_not_found"
     assert "no-such-program-here" in missing.detail
+    assert (homeless.reason_code, homeless.detail) == (
+        "folder_not_found",
+        f"cwd '{tmp_path}/gone': there is no such folder",
+    )
 
 
 # LIF-4
@@ -452,6 +461,22 @@ async def test_a_broken_tool_is_withheld_alone(tmp_path: Path) -> None:
 
     assert names == ("mcp__raw__fine",)
     assert [tool.name for tool in withheld] == ["", "schemaless", "x"]
+
+
+# OBS-1, SCH-3
+async def test_what_is_withheld_is_known_to_the_next_run_with_its_reasons(tmp_path: Path) -> None:
+    entries = {"raw": server("raw.py", "broken-tools")}
+    async with fleet(tmp_path, entries) as first:
+        withheld = first.status("raw").withheld
+    async with fleet(tmp_path, entries, first_list=False) as second:
+        await second.upstreams.first_list(20)
+        known, state = second.status("raw").withheld, second.status("raw").state
+        why = second.upstreams.why_missing("mcp__raw__schemaless")
+
+    assert len(withheld) == 3
+    assert (known, state) == (withheld, UpstreamState.IDLE)
+    assert why is not None
+    assert "is withheld" in why.message
 
 
 # CHG-1

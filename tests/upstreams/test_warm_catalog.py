@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
+from goat_mcp.upstreams.withheld import Withheld
 
-CATALOG = StoredCatalog("2026-07-28", ({"name": "a", "inputSchema": {"type": "object"}, "title": "\ud83d é"},))
+CATALOG = StoredCatalog(
+    "2026-07-28",
+    ({"name": "a", "inputSchema": {"type": "object"}, "title": "\ud83d é"},),
+    ("0" * 64,),
+    (Withheld("b", "its schema is none", ReasonCode.BROKEN_SCHEMA),),
+)
 
 
 @pytest.fixture

@@ -39,9 +39,10 @@ class OAuthOptions(SettingsPart):
     """`client_id` where the authorization server knows us already; without one we register with it.
 
     `client_secret` is sent by `token_endpoint_auth_method`, or else as the server's metadata has it. `issuer` is the
-    only authorization server that gets it, and our logins. `redirect_port` is for servers that know one redirect
-    address only. `client_metadata_url` is a client id of its own kind, for servers that read it. `allow_hosts` may be
-    asked though their addresses are private, or over plain http. `client_credentials` logs in without a person.
+    only authorization server that gets it, and our logins; without it no secret is taken. `redirect_port` is for
+    servers that know one redirect address only. `client_metadata_url` is a client id of its own kind, for servers that
+    read it. `allow_hosts` may be asked though their addresses are private, or over plain http. `client_credentials`
+    logs in without a person.
     """
 
     client_id: str = ""
@@ -69,6 +70,11 @@ def oauth_options(value: Any) -> OAuthOptions:
         raise BrokenOAuthKeys(f"oauth.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if options.client_secret.get_secret_value() and not options.client_id:
         raise BrokenOAuthKeys("oauth.client_secret: goes with a client_id; write that, too")
+    if options.client_secret.get_secret_value() and not options.issuer:
+        # Or else the upstream names who gets it.
+        raise BrokenOAuthKeys(
+            "oauth.client_secret: goes with an issuer, the only authorization server that gets it; write that, too"
+        )
     if options.grant == "client_credentials":
         missing = [name for name in ("client_id", "issuer") if not getattr(options, name)]
         if not options.client_secret.get_secret_value():

@@ -142,7 +142,9 @@ async def test_no_token_code_or_secret_is_in_any_log_status_error_or_stored_cata
     keyring, redactor = MemoryKeyring(), Redactor()
     secret = "canary-static-client-secret"
     with guarded_server(tmp_path) as server:
-        entry = server.entry(oauth={"client_id": "static-client", "client_secret": "${env:SECRET_REF}"})
+        entry = server.entry(
+            oauth={"client_id": "static-client", "client_secret": "${env:SECRET_REF}", "issuer": server.issuer}
+        )
         config = load(tmp_path, {"web": entry}, SECRET_REF=secret).configs[0]
         logins = logins_of(tmp_path, keyring=keyring, redactor=redactor)
         await logins.load(config, config.target).log_in(Agreeable())  # pyright: ignore[reportArgumentType]
