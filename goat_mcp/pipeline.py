@@ -233,7 +233,8 @@ class Pipeline:
             return result
         # Shielded: what was done is done, and its caller may still be there to hear of it.
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(bounds.of, result)
+            result = await anyio.to_thread.run_sync(bounds.of, result)
+        return result
 
     def _record_outcome(
         self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None

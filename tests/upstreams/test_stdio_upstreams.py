@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,11 @@ class Debugging:
     capabilities: Mapping[str, Any] = {}
     log_level = "debug"
     given: Mapping[str, Any] = {}
+    notices = None
+    known_roots: Sequence[Path] = ()
+
+    async def roots(self) -> Sequence[Path]:
+        return ()
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         raise AssertionError("nothing is asked here")
