@@ -19,6 +19,7 @@ from goat_mcp.upstreams.call_clock import CallClock
 from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.item_gate import ItemGate
 from goat_mcp.upstreams.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.progress import ProgressRelay
@@ -38,12 +39,19 @@ class ItemRequests:
     """`slots` are those of the upstream's tool calls, too."""
 
     def __init__(
-        self, config: UpstreamConfig, connection_for: ConnectionFor, slots: Slots, roots: RootsOf = no_roots
+        self,
+        config: UpstreamConfig,
+        connection_for: ConnectionFor,
+        slots: Slots,
+        roots: RootsOf = no_roots,
+        *,
+        gate: ItemGate,
     ) -> None:
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
         self._slots = slots
+        self._gate = gate
         self._share = Slots(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
 
     @property
@@ -77,6 +85,7 @@ class ItemRequests:
         async def run(connection: LiveConnection) -> Mapping[str, Any] | None:
             if not connection.offers("completions"):
                 return None
+            await self._gate.admit("completion/complete", params, connection, ctx.wait_left_s())
             return await connection.ask("completion/complete", params)
 
         raw = await self.run(run, ctx.wait_left_s(), "complete this", ctx)
@@ -104,6 +113,7 @@ class ItemRequests:
                         "ListMcpResources shows what other servers offer." if capability == "resources" else "",
                         facts={"upstream": self._config.name},
                     )
+                await self._gate.admit(method, params, connection, max_wait_s if ctx is None else ctx.wait_left_s())
                 on_progress = progress.report if progress is not None else None
                 return await connection.ask(
                     method, params, name=name, more=more, client=client, on_progress=on_progress

@@ -52,6 +52,11 @@ class Notices:
         self._came = anyio.Event()
         return changed
 
+    @property
+    def is_any(self) -> bool:
+        """Whether lists have changed since."""
+        return bool(self._changed)
+
     async def wait(self) -> None:
         """Until some list has changed."""
         await self._came.wait()

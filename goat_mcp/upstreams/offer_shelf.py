@@ -1,6 +1,6 @@
 """What one upstream offers beside tools: listed once somebody asks, then after each notice; stored, and kept on show.
 
-Contract: CHG-1, LIF-2, ISO-4, AGG-4. A dead upstream keeps its last offer.
+Contract: CHG-1, LIF-2, ISO-4, AGG-4, PIN-1. A dead upstream keeps its last offer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from goat_mcp.upstreams.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.live_connection import LiveConnection
 from goat_mcp.upstreams.paging import Listed
+from goat_mcp.upstreams.pin_gate import PinGate
+from goat_mcp.upstreams.pinned_items import KINDS, PinnedItems
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.warm_catalog import StoredItems, WarmCatalog
 from goat_mcp.upstreams.withheld import Withheld
@@ -53,6 +55,7 @@ class OfferShelf:
         warm: WarmCatalog,
         telemetry: Telemetry,
         limits: OfferLimits,
+        gate: PinGate,
         on_listed: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
@@ -60,9 +63,12 @@ class OfferShelf:
         self._warm = warm
         self._telemetry = telemetry
         self._limits = limits
+        self._gate = gate
+        self._pinned = PinnedItems(config, gate.pins)
         self._on_listed = on_listed
         self._wanted = anyio.Event()
         self._items: StoredItems | None = None
+        self._shown = StoredItems()
         self._looked = False
         self._connection: LiveConnection | None = None
         self.first_outcome = anyio.Event()
@@ -78,7 +84,8 @@ class OfferShelf:
 
     @property
     def items(self) -> StoredItems:
-        return self._items or StoredItems()
+        """What clients may see of what it listed."""
+        return self._shown
 
     @property
     def problem(self) -> str:
@@ -92,7 +99,12 @@ class OfferShelf:
 
     @property
     def withheld(self) -> tuple[Withheld, ...]:
-        return tuple(each for withheld in self._withheld.values() for each in withheld)
+        return (*(each for withheld in self._withheld.values() for each in withheld), *self._pinned.withheld)
+
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """Those that are shown as they were pinned, each after its kind."""
+        return self._pinned.quarantined
 
     def path_of(self, kind: Kind, key: str) -> tuple[str, ...]:
         """The gateways that this one came through at the last list; empty where none is known."""
@@ -111,6 +123,10 @@ class OfferShelf:
     def want(self) -> None:
         """Somebody asks: show what the last run stored, and list at the next opportunity."""
         self._wanted.set()
+        self.load_warm()
+
+    def load_warm(self) -> None:
+        """Show what the last run stored, once. Nothing is listed for it."""
         if not self._looked:
             self._looked = True
             stored = self._warm.load_items(self._config.server, self._config.fingerprint)
@@ -126,7 +142,8 @@ class OfferShelf:
         while True:
             connection.notices.changed()
             listed_s = time.monotonic()
-            failed = await self._refresh(connection, kinds)
+            with self._gate.listing(connection):
+                failed = await self._refresh(connection, kinds)
             self.first_outcome.set()
             self._on_listed()
             kinds = set(failed)
@@ -139,18 +156,59 @@ class OfferShelf:
             kinds |= {kind for changed in connection.notices.changed() for kind in _KINDS_OF[changed]}
 
     def compare(self, resources: Sequence[Mapping[str, Any]], templates: Sequence[Mapping[str, Any]]) -> None:
-        """Another way of listing brought these; where they are others than ours, list again."""
-        seen = {entry["uri"] for entry in resources}, {entry["uriTemplate"] for entry in templates}
-        ours = {entry["uri"] for entry in self.items.resources}, {one["uriTemplate"] for one in self.items.templates}
-        if self._connection is not None and self.is_known and seen != ours:
+        """Another way of listing brought these, as they came; where they are others than ours, list again."""
+        if self._connection is None or self._items is None:
+            return
+        uris = {entry["uri"] for entry in resources}
+        ours = self._items
+        if uris != {entry["uri"] for entry in ours.resources} or self._pinned.changes(
+            "templates", templates, ours.hashes
+        ):
             self._connection.notices.mark("resources")
+
+    def shown_of(self, templates: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """What clients may see of templates that another way of listing brought."""
+        return self._pinned.shown_of("templates", templates)
+
+    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+        """Return once what this connection offers is known, changes that it has announced included; as `PinGate`."""
+        self.want()
+        await self._gate.settled(connection, max_wait_s)
+
+    def admit(self, kind: Kind, key: str) -> None:
+        """Raises `ToolError(QUARANTINED)` for one that may not be used as it is now."""
+        if kind != "resources":
+            self._pinned.admit(kind, key)
+
+    @property
+    def must_be_listed(self) -> bool:
+        """Whether nothing of it may be used before it has been listed and approved."""
+        return self._config.pin == "strict" and not self.is_known
+
+    def templates_of(self, uri: str) -> tuple[str, ...]:
+        """The templates it lists, shown or not, that a request about this URI, or template, is about.
+
+        None where it lists the URI as a resource.
+        """
+        from goat_mcp.core.uri_template import matches
+
+        items = self._items or StoredItems()
+        if any(entry["uri"] == uri for entry in items.resources):
+            return ()
+        templates = (str(entry["uriTemplate"]) for entry in items.templates)
+        return tuple(template for template in templates if template == uri or matches(template, uri))
+
+    def repin(self) -> None:
+        """Show what the pins allow now: somebody has changed them."""
+        if self._items is not None:
+            self._show(self._items)
 
     async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
         """List these kinds and show what came. Returns those that could not be listed."""
         from goat_mcp.upstreams.usable_items import METHODS, SINGULAR, usable_items
 
         failed: list[Kind] = []
-        items = replace(self.items, subscribes=connection.subscribes)
+        items = replace(self._items or StoredItems(), subscribes=connection.subscribes)
         for kind in METHODS:
             if kind not in kinds:
                 continue
@@ -182,7 +240,10 @@ class OfferShelf:
             ttls = {other: ttl for other, ttl in items.ttl_ms.items() if other != kind}
             if listed.ttl_ms is not None:
                 ttls[kind] = listed.ttl_ms
-            items = replace(items, ttl_ms=ttls, **{kind: usable.entries})
+            hashes = items.hashes
+            if kind != "resources":
+                hashes = {**hashes, kind: await anyio.to_thread.run_sync(self._pinned.settle, kind, usable)}
+            items = replace(items, ttl_ms=ttls, hashes=hashes, **{kind: usable.entries})
         if self._items is not None or len(failed) < len(kinds):
             self._keep(items)
         return failed
@@ -193,9 +254,12 @@ class OfferShelf:
         self._problems[kind] = problem
 
     def _keep(self, items: StoredItems) -> None:
-        if items == self._items or self._is_closed:
+        if self._is_closed:
             return
+        is_same = items == self._items
         self._show(items)
+        if is_same:
+            return
         try:
             self._warm.store_items(self._config.server, self._config.fingerprint, items)
         except OSError as problem:
@@ -210,8 +274,11 @@ class OfferShelf:
         self._items = items
         if self._is_closed:
             return
-        prompts = tuple(self._prompt(entry) for entry in items.prompts)
-        self._offers.replace(self._config.source, Offer(items.resources, items.templates, prompts, dict(items.ttl_ms)))
+        shown = self._shown = replace(
+            items, **{kind: self._pinned.shown(kind, getattr(items, kind), items.hashes) for kind in KINDS}
+        )
+        prompts = tuple(self._prompt(entry) for entry in shown.prompts)
+        self._offers.replace(self._config.source, Offer(items.resources, shown.templates, prompts, dict(items.ttl_ms)))
 
     def _prompt(self, entry: Mapping[str, Any]) -> OfferedPrompt:
         config, native = self._config, str(entry["name"])

@@ -65,6 +65,9 @@ def compared(
     added: list[str] = []
     gone: list[str] = []
     for kind, named in seen.items():
+        if kind != "tool" and old.launch and kind not in old.pins:
+            # Listed only once somebody asks for it, which nobody had when the rest was pinned.
+            continue
         for native, sha256 in named.items():
             pin = old.pin(kind, native)
             if pin is None:

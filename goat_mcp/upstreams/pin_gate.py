@@ -6,7 +6,7 @@ comes after either waits until that list is read. A change that nobody announces
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
@@ -30,10 +30,14 @@ class _Lists:
 
 
 class PinGate:
-    """The gate of one upstream."""
+    """The gate of one upstream's tools, or of what else it offers."""
 
-    def __init__(self, pins: UpstreamPins) -> None:
+    def __init__(
+        self, pins: UpstreamPins, announced: Callable[[LiveConnection], bool] = lambda one: one.tools_changed.is_set()
+    ) -> None:
+        """`announced` is whether a connection has told of a change that nobody has begun to list."""
         self.pins = pins
+        self._announced = announced
         self._lists: WeakKeyDictionary[LiveConnection, _Lists] = WeakKeyDictionary()
 
     def admit(self, spec: UpstreamSpec) -> None:
@@ -61,7 +65,7 @@ class PinGate:
         if self.pins.is_off:
             return
         lists = self._lists.setdefault(connection, _Lists())
-        needed = max(1, lists.begun + (1 if connection.tools_changed.is_set() else 0))
+        needed = max(1, lists.begun + (1 if self._announced(connection) else 0))
         if lists.ended >= needed:
             return
         with anyio.move_on_after(min(max_wait_s, MAX_WAIT_S)) as patience:

@@ -85,6 +85,12 @@ class UpstreamPins:
     ) -> View:
         """What to show for `seen`, as the lock stands now. Reads definitions only where one has changed."""
         self._seen[kind] = {name: one.sha256 for name, one in _by_name(seen).items() if one.sha256}
+        return self.look(kind, seen, usable)
+
+    def look(
+        self, kind: Kind, seen: Sequence[Seen], usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+    ) -> View:
+        """As `view`, of what calls are not held against."""
         if self.is_off:
             return View(tuple(Shown(one.entry, one.sha256) for one in seen))
         content = self.lock.content()
@@ -161,6 +167,10 @@ class UpstreamPins:
             )
         if self.config.pin == "strict" and pins.waiting_launch:
             raise self._quarantined(kind, name, "its upstream is launched in another way than was approved")
+
+    def admit(self, kind: Kind, name: str) -> None:
+        """As `check`, for what clients name without saying which definition they know."""
+        self.check(kind, name, self._seen.get(kind, {}).get(name, ""))
 
     def why_withheld(self, kind: Kind, name: str) -> ToolError | None:
         """Where clients do not see a definition that is there, because of its pin: that."""

@@ -65,7 +65,8 @@ class ResourceReads:
         odd = no_uri + no_template
         cut = found.resources.truncated or found.templates.truncated
         problems = [problem, f"its list was cut: {cut}" if cut else "", f"{odd} entries have no URI" if odd else ""]
-        return ServerResources(self._name, resources, templates, "; ".join(part for part in problems if part))
+        shown = self._shelf.shown_of(templates)
+        return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
 
     async def read(self, uri: str, max_wait_s: float, meta: Mapping[str, Any]) -> Mapping[str, Any]:
         """The upstream's result. Raises `ToolError`, `UpstreamError`."""

@@ -121,7 +121,13 @@ class Upstream:
         relay = NotingRelay(self.calls, config.source, given)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
         self.offer = OfferShelf(
-            config, offers=offers, warm=warm, telemetry=telemetry, limits=self._limits, on_listed=on_change
+            config,
+            offers=offers,
+            warm=warm,
+            telemetry=telemetry,
+            limits=self._limits,
+            gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
+            on_listed=on_change,
         )
         self._on_updated = on_updated
         self._list_problem = ""
@@ -129,9 +135,12 @@ class Upstream:
     @cached_property
     def requests(self) -> ItemRequests:
         """Its way for reads, prompts and completions."""
+        from goat_mcp.upstreams.item_gate import ItemGate
         from goat_mcp.upstreams.item_requests import ItemRequests
 
-        return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots)
+        # The connections of single clients are not listed: their requests are held against what the leader lists.
+        gate = ItemGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
+        return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots, gate=gate)
 
     @asynccontextmanager
     async def _connection_for(self, ctx: ToolContext | None) -> AsyncGenerator[Supervisor]:
@@ -190,8 +199,9 @@ class Upstream:
                 if self._supervisor.state is not UpstreamState.STARTING or time.monotonic() > ends_s:
                     return Comparison(name, problem=failure.message)
         await self._gate.settled(connection, self._limits.list_timeout_s)
-        if self._list_problem:
-            return Comparison(name, problem=self._list_problem)
+        await self.offer.settled(connection, self._limits.list_timeout_s)
+        if problem := self._list_problem or self.offer.problem:
+            return Comparison(name, problem=problem)
         return compared(name, server, before, self.pins.lock.content().of(server), self.pins.seen())
 
     def why_missing(self, name: str) -> ToolError | None:
@@ -201,6 +211,7 @@ class Upstream:
     def repin(self) -> None:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
+        self.offer.repin()
         self._on_change()
 
     def retire(self) -> None:
@@ -310,7 +321,7 @@ class Upstream:
             template_count=len(offered.templates),
             prompt_count=len(offered.prompts),
             withheld=(*self._tools.withheld, *self._tools.unwanted, *self.offer.withheld),
-            quarantined=self._tools.quarantined,
+            quarantined=(*self._tools.quarantined, *self.offer.quarantined),
             waiting_pins=self.pins.changes(),
             collisions=(*self._tools.collisions(), *self.offer.collisions()),
             shortened_descriptions=self._tools.shortened,

@@ -43,15 +43,17 @@ _NAME_CHARS = 200
 
 @dataclass(frozen=True)
 class UsableItems:
-    """`entries` have each key once, in the upstream's order."""
+    """`entries` have each key once, in the upstream's order; `originals` are what it sent of them."""
 
     entries: tuple[Mapping[str, Any], ...]
     withheld: tuple[Withheld, ...]
+    originals: tuple[Mapping[str, Any], ...]
 
 
 def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
     """Check each entry by itself, in order."""
     entries: dict[str, Mapping[str, Any]] = {}
+    originals: list[Mapping[str, Any]] = []
     withheld: list[Withheld] = []
 
     def withhold(name: str, reason: str, code: ReasonCode = ReasonCode.BROKEN_ENTRY) -> None:
@@ -72,7 +74,8 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
             withhold(key, "it is listed twice; the first one is used")
         else:
             entries[key] = entry
-    return UsableItems(tuple(entries.values()), tuple(withheld))
+            originals.append(cast("dict[str, Any]", raw))
+    return UsableItems(tuple(entries.values()), tuple(withheld), tuple(originals))
 
 
 def _shown(kind: Kind, entry: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from goat_mcp.upstreams.withheld import Withheld
 
 _ASKS_SUFFIX = ".asks"
 _FORMAT = 3
-_ITEMS_FORMAT = 1
+_ITEMS_FORMAT = 2
 _FINGERPRINT_CHARS = 16
 
 Entries = tuple[Mapping[str, Any], ...]
@@ -42,7 +42,8 @@ class StoredCatalog:
 class StoredItems:
     """What an upstream offers beside tools, as it came; and whether it tells of changed resources, and completes.
 
-    `ttl_ms` has, for each kind it offers at all, how long that list stays fresh.
+    `ttl_ms` has, for each kind it offers at all, how long that list stays fresh; `hashes`, by kind and by what an entry
+    is known by, those of the definitions that `goat.lock` speaks of.
     """
 
     resources: Entries = ()
@@ -50,6 +51,7 @@ class StoredItems:
     prompts: Entries = ()
     ttl_ms: Mapping[str, int] = field(default_factory=dict[str, int])
     subscribes: bool = False
+    hashes: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
 
 class WarmCatalog:
@@ -114,6 +116,10 @@ class WarmCatalog:
                 prompts=_entries(stored["prompts"]),
                 ttl_ms={str(kind): int(ttl) for kind, ttl in stored["ttl_ms"].items()},
                 subscribes=bool(stored["subscribes"]),
+                hashes={
+                    str(kind): {str(key): str(sha256) for key, sha256 in named.items()}
+                    for kind, named in stored["hashes"].items()
+                },
             )
 
         return self._file(_ITEMS_FORMAT, fingerprint).read(lambda: self.items_path(server, fingerprint), parsed)
@@ -126,6 +132,7 @@ class WarmCatalog:
             "prompts": list(items.prompts),
             "ttl_ms": dict(items.ttl_ms),
             "subscribes": items.subscribes,
+            "hashes": {kind: dict(named) for kind, named in items.hashes.items()},
         }
         self._file(_ITEMS_FORMAT, fingerprint).write(self.items_path(server, fingerprint), tree)
 

@@ -778,14 +778,20 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "PIN-1",
         "What an upstream offers is pinned at first sight; a definition that changed waits for your approval and "
         "cannot be called until then.",
-        "upstreams/pins upstreams/pin_gate upstreams/pin_lock upstreams/pinned_definitions cli/lock",
+        "upstreams/pins upstreams/pin_gate upstreams/pinned_items upstreams/item_gate upstreams/pin_lock "
+        "upstreams/pinned_definitions cli/lock",
+        "upstreams/test_pinned_items.py::"
+        "test_a_changed_one_stays_listed_as_pinned_and_is_refused_before_it_is_listed_again "
+        "upstreams/test_pinned_items.py::test_an_approved_change_is_shown_and_sent_without_a_restart "
+        "upstreams/test_pinned_items.py::"
+        "test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_approved "
         "upstreams/test_pinned_upstreams.py::test_a_rug_pull_between_list_and_call_is_not_called "
         "upstreams/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
         "upstreams/test_pinned_upstreams.py::"
         "test_pm_08_a_tool_added_later_is_pinned_and_reported_and_under_strict_waits "
         "upstreams/test_pinned_upstreams.py::test_the_lock_has_hashes_and_risks_and_no_texts "
         "cli/test_lock.py::test_a_change_is_refused_shown_escaped_and_approved_by_its_hash",
-        waived="2026-11-22: prompts, templates and instructions are not held against pins yet; tools are.",
+        waived="2026-11-22: instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "PIN-2",

@@ -438,10 +438,11 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-6",
         "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
-        "upstreams/pins upstreams/pin_lock upstreams/pin_gate cli/lock",
+        "upstreams/pins upstreams/pin_lock upstreams/pin_gate upstreams/pinned_items upstreams/item_gate cli/lock",
         "upstreams/test_pinned_upstreams.py::test_a_rug_pull* upstreams/test_pinned_upstreams.py::test_one_character* "
+        "upstreams/test_pinned_items.py::test_a_changed_one_stays* upstreams/test_pinned_items.py::test_strict* "
         "cli/test_lock.py::test_a_change_is_refused*",
-        f"Prompts, templates and instructions {NEXT}.",
+        "Instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "R-UP-7",

@@ -31,9 +31,12 @@ class Changing:
     def file(self) -> Path:
         return self.folder / "definitions.json"
 
-    def offer(self, *tools: dict[str, Any]) -> None:
+    def offer(
+        self, *tools: dict[str, Any], prompts: Sequence[dict[str, Any]] = (), templates: Sequence[dict[str, Any]] = ()
+    ) -> None:
         """What it lists from now on. It says nothing of it."""
-        self.file.write_text(json.dumps({"tools": [tool("announce"), *tools]}))
+        offered = {"tools": [tool("announce"), *tools], "prompts": prompts, "templates": templates}
+        self.file.write_text(json.dumps(offered))
 
     def calls(self) -> Sequence[str]:
         log = self.folder / "log"

@@ -196,7 +196,7 @@ async def test_a_change_that_is_taken_back_needs_no_approval(quiet: Changing) ->
         quiet.offer(tool("t"))
         await running.call("mcp__x__announce")
 
-        await running.until(lambda: running.status("x").waiting_pins == ())
+        await running.until(lambda: running.status("x").waiting_pins == running.status("x").quarantined == ())
         assert (await running.call("mcp__x__t")).text == "t ran"
 
 

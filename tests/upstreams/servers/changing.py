@@ -1,7 +1,8 @@
 """A server whose definitions are in a file, read at every list: `python changing.py FILE LOG` over stdio, in the
 handshake era and of the standard library only, `python changing.py http PORT FILE LOG` over HTTP, of the SDK.
 
-FILE holds {"tools": [...]}. A call of `announce` says that the list has changed; every call's name goes into LOG.
+FILE holds {"tools": [...]}, over stdio also prompts and templates. A call of `announce` says that the lists have
+changed; every call's name goes into LOG, and what prompts and reads are asked for.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 FILE, LOG = Path(sys.argv[-2]), Path(sys.argv[-1])
 
 
-def definitions() -> list[dict[str, Any]]:
-    return json.loads(FILE.read_text())["tools"]
+def definitions(kind: str = "tools") -> list[dict[str, Any]]:
+    return json.loads(FILE.read_text()).get(kind, [])
 
 
 def note(name: str) -> None:
@@ -28,6 +29,7 @@ def send(**message: Any) -> None:
 
 
 def over_stdio() -> None:
+    answer: dict[str, Any]
     for line in sys.stdin:
         message: dict[str, Any] = json.loads(line)
         if "id" not in message or "method" not in message:
@@ -37,15 +39,32 @@ def over_stdio() -> None:
             case "initialize":
                 server = {"name": "changing", "version": "1"}
                 version = params["protocolVersion"]
-                capabilities = {"tools": {"listChanged": True}}
+                tells = {"listChanged": True}
+                capabilities = {"tools": tells, "prompts": tells, "resources": tells, "completions": {}}
                 answer = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}
             case "tools/list":
                 answer = {"tools": definitions()}
             case "tools/call":
                 note(params["name"])
                 if params["name"] == "announce":
-                    send(method="notifications/tools/list_changed")
+                    for kind in ("tools", "prompts", "resources"):
+                        send(method=f"notifications/{kind}/list_changed")
                 answer = {"content": [{"type": "text", "text": f"{params['name']} ran"}]}
+            case "prompts/list":
+                answer = {"prompts": definitions("prompts")}
+            case "resources/list":
+                answer = {"resources": []}
+            case "resources/templates/list":
+                answer = {"resourceTemplates": definitions("templates")}
+            case "prompts/get":
+                note(f"prompt {params['name']}")
+                answer = {"messages": [{"role": "user", "content": {"type": "text", "text": "words"}}]}
+            case "resources/read":
+                note(f"read {params['uri']}")
+                answer = {"contents": [{"uri": params["uri"], "text": "words"}]}
+            case "completion/complete":
+                note("completion")
+                answer = {"completion": {"values": ["v"]}}
             case "ping":
                 answer = {}
             case _:
