@@ -234,7 +234,7 @@ class Pipeline:
         # Shielded: what was done is done, and its caller may still be there to hear of it.
         with anyio.CancelScope(shield=True):
             result = await anyio.to_thread.run_sync(bounds.of, result)
-        return result
+        return result  # noqa: RET504  # returned inside, the type checker takes the scope for one that may swallow
 
     def _record_outcome(
         self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext, error_code: str | None
