@@ -799,7 +799,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "cli/lock status/unpinned upstreams/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
-        "status/test_unpinned.py::test_a_launch_that_names_no_version_is_told",
+        "status/test_unpinned.py::test_a_launch_that_names_no_version_is_told "
+        "upstreams/test_pinned_items.py::test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
+        not_covered="Prompts and templates are listed once somebody asks: until then the check does not miss them.",
     ),
     _rule(
         "CHN-1",

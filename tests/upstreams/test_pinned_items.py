@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.core.context import ToolContext
@@ -13,6 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.pin_lock import PinLock
 from goat_mcp.upstreams.pin_review import approve, meant_by, waiting_in
+from tests.cli.test_call import run
 from tests.upstreams.changing import Changing
 from tests.upstreams.fleet import Fleet, fleet
 
@@ -222,3 +226,40 @@ async def test_without_pinning_a_changed_prompt_is_shown_and_sent(changing: Chan
         await get(running)
         await read(running)
     assert not lock(changing.folder).path.exists()
+
+
+async def test_the_lock_command_checks_shows_and_approves_prompts_and_templates(changing: Changing) -> None:
+    # PIN-2
+    folder = changing.folder
+    offer(changing, "as it was")
+
+    async def goat(*words: str) -> CompletedProcess[str]:
+        return await anyio.to_thread.run_sync(lambda: run("lock", *words, cwd=folder))
+
+    async with fleet(folder, {"x": changing.entry()}) as running:
+        unlisted = await goat("--check", "--upstreams", "upstreams.json")
+        # A request, unlike a list, is not answered from what the check has stored.
+        await get(running)
+    same = await goat("--check", "--upstreams", "upstreams.json")
+    offer(changing, "EVIL\x1b[8m")
+    differs = await goat("--check", "--upstreams", "upstreams.json")
+    async with fleet(folder, {"x": changing.entry()}) as running:
+        await running.upstreams.all_offers(20)
+        await refused(running, get)
+    listed = await goat("list")
+    shown_change = await goat("show", "prompt:x:p")
+    agreed = json.loads((await goat("show", "prompt:x:p", "--json")).stdout)["hash"]
+    done = await goat("approve", "prompt:x:p", "--yes", agreed)
+
+    assert (unlisted.returncode, unlisted.stdout) == (0, "x\tas pinned\n")
+    assert (same.returncode, same.stdout) == (0, "x\tas pinned\n")
+    assert differs.returncode == 1
+    assert differs.stdout.splitlines()[0] == "x\tdiffers"
+    assert set(differs.stdout.splitlines()[1:]) == {"  changed: prompt:x:p", f"  changed: template:x:{TEMPLATE}"}
+    assert set(listed.stdout.splitlines()[1:]) == {"  waits: prompt:x:p", f"  waits: template:x:{TEMPLATE}"}
+    assert '  +  "description": "EVIL\\u001b[8m",' in shown_change.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "Approved: prompt:x:p"
+    async with fleet(folder, {"x": changing.entry()}) as running:
+        await running.upstreams.all_offers(20)
+        await get(running)
+        await refused(running, read)
