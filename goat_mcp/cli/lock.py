@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
 
 DIFFERS = 1
 UNREACHABLE = 4
+LOOK_S = 30.0
 
 
 @click.group(invoke_without_command=True)
@@ -57,13 +58,17 @@ def list_pins(as_json: bool) -> None:
 
 @lock.command()
 @click.argument("name")
+@flags.selection
 @flags.as_json
-def show(name: str, as_json: bool) -> None:
-    """Compare what waits with what is pinned. NAME is an upstream, a tool (mcp__server__tool) or kind:server:name."""
-    from goat_mcp.upstreams.pin_review import agreement, waiting_in
+def show(name: str, as_json: bool, **selection: Any) -> None:
+    """Compare what waits with what is pinned. NAME is an upstream, a tool (mcp__server__tool) or kind:server:name.
+
+    Where nothing waits under that name, the servers are asked first what they offer now.
+    """
+    from goat_mcp.upstreams.pin_review import agreement
 
     pins, definitions = _stores()
-    chosen = _chosen((name,), waiting_in(pins.content()))
+    chosen = _chosen((name,), _waiting(pins, (name,), selection))
     if as_json:
         click.echo(json.dumps({"waiting": [_document(one, definitions) for one in chosen], "hash": agreement(chosen)}))
         return
@@ -75,16 +80,17 @@ def show(name: str, as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All that waits.")
 @click.option("--yes", "agreed_hash", metavar="HASH", help="Approve unasked if this is what waits (for scripts).")
+@flags.selection
 @flags.as_json
-def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool) -> None:
+def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool, **selection: Any) -> None:
     """Show what has changed, and pin exactly that if you agree. Running servers see it within two seconds."""
     from goat_mcp.upstreams import pin_review
 
     if everything == bool(names):
         raise click.UsageError("name what to approve, or give --all")
     pins, definitions = _stores()
+    waiting = _waiting(pins, names, selection)
     content = pins.content()
-    waiting = pin_review.waiting_in(content)
     chosen = waiting if everything else _chosen(names, waiting)
     if not chosen and not content.distrust:
         click.echo(json.dumps({"approved": []}) if as_json else "Nothing waits for approval.")
@@ -105,6 +111,29 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
         click.echo(json.dumps({"approved": [one.target for one in chosen]}))
     else:
         click.echo(f"Approved: {', '.join(one.target for one in chosen) or 'what comes next is trusted again'}")
+
+
+def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> list[Waiting]:
+    """What waits; if it is nothing under one of these names, after a look at what the servers offer now."""
+    import anyio
+
+    from goat_mcp.gateway import Gateway
+    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.upstreams.pin_review import meant_by, waiting_in
+
+    waiting = waiting_in(pins.content())
+    if all(meant_by(name, waiting) for name in names):
+        return list(waiting)
+    settings = flags.settings_from(**selection)
+    gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
+
+    async def look() -> None:
+        async with gateway.running(), anyio.create_task_group() as group:
+            for config in gateway.upstreams.configs:
+                group.start_soon(gateway.upstreams.listed_anew, config.name, LOOK_S)
+
+    anyio.run(look)
+    return list(waiting_in(pins.content()))
 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
