@@ -103,7 +103,7 @@ class Adapter:
     def __post_init__(self) -> None:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
-        self._lists: dict[tuple[int, str, Rights], dict[str, Any]] = {}
+        self._lists: dict[tuple[int, str, Rights, int], dict[str, Any]] = {}
         self._profiles = ClientProfiles(self.gateway.settings.profile_of_client)
         self._log_levels = LogLevels()
         self._client_roots = ClientRoots()
@@ -166,7 +166,8 @@ class Adapter:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             # Their clients drop the whole list for one output that is no object (SCH-3).
             entries = [for_handshake(entry) for entry in entries]
-        return {"tools": entries, "resultType": "complete"}
+        ttl_ms = min(LIST_TTL_MS, self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS))
+        return {"tools": entries, "resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private"}
 
     def _list_changed(self, kind: Kind) -> None:
         self.changes.list_changed("prompts" if kind == "prompts" else "resources")
@@ -181,7 +182,8 @@ class Adapter:
         await self.gateway.upstreams.first_list(ctx=context, shows=self.gateway.shows(context.rights))
         self.changes.listed()
         self.gateway.listed.set()
-        key = (self.gateway.catalog.generation, ctx.protocol_version, context.rights)
+        ttl_ms = self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS)
+        key = (self.gateway.catalog.generation, ctx.protocol_version, context.rights, ttl_ms)
         if (ready := self._lists.get(key)) is None:
             ready = await call_next(ctx)
             self._lists = {kept: answer for kept, answer in self._lists.items() if kept[0] == key[0]} | {key: ready}

@@ -66,6 +66,8 @@ class ToolShelf:
         self.mentions: tuple[str, ...] = ()
         self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
+        self.ttl_ms = 0
+        """How long its list stays fresh, as it said; 0 where it did not, or in an earlier run (CHG-5)."""
         self._listed_at_s: float | None = None
         self.cyclic = ""
         """What of its list had come from us, in words; empty if nothing had."""
@@ -124,6 +126,7 @@ class ToolShelf:
         )
         self._paths = listing.paths
         self._listed_at_s = time.time()
+        self.ttl_ms = listing.ttl_ms or 0
         if self._is_closed:
             return ""
         seen = await anyio.to_thread.run_sync(self._settled, usable)

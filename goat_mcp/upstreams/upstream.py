@@ -171,6 +171,11 @@ class Upstream:
         return Subscriptions(self.config, self._supervisor, self._telemetry, self._on_updated, reopen_s=reopen_s)
 
     @property
+    def tools_ttl_ms(self) -> int | None:
+        """How long its list of tools stays fresh; None where it has none."""
+        return self._tools.ttl_ms if self._tools.count else None
+
+    @property
     def is_known(self) -> bool:
         """Whether its tools are known, from now or from an earlier run."""
         return self._tools.is_known

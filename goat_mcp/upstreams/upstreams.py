@@ -125,6 +125,10 @@ class Upstreams:
         for upstream in self._upstreams:
             upstream.session_ended(session_key)
 
+    def tools_ttl_ms(self, own_ms: int) -> int:
+        """How long a list of all tools stays fresh: as long as its shortest part (CHG-5)."""
+        return min((ttl for one in self._upstreams if (ttl := one.tools_ttl_ms) is not None), default=own_ms)
+
     def load_warm_catalogs(self) -> None:
         """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
         for upstream in self._upstreams:

@@ -404,7 +404,6 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
         "upstreams/paging item_catalog server/item_lists server/adapter",
         "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
-        waived="2026-11-22: the list of tools says a minute whatever upstreams say; a change of it is told at once.",
     ),
     _rule(
         "SCH-1",

@@ -268,7 +268,13 @@ async def test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_client
         tool = {"name": "give", "inputSchema": {"type": "object"}}
         warm(tmp_path, entries, {"b": [tool]}, "2025-11-25")
     async with client_of(serving(tmp_path, entries), "2026-07-28") as client:
-        lists = [await client.list_resources(), await client.list_resource_templates(), await client.list_prompts()]
+        lists = [
+            await client.list_resources(),
+            await client.list_resource_templates(),
+            await client.list_prompts(),
+            await client.list_tools(),
+        ]
 
-    assert [listed.ttl_ms for listed in lists] == ([5_000, 9_000, 0] if era == "stateless" else [0, 0, 0])
+    expected = [5_000, 9_000, 0, 7_000] if era == "stateless" else [0, 0, 0, 0]
+    assert [listed.ttl_ms for listed in lists] == expected
     assert {listed.cache_scope for listed in lists} == {"private"}

@@ -42,7 +42,8 @@ TEXTS = {"one": "first", "two": "second"}
 
 async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
     names = ("grow", "touch", "give", "subscribed", "die", "drop", "flood", "lists")
-    return types.ListToolsResult(tools=[types.Tool(name=name, input_schema={"type": "object"}) for name in names])
+    tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in names]
+    return types.ListToolsResult(tools=tools, ttl_ms=7_000)
 
 
 async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
