@@ -228,13 +228,17 @@ def _list(as_json: bool, unpinned: dict[str, str]) -> None:
     if content.distrust:
         click.echo(f"goat-mcp: {content.distrust}; all that is seen waits for: goat-mcp lock approve --all", err=True)
     for server in servers:
-        counts = ", ".join(f"{count} {kind}" for kind, count in server["pinned"].items() if count) or "nothing"
+        counts = ", ".join(_counted(count, kind) for kind, count in server["pinned"].items() if count) or "nothing"
         click.echo(f"{escaped(server['server'])}\tpinned: {counts}")
         for target in server["waiting"]:
             click.echo(f"  waits: {escaped(target)}")
     if not servers:
         click.echo("Nothing is pinned yet.", err=True)
     _warn(unpinned)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 or what.endswith("s") else f"{count} {what}s"
 
 
 def _warn(unpinned: dict[str, str]) -> None:

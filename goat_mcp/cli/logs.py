@@ -33,9 +33,11 @@ def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
     state = StateDirectory.default()
     reader, processes = LogReader(state), ProcessFiles(state)
     lines = [line._asdict() for line in reader.new_lines() if server in (None, line.fields.get("upstream"))]
-    _print(lines[-last:] if last else [], as_json)
     told: dict[tuple[int, str], list[str]] = {}
-    _print(_stderr_lines(processes.running(), server, told), as_json)
+    shown = [*(lines[-last:] if last else []), *_stderr_lines(processes.running(), server, told)]
+    _print(shown, as_json)
+    if not shown and not follow and not as_json:
+        click.echo("Nothing has been logged.", err=True)
     while follow:
         time.sleep(FOLLOW_EVERY_S)
         _print(

@@ -70,7 +70,7 @@ def test_a_documented_goat_mcp_command_works(command: str, folder: Path) -> None
             timeout=START_TIMEOUT_S,
         )
         assert done.returncode == 0, done.stderr.decode()
-        assert done.stdout
+        assert done.stdout or done.stderr  # what there is none of is told on stderr
 
 
 def _is_served(words: list[str], folder: Path) -> bool:
