@@ -222,6 +222,24 @@ async def test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wa
     assert logged == [("info", f"{upstream}/engine", "info!"), ("error", f"{upstream}/engine", "error!")]
 
 
+@every_transport
+async def test_a_log_message_of_no_call_reaches_the_clients_of_the_connection(reach: Reach, transport: str) -> None:
+    """FLW-4: a handshake upstream that says something when the call is over."""
+    logged: list[Any] = []
+    came = anyio.Event()
+
+    async def takes(params: types.LoggingMessageNotificationParams) -> None:
+        logged.append(params.data)
+        came.set()
+
+    async with connected(reach(transport), "legacy", logging_callback=takes) as client:
+        await client.call_tool("mcp__old_stdio__later", {})
+        with anyio.fail_after(20):
+            await came.wait()
+
+    assert logged == ["late!"]
+
+
 @every_upstream
 async def test_two_clients_of_one_server_are_each_asked_their_own(http_of_four: HttpGoat, upstream: str) -> None:
     """WSP-1: an upstream that asks has one connection for each session of a client."""

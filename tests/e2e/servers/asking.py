@@ -5,6 +5,7 @@ Usage: asking.py ERA [--http]. ERA is legacy or 2026-07-28; with --http it liste
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
@@ -62,7 +63,7 @@ ANSWERS: dict[str, Any] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder", "nap")
+NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder", "nap", "later")
 
 
 def said(answer: Any) -> str:
@@ -88,6 +89,7 @@ class Asking:
     def __init__(self) -> None:
         self.opened = False
         self.calls = 0
+        self.late: asyncio.Task[None] | None = None
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         self.calls += 1
@@ -99,6 +101,9 @@ class Asking:
         match params.name:
             case "plain":
                 return result(f"{self.calls} calls")
+            case "later":
+                self.late = asyncio.create_task(self._say_later(ctx))
+                return result("done")
             case "nap":
                 await anyio.sleep(0.5)
                 return result("slept")
@@ -125,6 +130,11 @@ class Asking:
         if set(asked) <= set(given):
             return result(", ".join(said(given[key]) for key in asked) + f", state {params.request_state}")
         return types.InputRequiredResult(input_requests=asked, request_state=f"state of {params.name}")
+
+    async def _say_later(self, ctx: Context) -> None:
+        """When the call is over; not on its stream."""
+        await anyio.sleep(0.3)
+        await ctx.session.send_log_message("info", "late!", "engine")  # pyright: ignore[reportDeprecated]
 
     async def _twice(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Two questions, one after the other."""
