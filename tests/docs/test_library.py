@@ -88,7 +88,7 @@ async def test_the_ask_on_the_page_allows_a_file_and_refuses_a_command() -> None
 
 
 def test_the_settings_on_the_page_about_choosing_tools_select_what_it_says(tmp_path: Path) -> None:
-    (block,) = blocks(ROOT / "docs" / "choosing-tools.md", "yaml")
+    block, _profiles = blocks(ROOT / "docs" / "choosing-tools.md", "yaml")
     file = tmp_path / "goat-mcp.yaml"
     file.write_text(block)
     gateway = Gateway(load_settings({}, config_file=file), approval=Approval.HOST, state=StateDirectory(tmp_path / "s"))
