@@ -272,7 +272,7 @@ class Gateway:
                 references=self.references,
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
-                upstream_resources=lambda rights: self.upstreams.resources(self.shows(rights)),
+                upstream_resources=lambda rights: self.upstreams.resources(self._tells_of(rights)),
                 hides=self._hides_path if self.rules.hides_files else None,
                 changes=self.changes,
             )
@@ -512,6 +512,11 @@ class Gateway:
         """Which servers a client with these rights may know of."""
         catalog = self.catalog.of(rights)
         return lambda server: not catalog.hides_server(server)
+
+    def _tells_of(self, rights: Rights) -> Callable[[str], bool]:
+        """Which servers a list of resources names: one that the settings deny to everybody with its reason."""
+        shows = self.shows(rights)
+        return lambda server: shows(server) or self.catalog.hides_server(server)
 
     def _why_item_hidden(self, catalog: Catalog, spec: ToolSpec) -> str:
         """The rule or setting that keeps a prompt, or a server's resources, from clients; empty if none does."""

@@ -30,7 +30,7 @@ _IMAGE_PIN = re.compile(r"@sha256:[0-9a-f]{64}$")
 _IMAGE_TAG = re.compile(r":([\w.-]+)$")
 _VALUE_OPTIONS = frozenset(
     {
-        *("-p", "--package", "--registry", "--python", "--from", "--with", "--index-url", "--spec", "--call", "-c"),
+        *("-p", "--package", "--python", "--from", "--with", "--spec", "--call", "-c"),
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--user", "-u", "-w"),
         *("--workdir", "--entrypoint", "--platform", "-m", "--memory", "--cpus", "--label", "-l", "--add-host"),
     }
@@ -96,6 +96,8 @@ def _package(words: list[str]) -> str:
             takes_next = not equals and option in _VALUE_OPTIONS
             if option in _PACKAGE_OPTIONS:
                 return value if equals else next(iter(words[at + 1 : at + 2]), "")
+            # The value of an option that we do not know shows itself where it is an address.
+            takes_next = takes_next or (not equals and "://" in "".join(words[at + 1 : at + 2]))
             at += 2 if takes_next else 1
             continue
         return word

@@ -168,7 +168,8 @@ async def test_of_two_prompts_with_one_name_the_first_is_shown_and_status_names_
 # COL-2
 async def test_a_name_that_is_live_stays_with_its_upstream(tmp_path: Path) -> None:
     entries = {"b": server("shelf.py", "b", naming="bb"), "a": server("shelf.py", "a", naming="flat")}
-    entries |= {"z": server("shelf.py", "z", "long", naming="flat")}
+    # Of its tools none, or whoever lists first would have `grow`.
+    entries |= {"z": server("shelf.py", "z", "long", naming="flat", enabled_tools=["lists"])}
     served = serving(tmp_path, entries)
     async with client_of(served, "legacy") as client:
         before = await prompts(client)
