@@ -117,11 +117,6 @@ class Instances:
                     self._give_up(one)
 
     @property
-    def count(self) -> int:
-        """How many connections there are or will be."""
-        return len(self._all)
-
-    @property
     def _is_stateless(self) -> bool:
         return self.leader.supervisor.is_stateless
 

@@ -190,9 +190,9 @@ class ItemRequests:
         detail = cut_middle(fault.detail, _DETAIL_CHARS)
         if fault.kind is FaultKind.AUTH_REQUIRED:
             return ToolError(
-                ErrorCode.UPSTREAM,
+                ErrorCode.AUTH,
                 f"upstream {name} refused our credentials ({detail})",
-                "The operator must put valid credentials into the headers of this upstream.",
+                self._config.login_step,
                 facts=facts,
             )
         if fault.kind is FaultKind.MALFORMED:

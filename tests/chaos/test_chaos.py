@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.chaos,
     pytest.mark.skipif(
-        not times(0, at_night=1), reason="29 bad neighbours want two free processors for minutes: GOAT_TESTS_FULL=1"
+        not times(0, at_night=1), reason="each run lasts about a minute and fills two processors: GOAT_TESTS_FULL=1"
     ),
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]

@@ -9,18 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NEEDS_PINS = (
-    "what an upstream offers is pinned with the complete gateway, the next issue; until then a new tool of an allowed "
-    "server runs, and `mcp__server__tool` rules name single ones"
-)
-
-REASONS = (NEEDS_PINS,)
-"""What may stand in the place of a file. Each must hold before a reviewer."""
-
 
 @dataclass(frozen=True)
 class AttackCase:
-    """One case. `where` is a file below tests/, or one of `REASONS`."""
+    """One case. `where` is a file below tests/, or the reason, in words, why there is none."""
 
     id: str
     area: str
@@ -29,7 +21,7 @@ class AttackCase:
 
     @property
     def is_tested(self) -> bool:
-        return self.where not in REASONS
+        return self.where.endswith(".py")
 
 
 _SHELL_RULES = "shell/attack_scripts.py"

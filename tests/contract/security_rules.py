@@ -24,8 +24,6 @@ def _rule(id: str, promise: str, kept_in: str, shown_by: str, not_covered: str =
     return SecurityRule(id, promise, tuple(kept_in.split()), tuple(shown_by.split()), not_covered)
 
 
-NEXT = "comes with the complete gateway, the next issue"
-
 SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-1",
@@ -449,14 +447,17 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
         "upstreams/listed_entries upstreams/risk upstreams/mentions",
         "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22*",
-        f"`sanitize: true` for results {NEXT}.",
+        "`sanitize: true`, to escape what is invisible in results, is not built: they are relayed as they are.",
     ),
     _rule(
         "R-UP-8",
-        "An upstream gets a minimal environment, is started without a shell, and is sandboxed where its entry says so.",
-        "upstreams/child_environment upstreams/stdio_link",
-        "upstreams/test_hostile_upstreams.py::test_up_30* upstreams/test_sandboxed_upstreams.py::test_*",
-        f"Relaying of its questions {NEXT}; today it may ask nothing.",
+        "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
+        "asks a client only what its entry allows.",
+        "upstreams/child_environment upstreams/stdio_link upstreams/inquiries upstreams/callers "
+        "upstreams/round_answers",
+        "upstreams/test_hostile_upstreams.py::test_up_29* upstreams/test_hostile_upstreams.py::test_up_30* "
+        "upstreams/test_sandboxed_upstreams.py::test_* "
+        "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked",
     ),
     _rule(
         "R-UP-9",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.attack_cases import ATTACK_CASES, NEEDS_PINS, AttackCase, count_line
+from tests.contract.attack_cases import ATTACK_CASES, AttackCase, count_line
 
 TESTS = Path(__file__).resolve().parents[1]
 WAITS_FOR_COMPRESSION = "there is no compressed output yet"
@@ -141,6 +141,6 @@ def test_the_table_holds_every_attack_case_once_with_a_file_or_a_reason() -> Non
 
 def test_the_count_names_what_it_is_counted_against() -> None:
     tested = AttackCase("XX-1", "SHELL", "something", "tools/test_bash.py")
-    waiting = AttackCase("XX-2", "SHELL", "something else", NEEDS_PINS)
+    waiting = AttackCase("XX-2", "SHELL", "something else", "a reason")
 
     assert count_line((tested, waiting, tested)) == "attack cases: 2 of 3 run as tests, 1 listed with a reason"

@@ -203,7 +203,7 @@ async def test_DEF_2_the_read_only_call_refuses_what_only_the_server_calls_read_
 
 
 async def test_DEF_3_progress_of_the_target_reaches_the_client(tmp_path: Path) -> None:
-    """The other era's in-memory connection carries no progress at all: see tests/e2e/test_deferred_tools.py."""
+    """Of the older era only: the SDK's in-memory connection of the other carries no progress at all."""
     seen: list[str | None] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
