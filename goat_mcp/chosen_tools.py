@@ -11,7 +11,7 @@ from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREA
 from goat_mcp.core.spec import Toolset
 from goat_mcp.registry import Registry
 from goat_mcp.settings import BrokenSettings, Settings
-from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import UpstreamConfig
 
 
 class ChosenTools:

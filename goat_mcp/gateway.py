@@ -66,11 +66,11 @@ from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
+from goat_mcp.upstreams.config.watched_files import WatchedFiles
+from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
-from goat_mcp.upstreams.watched_files import WatchedFiles
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 

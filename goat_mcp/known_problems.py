@@ -13,7 +13,7 @@ from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.registry import Registry
 from goat_mcp.settings import Settings
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:  # loaded when a file is named

@@ -146,7 +146,7 @@ def test_a_change_of_a_file_that_it_names_ends_the_trust(folder: Path, state: St
 def test_a_named_file_that_changes_between_the_check_and_its_use_is_used_as_it_was_trusted(
     folder: Path, state: StateDirectory
 ) -> None:
-    from goat_mcp.upstreams.config import load_upstream_files
+    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
     project_file(folder, {"upstreams": ["servers.json"]})
     (folder / "servers.json").write_text('{"mcpServers": {"good": {"command": "true"}}}')

@@ -16,7 +16,7 @@ from goat_mcp.cli import flags
 if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
     from goat_mcp.settings import Settings
-    from goat_mcp.upstreams.entry import HttpEndpoint, UpstreamConfig
+    from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
     from goat_mcp.upstreams.oauth.stored_login import LoginFacts
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
@@ -42,7 +42,7 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
     import anyio
 
     from goat_mcp.core.redaction import Redactor
-    from goat_mcp.upstreams.login_problems import AuthServerDown, LoginRefused
+    from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused
 
     redactor = Redactor()
     settings = flags.settings_from(**selection)
@@ -167,8 +167,8 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
     """The HTTP upstream of that name. Raises `ToolError`."""
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.state.secret_references import SecretReferences
-    from goat_mcp.upstreams.config import load_upstream_files
-    from goat_mcp.upstreams.entry import HttpEndpoint
+    from goat_mcp.upstreams.config.entry import HttpEndpoint
+    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
     flags.say_notices(settings)
     references = SecretReferences(redactor=redactor)
@@ -198,7 +198,7 @@ def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings
     from goat_mcp.places import check_state
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.state.secret_references import SecretReferences
-    from goat_mcp.upstreams.logins import Logins
+    from goat_mcp.upstreams.oauth.logins import Logins
 
     state = StateDirectory.default()
     check_state(state)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
 
     from goat_mcp.settings import Settings
-    from goat_mcp.upstreams.pin_check import Comparison
-    from goat_mcp.upstreams.pin_lock import PinLock
-    from goat_mcp.upstreams.pin_review import Waiting
-    from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pins.pin_check import Comparison
+    from goat_mcp.upstreams.pins.pin_lock import PinLock
+    from goat_mcp.upstreams.pins.pin_review import Waiting
+    from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -65,7 +65,7 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
 
     Where nothing waits under that name, the servers are asked first what they offer now.
     """
-    from goat_mcp.upstreams.pin_review import agreement
+    from goat_mcp.upstreams.pins.pin_review import agreement
 
     pins, definitions = _stores()
     chosen = _chosen((name,), _waiting(pins, (name,), selection))
@@ -84,7 +84,7 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
 @flags.as_json
 def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool, **selection: Any) -> None:
     """Show what has changed, and pin exactly that if you agree. Running servers see it within two seconds."""
-    from goat_mcp.upstreams import pin_review
+    from goat_mcp.upstreams.pins import pin_review
 
     if everything == bool(names):
         raise click.UsageError("name what to approve, or give --all")
@@ -119,7 +119,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
     from goat_mcp.gateway import Gateway
     from goat_mcp.permissions.mode import Approval
-    from goat_mcp.upstreams.pin_review import meant_by, waiting_in
+    from goat_mcp.upstreams.pins.pin_review import meant_by, waiting_in
 
     waiting = waiting_in(pins.content())
     if all(meant_by(name, waiting) for name in names):
@@ -138,8 +138,8 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.upstreams.pin_lock import PinLock
-    from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pins.pin_lock import PinLock
+    from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
 
     state = StateDirectory.default()
     return PinLock(state), PinnedDefinitions(state)
@@ -149,7 +149,7 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
     """Each once, in order. Raises `ToolError` for a name that nothing waits under."""
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.upstreams.pin_review import meant_by
+    from goat_mcp.upstreams.pins.pin_review import meant_by
 
     found: dict[Waiting, None] = {}
     for name in names:
@@ -188,7 +188,7 @@ def _refuse(message: str, suggestion: str) -> NoReturn:
 
 
 def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
-    from goat_mcp.upstreams.pin_review import difference
+    from goat_mcp.upstreams.pins.pin_review import difference
 
     names = {"name": one.target, "server": one.server, "kind": one.kind, "risk": one.risk}
     return {**names, "pinned": one.before or None, "now": one.after, "diff": difference(one, definitions)}
@@ -196,7 +196,7 @@ def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
 
 def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions) -> None:
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.upstreams.pin_review import difference
+    from goat_mcp.upstreams.pins.pin_review import difference
 
     for one in chosen:
         what = "has changed" if one.before else "is new"
@@ -207,7 +207,7 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
 
 def _list(as_json: bool, unpinned: dict[str, str]) -> None:
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.upstreams.pin_review import waiting_in
+    from goat_mcp.upstreams.pins.pin_review import waiting_in
 
     pins, _ = _stores()
     content = pins.content()
@@ -249,8 +249,8 @@ def _warn(unpinned: dict[str, str]) -> None:
 
 
 def _unpinned_launches(settings: Settings) -> dict[str, str]:
-    from goat_mcp.upstreams.config import load_upstream_files
-    from goat_mcp.upstreams.launch_fingerprint import unpinned_launch
+    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
+    from goat_mcp.upstreams.pins.launch_fingerprint import unpinned_launch
 
     configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
     return {config.name: advice for config in configs if (advice := unpinned_launch(config))}

@@ -14,7 +14,7 @@ import click
 from mcp.shared.auth import AuthorizationCodeResult
 
 from goat_mcp.cli.terminal import escaped
-from goat_mcp.upstreams.login_problems import LoginRefused
+from goat_mcp.upstreams.oauth.login_problems import LoginRefused
 from goat_mcp.upstreams.oauth.redirect_listener import RedirectListener
 
 WAIT_S = 600.0

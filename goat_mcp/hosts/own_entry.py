@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from goat_mcp.hosts.host import Host
 from goat_mcp.state.config_folder import own_upstreams_file
-from goat_mcp.upstreams.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
+from goat_mcp.upstreams.config.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
 OWN_NAME = "goat"
 _FLAG = "--upstreams"

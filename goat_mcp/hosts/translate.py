@@ -16,8 +16,8 @@ from goat_mcp.hosts.host import Host, Key
 from goat_mcp.hosts.references import KEYRING_SERVICE, Translation, Untranslatable
 from goat_mcp.hosts.table import key_of
 from goat_mcp.state.secret_references import SecretReferences
-from goat_mcp.upstreams.config import load_upstream_files
-from goat_mcp.upstreams.self_launch import is_goat
+from goat_mcp.upstreams.config.self_launch import is_goat
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
 _NOT_IN_USERS = re.compile(r"[^A-Za-z0-9_.-]")
 

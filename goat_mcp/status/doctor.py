@@ -17,7 +17,7 @@ from goat_mcp.status.file_findings import state_findings, upstream_file_findings
 from goat_mcp.status.finding import Finding
 from goat_mcp.status.unpinned import unpinned_package
 from goat_mcp.status.upstream_findings import upstream_findings
-from goat_mcp.upstreams.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.upstreams import Upstreams
 

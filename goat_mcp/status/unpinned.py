@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from goat_mcp.upstreams.entry import StdioLaunch
+from goat_mcp.upstreams.config.entry import StdioLaunch
 
 _NODE = frozenset({"npx", "bunx", "pnpx"})
 _PYTHON = frozenset({"uvx", "pipx"})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.status.times import iso, seconds
-from goat_mcp.upstreams.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamStatus
 
 STATELESS_VERSION = "2026-07-28"

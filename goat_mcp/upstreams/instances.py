@@ -20,7 +20,7 @@ import anyio.abc
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.supervisor import Supervisor
 
 MAX_INSTANCES = 32

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
-from goat_mcp.upstreams.config import UpstreamProblem
+from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 

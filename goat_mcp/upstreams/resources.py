@@ -11,8 +11,8 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.mcp_resources import ServerResources
 from goat_mcp.documents.visible_text import make_visible
-from goat_mcp.upstreams.config import UpstreamProblem
-from goat_mcp.upstreams.resource_reads import ResourceReads
+from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
+from goat_mcp.upstreams.shelves.resource_reads import ResourceReads
 from goat_mcp.upstreams.upstream import Upstream
 
 _NAMES_SHOWN = 20

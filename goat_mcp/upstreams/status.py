@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.withheld import Withheld
 
 
 class UpstreamState(StrEnum):

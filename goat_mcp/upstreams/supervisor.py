@@ -16,19 +16,19 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.confine import Confine
-from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import LinkFault, StartFailure
-from goat_mcp.upstreams.live_connection import LiveConnection
-from goat_mcp.upstreams.logins import LoginDoor
+from goat_mcp.upstreams.links.confine import Confine
+from goat_mcp.upstreams.links.live_connection import LiveConnection
+from goat_mcp.upstreams.oauth.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
-from goat_mcp.upstreams.work_folder import RootOf, in_workspace
 
 if TYPE_CHECKING:  # loaded with the first connection
-    from goat_mcp.upstreams.callers import Callers
+    from goat_mcp.upstreams.questions.callers import Callers
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Supervisor:
         connect = self._connect
         if connect is None:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
-            from goat_mcp.upstreams.connect import connect as connect
+            from goat_mcp.upstreams.links.connect import connect as connect
         self._is_outdated = False
         async with connect(
             in_workspace(self.config.target, self._root_of()),

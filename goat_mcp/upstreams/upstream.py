@@ -22,31 +22,31 @@ from goat_mcp.offers import Offers
 from goat_mcp.registry import Registry
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.calls import UpstreamCalls
-from goat_mcp.upstreams.confine import Confine
-from goat_mcp.upstreams.entry import UpstreamConfig
+from goat_mcp.upstreams.calls.calls import UpstreamCalls
+from goat_mcp.upstreams.calls.noting_relay import NotingRelay
+from goat_mcp.upstreams.calls.output_check import OutputCheck
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.work_folder import RootOf, needs_workspace
 from goat_mcp.upstreams.instances import Instances
-from goat_mcp.upstreams.live_connection import LiveConnection
-from goat_mcp.upstreams.logins import LoginDoor
-from goat_mcp.upstreams.noting_relay import NotingRelay
-from goat_mcp.upstreams.offer_shelf import OfferShelf
-from goat_mcp.upstreams.output_check import OutputCheck
-from goat_mcp.upstreams.pin_gate import PinGate
-from goat_mcp.upstreams.pin_lock import LockContent
-from goat_mcp.upstreams.pins import LAUNCH, Pinning, UpstreamPins
+from goat_mcp.upstreams.links.confine import Confine
+from goat_mcp.upstreams.links.live_connection import LiveConnection
+from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.pins.pin_gate import PinGate
+from goat_mcp.upstreams.pins.pin_lock import LockContent
+from goat_mcp.upstreams.pins.pins import LAUNCH, Pinning, UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryPolicy
+from goat_mcp.upstreams.shelves.offer_shelf import OfferShelf
+from goat_mcp.upstreams.shelves.tool_shelf import ToolShelf
+from goat_mcp.upstreams.shelves.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
-from goat_mcp.upstreams.tool_shelf import ToolShelf
-from goat_mcp.upstreams.warm_catalog import WarmCatalog
-from goat_mcp.upstreams.work_folder import RootOf, needs_workspace
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
-    from goat_mcp.upstreams.callers import Callers
-    from goat_mcp.upstreams.item_requests import ItemRequests
-    from goat_mcp.upstreams.pin_check import Comparison
-    from goat_mcp.upstreams.subscriptions import Subscriptions
+    from goat_mcp.upstreams.calls.item_requests import ItemRequests
+    from goat_mcp.upstreams.calls.subscriptions import Subscriptions
+    from goat_mcp.upstreams.pins.pin_check import Comparison
+    from goat_mcp.upstreams.questions.callers import Callers
 
 DRAIN_LOOK_S = 0.05
 
@@ -87,7 +87,7 @@ class Upstream:
         retry = RetryPolicy(self._limits.retry)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-            from goat_mcp.upstreams.inquiries import declared_for
+            from goat_mcp.upstreams.questions.inquiries import declared_for
 
             return declared_for(capabilities, config.allow)
 
@@ -135,8 +135,8 @@ class Upstream:
     @cached_property
     def requests(self) -> ItemRequests:
         """Its way for reads, prompts and completions."""
-        from goat_mcp.upstreams.item_gate import ItemGate
-        from goat_mcp.upstreams.item_requests import ItemRequests
+        from goat_mcp.upstreams.calls.item_requests import ItemRequests
+        from goat_mcp.upstreams.pins.item_gate import ItemGate
 
         # The connections of single clients are not listed: their requests are held against what the leader lists.
         gate = ItemGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
@@ -165,7 +165,7 @@ class Upstream:
     @cached_property
     def subscriptions(self) -> Subscriptions:
         """Which of its resources somebody watches."""
-        from goat_mcp.upstreams.subscriptions import Subscriptions
+        from goat_mcp.upstreams.calls.subscriptions import Subscriptions
 
         reopen_s = self._limits.relist_interval_s
         return Subscriptions(self.config, self._supervisor, self._telemetry, self._on_updated, reopen_s=reopen_s)
@@ -189,7 +189,7 @@ class Upstream:
 
     async def compare(self, before: LockContent) -> Comparison:
         """Have it listed now, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pin_check import Comparison, compared
+        from goat_mcp.upstreams.pins.pin_check import Comparison, compared
 
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
@@ -257,7 +257,7 @@ class Upstream:
         await self._instances.run()
 
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
-        from goat_mcp.upstreams.callers import Callers
+        from goat_mcp.upstreams.questions.callers import Callers
 
         return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=self._asks.learn)
 

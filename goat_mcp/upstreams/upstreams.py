@@ -20,19 +20,19 @@ from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.confine import Confine
-from goat_mcp.upstreams.entry import UpstreamConfig
-from goat_mcp.upstreams.live_connection import LiveConnection
-from goat_mcp.upstreams.logins import Logins
-from goat_mcp.upstreams.pin_lock import LockContent, PinLock
-from goat_mcp.upstreams.pinned_definitions import PinnedDefinitions
-from goat_mcp.upstreams.pins import Pinning
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
+from goat_mcp.upstreams.links.confine import Confine
+from goat_mcp.upstreams.links.live_connection import LiveConnection
+from goat_mcp.upstreams.oauth.logins import Logins
+from goat_mcp.upstreams.pins.pin_lock import LockContent, PinLock
+from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pins.pins import Pinning
 from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.shelves.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
 from goat_mcp.upstreams.upstream import Upstream
-from goat_mcp.upstreams.warm_catalog import WarmCatalog
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0
@@ -40,7 +40,7 @@ DRAIN_S = 60.0
 """How long calls may go on of an upstream whose entry has changed or gone."""
 
 if TYPE_CHECKING:  # loaded by `lock --check`
-    from goat_mcp.upstreams.pin_check import Comparison
+    from goat_mcp.upstreams.pins.pin_check import Comparison
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -150,7 +150,7 @@ class Upstreams:
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pin_check import Comparison
+        from goat_mcp.upstreams.pins.pin_check import Comparison
 
         found: dict[str, Comparison] = {}
 
@@ -360,7 +360,7 @@ def _connecting(instance: str) -> Connect:
     """`connect`, which loads the SDK's client side with the first upstream that is wanted."""
 
     def connecting(*args: Any, **options: Any) -> AbstractAsyncContextManager[LiveConnection]:
-        from goat_mcp.upstreams.connect import connect
+        from goat_mcp.upstreams.links.connect import connect
 
         return connect(*args, instance=instance, **options)
 

@@ -232,9 +232,9 @@ _UP = {
     "UP-12": ("answers twice, or calls that are not its own", _STDIO_UPSTREAMS),
     "UP-20": ("hides orders in a description", _STDIO_UPSTREAMS),
     "UP-22": ("calls a destructive tool read-only", _STDIO_UPSTREAMS),
-    "UP-24": ("refers to a schema elsewhere", "upstreams/test_output_check.py"),
+    "UP-24": ("refers to a schema elsewhere", "upstreams/calls/test_output_check.py"),
     "UP-25": ("a schema that refers to itself, or is 5,000 deep", _STDIO_UPSTREAMS),
-    "UP-26": ("a small schema that doubles eighteen times", "upstreams/test_output_check.py"),
+    "UP-26": ("a small schema that doubles eighteen times", "upstreams/calls/test_output_check.py"),
     "UP-27": ("a pattern that backtracks for years", _STDIO_UPSTREAMS),
     "UP-29": ("asks the user, the model or the roots without leave", _STDIO_UPSTREAMS),
     "UP-30": ("tells its environment", _STDIO_UPSTREAMS),
@@ -263,7 +263,7 @@ _PERM = {
     "PM-04": ("a sealed state that was changed, used again, or is another's", "server/test_travelling_approval.py"),
     "PM-05": ("every tool in plan mode", "contract/test_rules_in_use.py"),
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
-    "PM-08": ("an allowed server adds a tool", "upstreams/test_pinned_upstreams.py"),
+    "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 

@@ -80,7 +80,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AGG-2",
         "A completion goes to the upstream whose prompt or template it is about; one without completions has none to "
         "give.",
-        "server/prompts item_catalog upstreams/item_requests",
+        "server/prompts item_catalog upstreams/calls/item_requests",
         "server/test_items.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
     ),
     _rule(
@@ -94,7 +94,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AGG-4",
         "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page "
         "of another list neither skips nor repeats an entry.",
-        "upstreams/paging server/pages",
+        "upstreams/listing/paging server/pages",
         "upstreams/test_stdio_upstreams.py::test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list "
         "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
         "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
@@ -122,26 +122,27 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "NAM-1",
         "Tools and prompts of upstreams are called `mcp__server__name`, and such a name comes apart in one way only.",
-        "core/names upstreams/config",
+        "core/names upstreams/config/upstream_files",
         "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same "
         "core/test_names.py::test_a_cleaned_server_name_parses_back_out_of_a_tool_name "
-        "upstreams/test_config.py::test_two_names_that_are_alike_in_tool_names_are_an_error_of_the_second",
+        "upstreams/config/test_upstream_files.py::"
+        "test_two_names_that_are_alike_in_tool_names_are_an_error_of_the_second",
     ),
     _rule(
         "NAM-2",
         "A call goes where the table says, whatever the name looks like; rules and the record know a tool by its full "
         "name.",
         "registry core/spec catalog",
-        "upstreams/test_naming.py::test_a_name_that_looks_like_another_upstreams_is_its_owners "
+        "upstreams/listing/test_naming.py::test_a_name_that_looks_like_another_upstreams_is_its_owners "
         "server/test_adapter.py::test_rules_and_the_record_know_a_renamed_tool_by_its_full_name",
     ),
     _rule(
         "NAM-3",
         "An entry says whether its tools have full names, their own, or a short prefix.",
-        "upstreams/entry upstreams/proxy_tool core/names",
+        "upstreams/config/entry upstreams/listing/proxy_tool core/names",
         "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
-        "upstreams/test_naming.py::test_no_upstream_renames_another_by_being_there "
-        "upstreams/test_config.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy",
+        "upstreams/listing/test_naming.py::test_no_upstream_renames_another_by_being_there "
+        "upstreams/config/test_upstream_files.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy",
     ),
     _rule(
         "NAM-4",
@@ -154,8 +155,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "NAM-5",
         "A name depends on its own entry alone: other upstreams that come, go or move never change it.",
-        "core/names upstreams/proxy_tool",
-        "upstreams/test_naming.py::test_no_upstream_renames_another_by_being_there",
+        "core/names upstreams/listing/proxy_tool",
+        "upstreams/listing/test_naming.py::test_no_upstream_renames_another_by_being_there",
     ),
     _rule(
         "NAM-6",
@@ -168,9 +169,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "COL-1",
         "Where two tools want one name the first keeps it, and the other is withheld and named with the remedy.",
-        "registry upstreams/tool_shelf",
+        "registry upstreams/shelves/tool_shelf",
         "test_registry.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_one_is_reported "
-        "upstreams/test_naming.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy "
+        "upstreams/listing/test_naming.py::"
+        "test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy "
         "test_deferral.py::test_COL_1_an_upstreams_tool_does_not_take_a_meta_tools_name "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work",
@@ -180,13 +182,13 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "A name in use never moves to another upstream that comes later.",
         "registry",
         "test_registry.py::test_a_live_name_never_moves_to_a_source_that_comes_later_in_time "
-        "upstreams/test_reload.py::"
+        "upstreams/config/test_reload.py::"
         "test_a_live_name_stays_with_its_upstream_and_is_free_for_another_at_the_reload_that_takes_it_away",
     ),
     _rule(
         "REL-1",
         "A client gets what the upstream sent, but for what belongs to one hop or is listed as changed.",
-        "upstreams/relay upstreams/proxy_tool upstreams/resource_reads server/deliverable",
+        "upstreams/calls/relay upstreams/listing/proxy_tool upstreams/shelves/resource_reads server/deliverable",
         "e2e/test_upstreams_of_others.py::test_every_answer_of_server_everything_arrives_as_it_was_sent "
         "e2e/test_upstreams_of_others.py::test_their_tools_are_listed_beside_the_built_in_ones "
         "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
@@ -197,7 +199,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "REL-2",
         "Structured content, `_meta`, annotations, icons and every kind of content survive unchanged.",
-        "upstreams/relay core/result",
+        "upstreams/calls/relay core/result",
         "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
         "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
         "upstreams/test_envelope.py::test_unknown_members_and_empty_content_pass "
@@ -207,15 +209,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "REL-3",
         "Output schemas are passed on; a result that breaks its own is relayed and counted, or an error where you want "
         "that.",
-        "upstreams/output_check upstreams/output_schema",
-        "upstreams/test_output_check.py::test_clients_get_what_the_mode_of_the_upstream_says "
-        "upstreams/test_output_check.py::"
+        "upstreams/calls/output_check upstreams/calls/output_schema",
+        "upstreams/calls/test_output_check.py::test_clients_get_what_the_mode_of_the_upstream_says "
+        "upstreams/calls/test_output_check.py::"
         "test_a_mismatch_is_counted_each_time_and_logged_once_per_tool_without_its_data",
     ),
     _rule(
         "REL-4",
         "A kind of content that we do not know becomes text of its JSON; the rest of the result is as it was.",
-        "upstreams/relay server/deliverable",
+        "upstreams/calls/relay server/deliverable",
         "upstreams/test_stdio_upstreams.py::test_a_broken_answer_fails_its_call_and_odd_content_becomes_text "
         "server/test_deliverable.py::test_an_unreadable_block_becomes_its_json_beside_the_good_ones",
     ),
@@ -231,7 +233,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "REL-6",
         "An upstream's protocol errors keep code, message and data, and errors of its tools stay results; ours name "
         "the upstream.",
-        "core/errors upstreams/calls",
+        "core/errors upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data "
         "e2e/test_bad_upstreams.py::test_an_error_of_a_server_keeps_code_message_and_data "
         "server/test_items.py::test_an_upstreams_own_error_keeps_code_message_and_data "
@@ -240,7 +242,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "REL-7",
         "The first call of a new process already carries the headers that the tool's schema asks for.",
-        "upstreams/connection",
+        "upstreams/links/connection",
         "upstreams/test_http_upstreams.py::test_the_first_call_of_a_cold_process_mirrors_arguments_into_headers",
     ),
     _rule(
@@ -256,16 +258,16 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-2",
         "An upstream is taken for stateless only if it lists that revision; refusals and faults prove nothing, and the "
         "verdict is dropped when it says so, without running a call twice.",
-        "upstreams/connect upstreams/supervisor",
+        "upstreams/links/connect upstreams/supervisor",
         "upstreams/test_http_upstreams.py::test_one_that_refuses_our_revision_and_names_it_is_asked_once_more "
         "upstreams/test_http_upstreams.py::test_a_server_error_in_answer_to_the_probe_proves_no_era "
-        "upstreams/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more",
+        "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more",
     ),
     _rule(
         "ERA-3",
         "An upstream is told what the client behind the call can do and no more; what was not declared is refused "
         "at once.",
-        "upstreams/inquiries upstreams/callers upstreams/envelope",
+        "upstreams/questions/inquiries upstreams/questions/callers upstreams/envelope",
         "e2e/test_upstreams_that_ask.py::"
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked "
@@ -275,19 +277,19 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-4",
         "An upstream's questions reach the client behind the call, whichever eras the two speak.",
-        "upstreams/callers upstreams/rounds upstreams/round_answers server/parked_calls",
+        "upstreams/questions/callers upstreams/questions/rounds upstreams/questions/round_answers server/parked_calls",
         "e2e/test_upstreams_that_ask.py::"
         "test_forms_and_the_clients_model_are_asked_whoever_stands_behind "
         "e2e/test_upstreams_that_ask.py::test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::test_a_page_to_open_reaches_the_person_in_every_pair_of_eras "
-        "upstreams/test_rounds.py::test_each_answer_goes_back_with_the_state_it_was_asked_with "
-        "upstreams/test_rounds.py::test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody",
+        "upstreams/questions/test_rounds.py::test_each_answer_goes_back_with_the_state_it_was_asked_with "
+        "upstreams/questions/test_rounds.py::test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody",
     ),
     _rule(
         "ERA-5",
         "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
         "or taken over is refused, and nothing runs twice.",
-        "server/parked_calls upstreams/rounds upstreams/round_answers",
+        "server/parked_calls upstreams/questions/rounds upstreams/questions/round_answers",
         "server/test_upstreams_parked_calls.py::"
         "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
         "server/test_upstreams_parked_calls.py::"
@@ -302,7 +304,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-6",
         "Roots are those of the named workspace, else the client's; a client that lacks what a call needs gets an "
         "error that names it.",
-        "upstreams/inquiries upstreams/round_answers gateway",
+        "upstreams/questions/inquiries upstreams/questions/round_answers gateway",
         "e2e/test_upstreams_that_ask.py::"
         "test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::"
@@ -313,8 +315,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-7",
         "Tasks and extensions pass only where both sides declare them; tools that need them are withheld.",
-        "upstreams/listed_entries upstreams/envelope upstreams/inquiries",
-        "upstreams/test_listed_entries.py::test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not "
+        "upstreams/listing/listed_entries upstreams/envelope upstreams/questions/inquiries",
+        "upstreams/listing/test_listed_entries.py::"
+        "test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not "
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work",
         not_covered="We declare neither tasks nor extensions to anybody, so none passes; there is no setting that "
@@ -323,16 +326,16 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-1",
         "A client that wants progress gets the upstream's, never backwards, with signs of life in silence.",
-        "upstreams/progress upstreams/calls core/heartbeat",
+        "upstreams/calls/progress upstreams/calls/calls core/heartbeat",
         "upstreams/test_stdio_upstreams.py::test_progress_of_the_upstream_reaches_a_client_that_asked_for_it "
-        "upstreams/test_calls.py::test_silence_is_filled_with_signs_of_life_that_never_go_back "
-        "upstreams/test_calls.py::test_nothing_is_reported_after_the_result "
+        "upstreams/calls/test_calls.py::test_silence_is_filled_with_signs_of_life_that_never_go_back "
+        "upstreams/calls/test_calls.py::test_nothing_is_reported_after_the_result "
         "e2e/test_upstreams_of_others.py::test_progress_of_a_long_operation_arrives",
     ),
     _rule(
         "FLW-2",
         "A cancelled call is cancelled at the upstream at once; its late answer is dropped and the process kept.",
-        "upstreams/direct_calls upstreams/calls server/closed_streams",
+        "upstreams/links/direct_calls upstreams/calls/calls server/closed_streams",
         "upstreams/test_stdio_upstreams.py::test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process "
         "upstreams/test_isolation.py::test_a_late_answer_to_a_cancelled_call_is_dropped_and_the_process_kept "
         "upstreams/test_isolation.py::test_an_upstream_hears_at_once_of_many_calls_cancelled_together "
@@ -346,7 +349,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "Start, list, call and silence have time limits for each upstream; a timeout cancels and says that the call "
         "may "
         "have taken effect.",
-        "upstreams/call_clock upstreams/calls upstreams/supervisor",
+        "upstreams/questions/call_clock upstreams/calls/calls upstreams/supervisor",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_timeout_cancels_the_call_and_says_that_it_may_have_taken_effect "
         "upstreams/test_stdio_upstreams.py::test_progress_extends_the_idle_timeout_but_not_the_whole_one "
@@ -357,7 +360,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/log_levels upstreams/log_levels upstreams/callers",
+        "server/log_levels upstreams/questions/log_levels upstreams/questions/callers",
         "e2e/test_upstreams_that_ask.py::test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::test_a_log_message_of_no_call_reaches_the_clients_of_the_connection",
         not_covered="Where calls of several clients are in flight on one connection, a message is told to none.",
@@ -366,7 +369,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-1",
         "A changed list is read again for that upstream only, at most once a second; clients hear of it once what they "
         "see is new.",
-        "upstreams/tool_shelf upstreams/upstream server/changes",
+        "upstreams/shelves/tool_shelf upstreams/upstream server/changes",
         "upstreams/test_stdio_upstreams.py::test_a_flood_of_change_notices_costs_at_most_one_list_per_interval "
         "e2e/test_list_changed.py::test_a_handshake_client_is_told "
         "e2e/test_list_changed.py::test_a_2026_client_is_told_where_it_listens "
@@ -376,7 +379,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-2",
         "A stateless upstream is listened to, and a stream that ended is opened again and the list read anew.",
-        "upstreams/connection upstreams/upstream upstreams/subscriptions",
+        "upstreams/links/connection upstreams/upstream upstreams/calls/subscriptions",
         "upstreams/test_stdio_upstreams.py::test_a_tool_that_appears_is_listed_after_the_upstream_says_so "
         "server/test_watched_items.py::test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again "
         "server/test_watched_items.py::test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
@@ -395,7 +398,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
-        "upstreams/subscriptions server/subscriptions",
+        "upstreams/calls/subscriptions server/subscriptions",
         "server/test_watched_items.py::test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
         "server/test_watched_items.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
         "server/test_watched_items.py::test_who_is_not_told_by_the_upstream_hears_so_when_subscribing",
@@ -403,7 +406,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
-        "upstreams/paging item_catalog server/item_lists server/adapter",
+        "upstreams/listing/paging item_catalog server/item_lists server/adapter",
         "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
     ),
     _rule(
@@ -429,7 +432,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-3",
         "An output schema that is no object is kept from older clients; a hopeless tool is withheld alone.",
-        "schemas/usable upstreams/listed_entries server/adapter",
+        "schemas/usable upstreams/listing/listed_entries server/adapter",
         "schemas/test_shown_tools.py::test_a_hopeless_tool_is_withheld_alone "
         "schemas/test_shown_tools.py::test_an_output_that_is_no_object_is_kept_from_older_clients_only "
         "upstreams/test_stdio_upstreams.py::test_a_broken_tool_is_withheld_alone",
@@ -437,34 +440,34 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-4",
         "Schemas have bounds in size, depth and parts; nothing is fetched for one, and checking ends in time.",
-        "schemas/usable schemas/references upstreams/output_schema upstreams/listed_entries",
+        "schemas/usable schemas/references upstreams/calls/output_schema upstreams/listing/listed_entries",
         "schemas/test_portable_properties.py::test_nothing_expands_without_end "
         "schemas/test_shown_tools.py::test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end "
         "upstreams/test_hostile_upstreams.py::test_up_25_a_schema_thousands_deep_is_withheld "
-        "upstreams/test_output_check.py::"
+        "upstreams/calls/test_output_check.py::"
         "test_a_schema_we_cannot_check_against_is_named_and_never_the_clients_problem "
-        "upstreams/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
+        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
     ),
     _rule(
         "RSK-1",
         "What a tool claims about itself gives it a class: reading low, destroying critical, anything else high.",
-        "upstreams/risk",
-        "upstreams/test_risk.py::test_the_claimed_class_of_all_nine_hint_pairs",
+        "upstreams/listing/risk",
+        "upstreams/listing/test_risk.py::test_the_claimed_class_of_all_nine_hint_pairs",
     ),
     _rule(
         "RSK-2",
         "A claim is not believed against a name or a field that says otherwise; only you can lower a risk.",
-        "upstreams/risk",
-        "upstreams/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
-        "upstreams/test_risk.py::test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too "
-        "upstreams/test_risk.py::test_the_operator_may_vouch_for_a_server",
+        "upstreams/listing/risk",
+        "upstreams/listing/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
+        "upstreams/listing/test_risk.py::test_a_field_for_code_in_a_branch_of_the_root_gives_a_tool_away_too "
+        "upstreams/listing/test_risk.py::test_the_operator_may_vouch_for_a_server",
         waived="2026-11-22: what a tool was seen to do is not taken into account; only claim, name and schema are.",
     ),
     _rule(
         "RSK-3",
         "No claim lets a call through unasked: only five reading tools, your rules and upstreams you vouch for do.",
-        "permissions/mode upstreams/risk call_through",
-        "upstreams/test_risk.py::"
+        "permissions/mode upstreams/listing/risk call_through",
+        "upstreams/listing/test_risk.py::"
         "test_a_claim_alone_is_never_allowed_unasked_and_its_hints_pass_as_they_came "
         "upstreams/test_hostile_upstreams.py::"
         "test_up_22_a_read_only_claim_lets_nothing_through_unless_the_operator_vouches "
@@ -475,9 +478,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "RSK-4",
         "Hints pass as they came unless the risk is higher; then the careful value is shown, and missing ones stay "
         "missing.",
-        "upstreams/risk upstreams/proxy_tool",
-        "upstreams/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
-        "upstreams/test_risk.py::test_missing_hints_stay_missing",
+        "upstreams/listing/risk upstreams/listing/proxy_tool",
+        "upstreams/listing/test_risk.py::test_a_destructive_name_outweighs_a_read_only_claim "
+        "upstreams/listing/test_risk.py::test_missing_hints_stay_missing",
     ),
     _rule(
         "LIF-1",
@@ -492,9 +495,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "What was listed once is on disk, private and checked, and is listed at once by the next process; who was "
         "never "
         "seen is waited for up to 3 s.",
-        "upstreams/warm_catalog upstreams/tool_shelf upstreams/checked_file",
-        "upstreams/test_warm_catalog.py::test_what_was_stored_is_read_back_and_private "
-        "upstreams/test_warm_catalog.py::test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced "
+        "upstreams/shelves/warm_catalog upstreams/shelves/tool_shelf upstreams/shelves/checked_file",
+        "upstreams/shelves/test_warm_catalog.py::test_what_was_stored_is_read_back_and_private "
+        "upstreams/shelves/test_warm_catalog.py::test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced "
         "upstreams/test_stdio_upstreams.py::test_what_was_listed_once_is_known_to_the_next_run "
         "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
         "e2e/test_bad_upstreams.py::test_the_first_list_comes_in_time_and_has_all_that_is_well",
@@ -512,14 +515,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-4",
         "After five failures in a row calls fail at once and say so, until a probe half a minute later works.",
-        "upstreams/retry_policy upstreams/supervisor upstreams/calls",
+        "upstreams/retry_policy upstreams/supervisor upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::test_after_five_failures_calls_fail_at_once_and_a_probe_mends_it "
         "upstreams/test_retry_policy.py::test_refused_credentials_hold_tries_back_without_counting",
     ),
     _rule(
         "LIF-5",
         "A lost connection is opened again once, and what clients watch and hear goes on.",
-        "upstreams/supervisor upstreams/http_link upstreams/calls",
+        "upstreams/supervisor upstreams/links/http_link upstreams/calls/calls",
         "upstreams/test_http_upstreams.py::test_a_session_that_is_gone_is_opened_again_once_and_the_call_repeated "
         "upstreams/test_http_upstreams.py::test_after_a_restart_of_the_server_the_next_call_runs_once "
         "upstreams/test_stdio_upstreams.py::"
@@ -530,10 +533,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-6",
         "A call that may have run is never run again; one that provably did not is tried once more.",
-        "upstreams/calls upstreams/faults upstreams/lifeline",
-        "upstreams/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
-        "upstreams/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more "
-        "upstreams/test_calls.py::test_it_is_not_tried_a_third_time "
+        "upstreams/calls/calls upstreams/faults upstreams/calls/lifeline",
+        "upstreams/calls/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
+        "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more "
+        "upstreams/calls/test_calls.py::test_it_is_not_tried_a_third_time "
         "upstreams/test_stdio_upstreams.py::test_a_call_during_which_the_process_died_is_not_repeated "
         "upstreams/test_stdio_upstreams.py::"
         "test_a_call_right_after_a_death_was_noticed_never_ran_and_is_tried_again "
@@ -551,11 +554,11 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-8",
         "An upstream's processes end with it, politely and then not, and with us even if we are killed.",
-        "upstreams/stdio_link subprocesses/process_guard",
+        "upstreams/links/stdio_link subprocesses/process_guard",
         "upstreams/test_stdio_upstreams.py::test_no_process_survives_the_end "
         "upstreams/test_hostile_upstreams.py::"
         "test_up_32_nothing_survives_not_even_a_grandchild_in_a_session_of_its_own "
-        "upstreams/test_orphans.py::test_an_upstream_does_not_outlive_us_being_killed "
+        "upstreams/links/test_orphans.py::test_an_upstream_does_not_outlive_us_being_killed "
         "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
         "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process",
         not_covered="Of the 1,000 killed clients 50 run with each test run, the thousand at night; of goat-mcp itself "
@@ -564,7 +567,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-9",
         "When an upstream's process exits its calls fail within a second, with its status and last words.",
-        "upstreams/supervisor upstreams/stdio_link upstreams/calls",
+        "upstreams/supervisor upstreams/links/stdio_link upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::test_a_call_during_which_the_process_died_is_not_repeated "
         "upstreams/test_stdio_upstreams.py::"
         "test_the_death_of_a_child_is_noticed_although_its_own_child_holds_the_pipes",
@@ -584,16 +587,16 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ISO-2",
         "Each upstream runs 16 calls at a time and lets 64 wait; more are refused at once.",
-        "upstreams/slots upstreams/calls",
+        "upstreams/calls/slots upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::test_too_many_calls_wait_and_far_too_many_are_refused_at_once "
         "upstreams/test_resources.py::test_reads_that_hang_leave_most_places_to_tool_calls",
     ),
     _rule(
         "ISO-3",
         "Frames, lists, texts and notices have bounds, and junk on an upstream's output does no harm.",
-        "upstreams/frames upstreams/paging upstreams/child_pipes",
-        "upstreams/test_frames.py::test_a_frame_over_the_limit_fails_the_request_it_answers "
-        "upstreams/test_frames.py::test_what_is_no_message_is_counted_and_dropped "
+        "upstreams/links/frames upstreams/listing/paging upstreams/links/child_pipes",
+        "upstreams/links/test_frames.py::test_a_frame_over_the_limit_fails_the_request_it_answers "
+        "upstreams/links/test_frames.py::test_what_is_no_message_is_counted_and_dropped "
         "upstreams/test_hostile_upstreams.py::test_up_07_a_line_of_500_mb_is_never_held "
         "upstreams/test_hostile_upstreams.py::test_up_10_ten_thousand_blocks_are_cut_with_a_notice "
         "upstreams/test_stdio_upstreams.py::test_garbage_on_stdout_is_counted_and_stderr_is_kept_to_its_end",
@@ -601,7 +604,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ISO-4",
         "An upstream that is down keeps its tools in the list, and calls say why they fail.",
-        "upstreams/tool_shelf upstreams/offer_shelf upstreams/missing_tools",
+        "upstreams/shelves/tool_shelf upstreams/shelves/offer_shelf upstreams/missing_tools",
         "upstreams/test_http_upstreams.py::"
         "test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed "
         "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
@@ -609,17 +612,17 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ISO-5",
         "An upstream sees a few harmless variables and those of its entry, none of ours.",
-        "upstreams/child_environment",
+        "upstreams/links/child_environment",
         "upstreams/test_stdio_upstreams.py::test_a_child_sees_only_allowed_and_declared_variables "
         "upstreams/test_hostile_upstreams.py::test_up_30_a_child_sees_no_secret_of_ours_or_of_another",
     ),
     _rule(
         "CFG-1",
         "A file as Claude Desktop has it works as it is; a key we do not know is told and changes nothing.",
-        "upstreams/config",
-        "upstreams/test_config.py::test_a_claude_desktop_file_loads_as_it_is "
-        "upstreams/test_config.py::test_an_unknown_key_is_reported_and_the_entry_works "
-        "upstreams/test_config.py::test_our_own_keys_are_read "
+        "upstreams/config/upstream_files",
+        "upstreams/config/test_upstream_files.py::test_a_claude_desktop_file_loads_as_it_is "
+        "upstreams/config/test_upstream_files.py::test_an_unknown_key_is_reported_and_the_entry_works "
+        "upstreams/config/test_upstream_files.py::test_our_own_keys_are_read "
         "hosts/test_golden.py::test_what_is_taken_over_is_read_without_a_word",
         waived="2026-11-22: manifests of `kind: Upstream` are not read; every key of theirs has its place in the file.",
     ),
@@ -641,9 +644,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "Variables, keyring and files give an entry its secrets when it starts; their values are in no log, status, "
         "cache or lock.",
         "state/secret_references core/substitution core/redaction",
-        "upstreams/test_config.py::test_variables_are_replaced_and_defaults_stand_in "
-        "upstreams/test_config.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy "
-        "upstreams/test_config.py::test_secret_values_are_not_part_of_the_fingerprint_and_launches_are "
+        "upstreams/config/test_upstream_files.py::test_variables_are_replaced_and_defaults_stand_in "
+        "upstreams/config/test_upstream_files.py::test_a_broken_entry_fails_alone_and_names_key_value_and_remedy "
+        "upstreams/config/test_upstream_files.py::test_secret_values_are_not_part_of_the_fingerprint_and_launches_are "
         "state/test_secret_references.py::test_the_systems_keyring_gives_a_users_secret_of_a_service "
         "e2e/test_canaries.py::test_R_SECRET_2_no_output_holds_a_secret "
         "upstreams/oauth/test_logins.py::"
@@ -653,13 +656,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CFG-4",
         "A changed file counts without a restart: untouched upstreams keep their process and calls, and a broken "
         "file changes nothing.",
-        "upstreams/upstreams upstreams/watched_files gateway",
-        "upstreams/test_reload.py::"
+        "upstreams/upstreams upstreams/config/watched_files gateway",
+        "upstreams/config/test_reload.py::"
         "test_an_untouched_upstream_keeps_its_process_and_the_call_in_flight_when_its_neighbours_change "
-        "upstreams/test_reload.py::"
+        "upstreams/config/test_reload.py::"
         "test_a_call_in_flight_of_one_that_changes_or_goes_is_let_finish_and_new_ones_do_not_reach_it "
-        "upstreams/test_reload.py::test_a_call_that_does_not_end_holds_up_the_end_for_a_bounded_time "
-        "upstreams/test_reload.py::test_a_changed_file_is_read_again_and_a_broken_one_is_reported_and_changes_nothing",
+        "upstreams/config/test_reload.py::test_a_call_that_does_not_end_holds_up_the_end_for_a_bounded_time "
+        "upstreams/config/test_reload.py::"
+        "test_a_changed_file_is_read_again_and_a_broken_one_is_reported_and_changes_nothing",
     ),
     _rule(
         "CFG-5",
@@ -690,7 +694,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "WSP-1",
         "Clients share a connection to an upstream where everything it depends on is equal, and never otherwise.",
-        "upstreams/instances upstreams/callers",
+        "upstreams/instances upstreams/questions/callers",
         "upstreams/test_instances.py::test_sessions_of_a_principal_share_a_process_and_principals_never_do "
         "upstreams/test_instances.py::test_where_the_entry_says_so_each_session_of_older_clients_has_its_own "
         "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own "
@@ -702,7 +706,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "WSP-2",
         "Directory and roots of an upstream are those of the calling client; where one is needed and unknown it is "
         "an error.",
-        "upstreams/instances upstreams/work_folder server/client_roots",
+        "upstreams/instances upstreams/config/work_folder server/client_roots",
         "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs "
         "e2e/test_upstreams_that_ask.py::test_an_upstream_that_needs_a_workspace_does_not_start_without_one",
     ),
@@ -751,7 +755,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AUT-1",
         "Logins follow OAuth as the SDK does; tokens lie in the keyring or a private file, and a client's own token is "
         "never passed on.",
-        "upstreams/oauth upstreams/authorised_requests upstreams/logins",
+        "upstreams/oauth upstreams/oauth/authorised_requests upstreams/oauth/logins",
         "upstreams/oauth/test_logins.py::test_after_a_login_every_request_carries_our_token "
         "upstreams/oauth/test_logins.py::test_tokens_are_kept_in_the_keyring_and_not_on_disk "
         "upstreams/oauth/test_logins.py::test_without_a_keyring_tokens_are_in_a_file_of_ours_that_the_list_names "
@@ -778,29 +782,30 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "PIN-1",
         "What an upstream offers is pinned at first sight; a definition that changed waits for your approval and "
         "cannot be called until then.",
-        "upstreams/pins upstreams/pin_gate upstreams/pinned_items upstreams/item_gate upstreams/pin_lock "
-        "upstreams/pinned_definitions cli/lock",
-        "upstreams/test_pinned_items.py::"
+        "upstreams/pins/pins upstreams/pins/pin_gate upstreams/pins/pinned_items upstreams/pins/item_gate "
+        "upstreams/pins/pin_lock "
+        "upstreams/pins/pinned_definitions cli/lock",
+        "upstreams/pins/test_pinned_items.py::"
         "test_a_changed_one_stays_listed_as_pinned_and_is_refused_before_it_is_listed_again "
-        "upstreams/test_pinned_items.py::test_an_approved_change_is_shown_and_sent_without_a_restart "
-        "upstreams/test_pinned_items.py::"
+        "upstreams/pins/test_pinned_items.py::test_an_approved_change_is_shown_and_sent_without_a_restart "
+        "upstreams/pins/test_pinned_items.py::"
         "test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_approved "
-        "upstreams/test_pinned_upstreams.py::test_a_rug_pull_between_list_and_call_is_not_called "
-        "upstreams/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
-        "upstreams/test_pinned_upstreams.py::"
+        "upstreams/pins/test_pinned_upstreams.py::test_a_rug_pull_between_list_and_call_is_not_called "
+        "upstreams/pins/test_pinned_upstreams.py::test_one_character_anywhere_is_a_change "
+        "upstreams/pins/test_pinned_upstreams.py::"
         "test_pm_08_a_tool_added_later_is_pinned_and_reported_and_under_strict_waits "
-        "upstreams/test_pinned_upstreams.py::test_the_lock_has_hashes_and_risks_and_no_texts "
+        "upstreams/pins/test_pinned_upstreams.py::test_the_lock_has_hashes_and_risks_and_no_texts "
         "cli/test_lock.py::test_a_change_is_refused_shown_escaped_and_approved_by_its_hash",
         waived="2026-11-22: instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "PIN-2",
         "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
-        "cli/lock status/unpinned upstreams/launch_fingerprint",
+        "cli/lock status/unpinned upstreams/pins/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
         "status/test_unpinned.py::test_a_launch_that_names_no_version_is_told "
-        "upstreams/test_pinned_items.py::test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
+        "upstreams/pins/test_pinned_items.py::test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
         not_covered="Prompts and templates are listed once somebody asks: until then the check does not miss them.",
     ),
     _rule(
@@ -813,7 +818,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHN-2",
         "A circle of gateways is noticed, named and ended; the rest goes on.",
-        "server/chaining core/gateway_chain upstreams/chained_entries",
+        "server/chaining core/gateway_chain upstreams/listing/chained_entries",
         "e2e/test_gateway_chains.py::test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest "
         "e2e/test_gateway_chains.py::test_two_gateways_that_are_each_others_upstreams_show_each_other_once "
         "e2e/test_gateway_chains.py::test_a_call_that_has_come_round_or_passed_eight_gateways_is_not_passed_on",

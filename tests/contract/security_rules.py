@@ -307,15 +307,15 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-3",
         "Foreign schemas have limits, and nothing they refer to is fetched.",
-        "upstreams/output_schema",
-        "upstreams/test_output_check.py::test_no_schema_breaks_the_check "
+        "upstreams/calls/output_schema",
+        "upstreams/calls/test_output_check.py::test_no_schema_breaks_the_check "
         "upstreams/test_hostile_upstreams.py::test_up_25*",
     ),
     _rule(
         "R-SCHEMA-4",
         "A schema that takes forever holds up nobody.",
-        "upstreams/output_check",
-        "upstreams/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
+        "upstreams/calls/output_check",
+        "upstreams/calls/test_output_check.py::test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody",
         "Arguments of upstream tools are checked by the upstream.",
     ),
     _rule(
@@ -409,14 +409,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-2",
         "Frames, garbage and stderr of an upstream are bounded.",
-        "upstreams/frames upstreams/child_pipes",
-        "upstreams/test_frames.py::test_a_frame_that_never_ends_is_not_held "
+        "upstreams/links/frames upstreams/links/child_pipes",
+        "upstreams/links/test_frames.py::test_a_frame_that_never_ends_is_not_held "
         "upstreams/test_hostile_upstreams.py::test_up_09*",
     ),
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/frames upstreams/paging upstreams/listed_entries",
+        "upstreams/links/frames upstreams/listing/paging upstreams/listing/listed_entries",
         "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "
         "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so",
     ),
@@ -424,28 +424,32 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-4",
         "A dead upstream fails its calls at once and is started again with pauses; nothing runs twice.",
         "upstreams/supervisor upstreams/retry_policy",
-        "upstreams/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
+        "upstreams/calls/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
         "upstreams/test_hostile_upstreams.py::test_up_43*",
     ),
     _rule(
         "R-UP-5",
         "Names never collide or look alike; the second of two is withheld and reported.",
         "core/names registry",
-        "upstreams/test_naming.py::test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
+        "upstreams/listing/test_naming.py::"
+        "test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
     ),
     _rule(
         "R-UP-6",
         "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
-        "upstreams/pins upstreams/pin_lock upstreams/pin_gate upstreams/pinned_items upstreams/item_gate cli/lock",
-        "upstreams/test_pinned_upstreams.py::test_a_rug_pull* upstreams/test_pinned_upstreams.py::test_one_character* "
-        "upstreams/test_pinned_items.py::test_a_changed_one_stays* upstreams/test_pinned_items.py::test_strict* "
+        "upstreams/pins/pins upstreams/pins/pin_lock upstreams/pins/pin_gate upstreams/pins/pinned_items "
+        "upstreams/pins/item_gate cli/lock",
+        "upstreams/pins/test_pinned_upstreams.py::test_a_rug_pull* "
+        "upstreams/pins/test_pinned_upstreams.py::test_one_character* "
+        "upstreams/pins/test_pinned_items.py::test_a_changed_one_stays* "
+        "upstreams/pins/test_pinned_items.py::test_strict* "
         "cli/test_lock.py::test_a_change_is_refused*",
         "Instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listed_entries upstreams/risk upstreams/mentions",
+        "upstreams/listing/listed_entries upstreams/listing/risk upstreams/listing/mentions",
         "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22*",
         "`sanitize: true`, to escape what is invisible in results, is not built: they are relayed as they are.",
     ),
@@ -453,8 +457,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-8",
         "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
         "asks a client only what its entry allows.",
-        "upstreams/child_environment upstreams/stdio_link upstreams/inquiries upstreams/callers "
-        "upstreams/round_answers",
+        "upstreams/links/child_environment upstreams/links/stdio_link upstreams/questions/inquiries "
+        "upstreams/questions/callers "
+        "upstreams/questions/round_answers",
         "upstreams/test_hostile_upstreams.py::test_up_29* upstreams/test_hostile_upstreams.py::test_up_30* "
         "upstreams/test_sandboxed_upstreams.py::test_* "
         "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked",
@@ -462,7 +467,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-9",
         "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
-        "upstreams/http_link upstreams/oauth/destinations upstreams/oauth/flow",
+        "upstreams/links/http_link upstreams/oauth/destinations upstreams/oauth/flow",
         "upstreams/test_hostile_http_upstreams.py::test_* upstreams/oauth/test_refused_logins.py::test_*",
     ),
     _rule(

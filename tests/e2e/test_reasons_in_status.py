@@ -28,7 +28,7 @@ WAIT_S = 60
 SHOWN_ELSEWHERE = {
     ReasonCode.GATEWAY_CYCLE,  # test_gateway_chains
     ReasonCode.CONNECTION_BROKE,  # a bug of ours: none is known that a test could provoke
-    ReasonCode.LAUNCH_CHANGED,  # tests/upstreams/test_pinned_upstreams.py
+    ReasonCode.LAUNCH_CHANGED,  # tests/upstreams/pins/test_pinned_upstreams.py
     ReasonCode.FOLDER_NOT_FOUND,  # tests/upstreams/test_stdio_upstreams.py
     ReasonCode.QUARANTINED,  # of a changed definition: tests/upstreams/test_pin*.py
     ReasonCode.TOOL_DISABLED,  # of a tool that its entry turns off: tests/upstreams

@@ -16,7 +16,7 @@ from goat_mcp.hosts.host_file import read_host_file
 from goat_mcp.hosts.sources import Source
 from goat_mcp.hosts.table import HOSTS
 from goat_mcp.hosts.translate import translated
-from goat_mcp.upstreams.config import load_upstream_files
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
 GOLDEN = Path(__file__).with_name("golden")
 GIVEN = {path.stem: path for path in sorted(GOLDEN.iterdir()) if not path.name.endswith(".out.json")}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.hosts.table import HOSTS
 from goat_mcp.hosts.translate import Translated, translated
-from goat_mcp.upstreams.config import load_upstream_files
+from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 
 HOME = Path("/home/me")
 

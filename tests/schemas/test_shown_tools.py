@@ -13,9 +13,9 @@ from goat_mcp.schemas.dialects import DIALECTS
 from goat_mcp.schemas.host_limits import host_findings
 from goat_mcp.schemas.portable import portable
 from goat_mcp.schemas.usable import for_handshake
-from goat_mcp.upstreams.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listed_entries import usable_entries
-from goat_mcp.upstreams.proxy_tool import upstream_tool
+from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
+from goat_mcp.upstreams.listing.listed_entries import usable_entries
+from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 
 CONFIG = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"))
 PLAIN = DIALECTS["plain"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goat_mcp.status.unpinned import unpinned_package
-from goat_mcp.upstreams.entry import StdioLaunch
+from goat_mcp.upstreams.config.entry import StdioLaunch
 
 
 @pytest.mark.parametrize(

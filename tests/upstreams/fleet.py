@@ -21,14 +21,14 @@ from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config import UpstreamFiles, load_upstream_files
-from goat_mcp.upstreams.confine import Confine
-from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, load_upstream_files
+from goat_mcp.upstreams.links.confine import Confine
+from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.retry_policy import RetryLimits
+from goat_mcp.upstreams.shelves.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.upstreams import Upstreams
-from goat_mcp.upstreams.warm_catalog import StoredCatalog, WarmCatalog
 
 SERVERS = Path(__file__).parent / "servers"
 QUICK = SupervisorLimits(

@@ -9,8 +9,8 @@ import mcp_types
 import pytest
 
 from goat_mcp.core.errors import ToolError
+from goat_mcp.upstreams.calls.relay import relayed_result
 from goat_mcp.upstreams.envelope import stamp_request, strip_result
-from goat_mcp.upstreams.relay import relayed_result
 
 RESERVED = [value for name, value in vars(mcp_types).items() if name.endswith("_META_KEY")]
 PLANTED = {**dict.fromkeys(RESERVED, "planted"), "io.modelcontextprotocol/future": "planted", "progressToken": 3}

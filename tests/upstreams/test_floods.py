@@ -11,12 +11,12 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.allowance import Allowance
-from goat_mcp.upstreams.call_clock import CallClock
-from goat_mcp.upstreams.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
-from goat_mcp.upstreams.child_pipes import ChildPipes, StdioLink
+from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.frames import FrameReader
-from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, ProgressRelay
+from goat_mcp.upstreams.links.child_pipes import ChildPipes, StdioLink
+from goat_mcp.upstreams.links.frames import FrameReader
+from goat_mcp.upstreams.questions.call_clock import CallClock
+from goat_mcp.upstreams.questions.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio

@@ -19,9 +19,9 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
-from goat_mcp.upstreams.child_pipes import STDERR_TAIL_BYTES
-from goat_mcp.upstreams.entry import StdioLaunch
-from goat_mcp.upstreams.listed_entries import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.config.entry import StdioLaunch
+from goat_mcp.upstreams.links.child_pipes import STDERR_TAIL_BYTES
+from goat_mcp.upstreams.listing.listed_entries import MAX_DESCRIPTION_CHARS
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from tests.repetitions import times

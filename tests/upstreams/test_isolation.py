@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.upstreams.paging import MAX_LIST_BYTES
+from goat_mcp.upstreams.listing.paging import MAX_LIST_BYTES
 from goat_mcp.upstreams.status import UpstreamState
 from tests.upstreams.fleet import QUICK, Fleet, fleet, server, warm
 

@@ -14,7 +14,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.mcp_resources import McpResources
-from goat_mcp.upstreams.paging import MAX_ENTRIES, MAX_PAGES
+from goat_mcp.upstreams.listing.paging import MAX_ENTRIES, MAX_PAGES
 from goat_mcp.upstreams.status import UpstreamState
 from tests.upstreams.fleet import QUICK, Fleet, fleet, server, warm
 from tests.upstreams.test_hostile_upstreams import peak_memory_bytes

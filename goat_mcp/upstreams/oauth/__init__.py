@@ -1,1 +1,1 @@
-"""Logging in to HTTP upstreams. Loaded once one of them asks for a login, or has one stored (AUT-1 to AUT-3)."""
+"""Logging in to HTTP upstreams (AUT-1 to AUT-3). `logins` is the door; the rest is loaded by an upstream that asks."""

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from goat_mcp.core.errors import ToolError
 from goat_mcp.http_client.addresses import why_not_public
 from goat_mcp.http_client.target import Target, parse_target
-from goat_mcp.upstreams.login_problems import LoginRefused
+from goat_mcp.upstreams.oauth.login_problems import LoginRefused
 
 
 class Destinations:

@@ -33,10 +33,10 @@ from pydantic_core import from_json, to_json
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.response import WholeResponse
+from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
-from goat_mcp.upstreams.login_problems import AuthServerDown, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.destinations import Destinations
-from goat_mcp.upstreams.oauth.options import OAuthOptions
+from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
 

@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from mcp.shared.auth import AuthorizationCodeResult
 
-from goat_mcp.upstreams.login_problems import LoginRefused
+from goat_mcp.upstreams.oauth.login_problems import LoginRefused
 
 PATH = "/callback"
 _MAX_HEAD_BYTES = 16 * 1024

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from goat_mcp.upstreams.logins import slot_of
+from goat_mcp.upstreams.oauth.logins import slot_of
 
 LEEWAY_S = 30.0
 """A token that ends this soon is renewed first: it would end on its way."""

@@ -19,10 +19,10 @@ from goat_mcp.http_client import HttpClient
 from goat_mcp.state.database import Warn
 from goat_mcp.state.file_lock import LockTimeout, file_lock
 from goat_mcp.state.private_file import no_warning
-from goat_mcp.upstreams.login_problems import AuthServerDown, LoginNeeded, LoginRefused, RenewalRefused
+from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
+from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable
-from goat_mcp.upstreams.oauth.options import OAuthOptions
 from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.stored_login import StoredLogin
 

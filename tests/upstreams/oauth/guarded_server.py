@@ -24,8 +24,8 @@ from goat_mcp.http_client.options import HttpOptions
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.system_keyring import SystemKeyring
-from goat_mcp.upstreams.entry import HttpEndpoint, UpstreamConfig
-from goat_mcp.upstreams.logins import Logins
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 from tests.upstreams.fleet import SERVERS

@@ -15,7 +15,7 @@ import anyio.to_thread
 import pytest
 
 from goat_mcp.state.file_lock import file_lock
-from goat_mcp.upstreams.login_problems import AuthServerDown, LoginNeeded
+from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.login_store import LoginStore
 from goat_mcp.upstreams.oauth.stored_login import LoginFacts, StoredLogin
 from tests.upstreams.fleet import fleet

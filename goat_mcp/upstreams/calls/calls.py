@@ -1,0 +1,219 @@
+"""Calls into one upstream: slots, deadlines, progress, and what is said of a call that failed.
+
+Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection alive is the supervisor's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+
+from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.result import ToolResult
+from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
+from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
+from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
+from goat_mcp.upstreams.calls.relay import relayed_result
+from goat_mcp.upstreams.calls.slots import Slots
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.links.live_connection import LiveConnection
+from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
+from goat_mcp.upstreams.pins.pin_gate import PinGate
+from goat_mcp.upstreams.questions.call_clock import CallClock
+from goat_mcp.upstreams.questions.rounds import in_rounds
+
+
+class UpstreamCalls:
+    """Relays the calls of one upstream's tools."""
+
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        connection_for: Callable[[ToolContext], AbstractAsyncContextManager[Lifeline]],
+        output: OutputCheck,
+        *,
+        roots: RootsOf = no_roots,
+        want: Callable[[], None] = lambda: None,
+        gate: PinGate | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list."""
+        self._config = config
+        self._connection_for = connection_for
+        self._roots = roots
+        self._want = want
+        self._output = output
+        self._gate = gate
+        self._heartbeat_s = heartbeat_s
+        self.slots = Slots(config.name, config.concurrency)
+        self.unknown_blocks = 0
+        self._under_way = 0
+        self._is_closed = False
+
+    def admit(self, spec: UpstreamSpec) -> None:
+        if self._gate is None:
+            return
+        try:
+            self._gate.admit(spec)
+        except ToolError:
+            # It may have been taken back: that is seen where it runs.
+            self._want()
+            raise
+
+    def close(self) -> None:
+        """Take no new calls."""
+        self._is_closed = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way: no call, also none that waits for an answer of its client, and no read."""
+        return not self._under_way and not self.slots.in_flight
+
+    async def call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """Raises `ToolError` for what is wrong between us, `UpstreamError` for the upstream's own JSON-RPC error."""
+        if self._is_closed:
+            raise ToolError(
+                ErrorCode.UPSTREAM_DOWN,
+                f"the entry of upstream {self._config.name} has changed or gone; the call did not run",
+                "List the tools again; if it is still there, call again.",
+                facts={"upstream": self._config.name},
+            )
+        self._under_way += 1
+        try:
+            return await self._call(spec, arguments, ctx)
+        finally:
+            self._under_way -= 1
+
+    async def _call(self, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        async with self._connection_for(ctx) as lifeline:
+            return await self._call_over(lifeline, spec, arguments, ctx)
+
+    async def _call_over(
+        self, lifeline: Lifeline, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
+    ) -> ToolResult:
+        lifeline.check()
+
+        async def send(more: Mapping[str, Any]) -> dict[str, Any]:
+            async def run(connection: LiveConnection) -> dict[str, Any]:
+                if self._gate is not None:
+                    # What was listed and asked for may have changed since, and a new process may offer something else.
+                    await self._gate.settled(connection, ctx.wait_left_s())
+                    self._gate.admit(spec)
+                return await self._run(connection, lifeline, spec, arguments, more, ctx)
+
+            # Given back between rounds: a person may think for long.
+            async with self.slots.one(ctx.wait_left_s()):
+                try:
+                    return await once_or_twice(lifeline, run, ctx.wait_left_s)
+                except LinkFault as failure:
+                    raise self._described(failure.fault) from None
+
+        raw = await in_rounds(self._config.name, send, ctx.client, allow=self._config.allow, roots=self._roots)
+        relayed = relayed_result(self._config.name, raw)
+        self.unknown_blocks += relayed.unknown_blocks
+        if spec.output_schema is not None and not relayed.result.is_error:
+            await self._output.check(spec.native_name, spec.output_schema, raw.get("structuredContent", MISSING))
+        return relayed.result
+
+    async def _run(
+        self,
+        connection: LiveConnection,
+        lifeline: Lifeline,
+        spec: UpstreamSpec,
+        arguments: Mapping[str, Any],
+        more: Mapping[str, Any],
+        ctx: ToolContext,
+    ) -> dict[str, Any]:
+        config = self._config
+        idle_s = config.idle_timeout_s or config.timeout_s
+        clock = CallClock(config.timeout_s, idle_s)
+        with connection.callers.one(ctx, clock), clock.scope:
+            if not ctx.wants_progress and config.idle_timeout_s is None:
+                return await connection.call_tool(
+                    spec.native_name,
+                    arguments,
+                    meta=ctx.meta,
+                    input_schema=spec.input_schema,
+                    more=more,
+                    client=ctx.client,
+                )
+            relay = ProgressRelay(ctx.progress, self._heartbeat_s)
+
+            async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+                clock.heard()
+                await relay.report(progress, total, message)
+
+            outcome: dict[str, Any] | Exception | None = None
+            async with anyio.create_task_group() as group:
+                if ctx.wants_progress:
+                    group.start_soon(relay.beat)
+                try:
+                    outcome = await connection.call_tool(
+                        spec.native_name,
+                        arguments,
+                        meta=ctx.meta,
+                        input_schema=spec.input_schema,
+                        more=more,
+                        client=ctx.client,
+                        on_progress=on_progress,
+                    )
+                except (UpstreamError, LinkFault) as failure:
+                    # Kept for after the group: raised inside, it would arrive as an exception group.
+                    outcome = failure
+                finally:
+                    relay.end()
+                    group.cancel_scope.cancel()
+            if isinstance(outcome, Exception):
+                raise outcome
+            if outcome is not None:
+                return outcome
+        lifeline.doubt(connection)
+        silent = config.idle_timeout_s is not None and clock.was_silent
+        limit = f"was silent for {idle_s:g} s" if silent else f"did not answer within {config.timeout_s:g} s"
+        raise ToolError(
+            ErrorCode.TIMEOUT,
+            f"upstream {config.name} {limit}; the call was cancelled but may have taken effect",
+            "Check its outcome before calling again; the operator can raise timeout_s of this upstream.",
+            facts={"upstream": config.name, "outcome": "unknown"},
+        )
+
+    def _described(self, fault: Fault) -> ToolError:
+        name = self._config.name
+        facts = {"upstream": name, "reason": str(fault.kind)}
+        if fault.kind is FaultKind.AUTH_REQUIRED:
+            return ToolError(
+                ErrorCode.AUTH,
+                f"upstream {name} refused our credentials ({fault.detail}); the call did not run",
+                self._config.login_step,
+                facts=facts,
+            )
+        if fault.kind is FaultKind.UNREACHABLE or fault.kind is FaultKind.SESSION_LOST:
+            return ToolError(
+                ErrorCode.UPSTREAM_DOWN,
+                f"upstream {name} cannot be reached ({fault.detail}); the call did not run",
+                "Call again later.",
+                facts=facts,
+            )
+        if fault.kind is FaultKind.MALFORMED:
+            return ToolError(
+                ErrorCode.UPSTREAM,
+                f"upstream {name} ran the call, but {fault.detail}",
+                "Ask it for less, or check the outcome another way.",
+                facts=facts,
+            )
+        if fault.detail == "HTTP 429":
+            return ToolError(
+                ErrorCode.RATE, f"upstream {name} limits our rate (HTTP 429)", "Call again later.", facts=facts
+            )
+        return ToolError(
+            ErrorCode.OUTCOME_UNKNOWN,
+            f"upstream {name} was lost during the call ({fault.detail}); the call may have taken effect",
+            "Check its outcome before calling again.",
+            facts={**facts, "outcome": "unknown"},
+        )

@@ -1,0 +1,112 @@
+"""One upstream as configured: what to launch or call, and how its tools are named and bounded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.sandbox.options import SandboxOptions
+
+if TYPE_CHECKING:  # few entries have any
+    from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
+
+DEFAULT_TIMEOUT_S = 60.0
+DEFAULT_CONCURRENCY = 16
+INQUIRIES = ("elicitation", "roots", "sampling")
+DEFAULT_ALLOW = frozenset({"elicitation", "roots"})
+"""Sampling spends the user's model on whatever an upstream wants, so it waits for the user's word (R-UP-8)."""
+
+
+@dataclass(frozen=True)
+class StdioLaunch:
+    """How to start an upstream as a child process."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    sandbox: SandboxOptions | None = None
+    """None: it runs as the user, as everything else that the user starts."""
+
+
+@dataclass(frozen=True)
+class HttpEndpoint:
+    """Where an upstream listens."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    oauth: OAuthOptions | None = None
+    is_oauth_off: bool = False
+
+    @property
+    def may_log_in(self) -> bool:
+        """Whether a login is of use: credentials among the headers are the user's choice and stay (AUT-3)."""
+        return not self.is_oauth_off and all(name.lower() != "authorization" for name in self.headers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamConfig:
+    """One upstream. `name` is the user's key, `server` the part of tool names made of it."""
+
+    name: str
+    server: str
+    target: StdioLaunch | HttpEndpoint
+    naming: str = "qualified"
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    idle_timeout_s: float | None = None
+    concurrency: int = DEFAULT_CONCURRENCY
+    start: Literal["lazy", "eager"] = "lazy"
+    trust_annotations: bool = False
+    output_check: Literal["off", "warn", "strict"] = "warn"
+    pin: Literal["tofu", "strict", "off"] = "tofu"
+    """Whether first sights are trusted, wait as changes do, or nothing is pinned (R-UP-6)."""
+    enabled_tools: tuple[str, ...] | None = None
+    """The only ones of its tools that anybody may use, by its own names; None for all."""
+    disabled_tools: tuple[str, ...] = ()
+    name_cap: int = NAME_CAP
+
+    def shows(self, tool: str) -> bool:
+        """Whether the user wants this one of its tools."""
+        return (self.enabled_tools is None or tool in self.enabled_tools) and tool not in self.disabled_tools
+
+    allow: frozenset[str] = DEFAULT_ALLOW
+    """What it may ask of a client: elicitation, roots, sampling."""
+    scope: Literal["workspace", "session"] = "workspace"
+    """Who shares one connection: all clients of a principal with the same capabilities, or nobody."""
+
+    @property
+    def source(self) -> str:
+        """The registry's name for this upstream's tools."""
+        return f"upstream:{self.server}"
+
+    @property
+    def prefix(self) -> str:
+        """What exposed names start with (NAM-3)."""
+        if self.naming == "flat":
+            return ""
+        if self.naming == "qualified":
+            return f"{UPSTREAM_PREFIX}{self.server}{SEPARATOR}"
+        return f"{self.naming}{SEPARATOR}"
+
+    @property
+    def login_step(self) -> str:
+        """What a person can do where it wants credentials."""
+        if not isinstance(self.target, HttpEndpoint) or not self.target.may_log_in:
+            return "The operator must put valid credentials into the headers of this upstream."
+        import shlex
+
+        return f"The user can log in with: goat-mcp auth login {shlex.quote(self.name)}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies what is launched or called. Values of variables and headers, often secrets, are not part of it."""
+        target = self.target
+        if isinstance(target, StdioLaunch):
+            facts: list[Any] = ["stdio", target.command, list(target.args), sorted(target.env), target.cwd]
+        else:
+            facts = ["http", target.url, sorted(target.headers)]
+        return hashlib.sha256(json.dumps([self.server, *facts]).encode("utf-8", "surrogatepass")).hexdigest()

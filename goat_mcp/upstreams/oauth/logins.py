@@ -1,0 +1,113 @@
+"""The door to upstreams' logins. What is behind it is loaded once one is stored, or an upstream asks for one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from goat_mcp.http_client import HttpClient
+from goat_mcp.state.database import Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
+from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+
+if TYPE_CHECKING:  # loaded with the first login
+    from goat_mcp.state.system_keyring import SystemKeyring
+    from goat_mcp.upstreams.oauth.person import Person
+    from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+
+FOLDER = "oauth"
+OWNER = "owner"
+"""The principal of logins that `auth login` makes: whoever runs goat-mcp, on behalf of all its clients."""
+
+
+def slot_of(resource: str, principal: str) -> str:
+    """Names the logins at one resource for one principal, in file names."""
+    return hashlib.sha256(f"{resource}\0{principal}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+class Logins:
+    """Makes the login of each upstream. `hide` is told every secret; `person` can log in while a call waits."""
+
+    def __init__(
+        self,
+        state: StateDirectory,
+        http: HttpClient,
+        hide: Callable[..., None],
+        *,
+        warn: Warn = no_warning,
+        keyring: SystemKeyring | None = None,
+        person: Person | None = None,
+    ) -> None:
+        self.state = state
+        self._http = http
+        self._hide = hide
+        self._warn = warn
+        self._keyring = keyring
+        self._person = person
+
+    def of(self, config: UpstreamConfig, principal: str = OWNER) -> LoginDoor | None:
+        """The upstream's login; None for one that is no HTTP server, or has its credentials in its headers."""
+        target = config.target
+        if not isinstance(target, HttpEndpoint) or not target.may_log_in:
+            return None
+        return LoginDoor(self.state, slot_of(target.url, principal), lambda: self.load(config, target, principal))
+
+    def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
+        """The login itself, with all its code."""
+        from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
+        from goat_mcp.upstreams.oauth.login_store import LoginStore
+        from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+
+        return UpstreamLogin(
+            config.name,
+            target.url,
+            target.oauth or OAuthOptions(),
+            store=LoginStore(self.state, self._keyring),
+            http=self._http,
+            hide=self._hide,
+            principal=principal,
+            warn=self._warn,
+            person=self._person,
+        )
+
+
+class LoginDoor:
+    """One upstream's login, as its requests see it."""
+
+    def __init__(self, state: StateDirectory, slot: str, load: Callable[[], UpstreamLogin]) -> None:
+        self._state = state
+        self._slot = slot
+        self._load = load
+        self._login: UpstreamLogin | None = None
+        self._has_looked = False
+
+    def stored(self) -> tuple[tuple[str, int], ...]:
+        """What is stored, by name and time: another value means that somebody has logged in, or out."""
+        try:
+            files = (self._state.path / FOLDER).glob(f"{self._slot}-*.json")
+            return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in files))
+        except OSError:
+            return ()
+
+    async def token(self) -> str | None:
+        """See `UpstreamLogin.token`."""
+        if self._login is None:
+            if self._has_looked or not self.stored():
+                self._has_looked = True
+                return None
+            self._login = self._load()
+        return await self._login.token()
+
+    async def after_refusal(self, refused: str | None, challenge: str) -> str:
+        """See `UpstreamLogin.after_refusal`."""
+        if self._login is None:
+            self._login = self._load()
+        return await self._login.after_refusal(refused, challenge)
+
+    async def with_more_scopes(self, refused: str | None, scopes: str, challenge: str) -> str:
+        """See `UpstreamLogin.with_more_scopes`."""
+        if self._login is None:
+            self._login = self._load()
+        return await self._login.with_more_scopes(refused, scopes, challenge)

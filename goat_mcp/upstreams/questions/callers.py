@@ -1,0 +1,223 @@
+"""The calls in flight at one connection, and what the upstream says to their clients meanwhile.
+
+In the handshake era its questions and log messages do not say which call they are about: they belong to the one
+client that has calls in flight. Where several have, nobody is asked, and each client gets a connection of its own
+from then on (WSP-1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import anyio
+
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
+from goat_mcp.core.context import ToolContext
+from goat_mcp.upstreams.allowance import Allowance
+from goat_mcp.upstreams.envelope import strip_result
+from goat_mcp.upstreams.questions.call_clock import CallClock
+from goat_mcp.upstreams.questions.inquiries import (
+    KIND_OF,
+    ROOTS,
+    covers,
+    declared_for,
+    labelled,
+    required_for,
+    roots_result,
+)
+from goat_mcp.upstreams.questions.log_levels import is_wanted
+
+MAX_UNTOLD = 256
+"""Log messages kept for clients that are slow to take them; the oldest go."""
+TELL_TIMEOUT_S = 2.0
+LOGS_PER_S = 100.0
+LOGS_AT_ONCE = 500.0
+"""Log messages of one connection that are passed on; what goes beyond is counted and dropped (R-UP-3)."""
+MAX_URL_ELICITATIONS = 100
+_METHOD_NOT_FOUND = -32601
+_INVALID_REQUEST = -32600
+
+
+@dataclass(eq=False)
+class Caller:
+    """One call: who made it, and its clock."""
+
+    session_key: str
+    client: ClientSide | None
+    clock: CallClock
+    is_asking: bool = False
+
+
+class _Untold:
+    """Messages for one client."""
+
+    def __init__(self) -> None:
+        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self.lock = anyio.Lock()
+
+
+class Callers:
+    """Of one connection. `declared` is what a handshake declares: its upstream may ask for that and no more."""
+
+    def __init__(
+        self,
+        upstream: str,
+        declared: Mapping[str, Any],
+        *,
+        allow: Collection[str],
+        roots: RootsOf,
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
+        self.declared = declared
+        self._allow = allow
+        self._upstream = upstream
+        self._roots = roots
+        self._asked = asked
+        self._in_flight: list[Caller] = []
+        self._sessions: set[str] = set()
+        """All that have ever made a call here: who of them a question is for can be told only where it is one."""
+        self._asking: set[anyio.CancelScope] = set()
+        self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
+        self._news = anyio.Event()
+        self._logs = Allowance(LOGS_PER_S, LOGS_AT_ONCE)
+        self.dropped_logs = 0
+        """Log messages that clients wanted and did not get, for there were too many."""
+
+    @contextmanager
+    def one(self, ctx: ToolContext, clock: CallClock) -> Generator[Caller]:
+        """A call is in flight."""
+        caller = Caller(ctx.session_key, ctx.client, clock)
+        self._sessions.add(ctx.session_key)
+        if ctx.client is not None and (notices := ctx.client.notices) is not None:
+            self._notices[ctx.session_key] = notices
+        self._in_flight.append(caller)
+        try:
+            yield caller
+        finally:
+            self._in_flight.remove(caller)
+            if not self._in_flight:
+                for scope in self._asking:
+                    # Nobody is left who waits for what the answer is for.
+                    scope.cancel()
+
+    def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
+        """What a single request declares, where each does so for itself."""
+        capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
+        return declared_for(capabilities, self._allow)
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A request of the upstream. Raises `ClientRefused`, at once for what was not declared (ERA-3)."""
+        if method == "ping":
+            return {}
+        kind = KIND_OF.get(method)
+        request = ClientRequest(method, params)
+        if kind is None or not covers(self.declared, required_for(request)):
+            raise ClientRefused(_METHOD_NOT_FOUND, f"goat-mcp declared no capability for {method[:100]}")
+        if kind == ROOTS and (roots := self._roots(self._has_roots_of_its_own())):
+            return roots_result(roots)
+        self._asked()
+        caller, client = self._whom_to_ask(request)
+        self._remember_url(params, client)
+        with ExitStack() as meanwhile:
+            for one in self._in_flight:
+                # Whichever of them it is about.
+                meanwhile.enter_context(one.clock.stopped())
+            scope = meanwhile.enter_context(anyio.CancelScope())
+            self._asking.add(scope)
+            caller.is_asking = True
+            try:
+                answers = await client.ask({"question": labelled(self._upstream, request)})
+                return strip_result(answers["question"])
+            finally:
+                caller.is_asking = False
+                self._asking.discard(scope)
+        raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    def _has_roots_of_its_own(self) -> bool:
+        """Of the client whose call is in flight. Between calls nobody can be asked."""
+        return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
+
+    def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+        if len(self._sessions) > 1:
+            raise ClientRefused(
+                _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
+            )
+        able = [
+            (caller, caller.client)
+            for caller in self._in_flight
+            if caller.client is not None and covers(caller.client.capabilities, required_for(request))
+        ]
+        if not able:
+            raise ClientRefused(_INVALID_REQUEST, "no call is in flight whose client can answer this")
+        # Of several of one client's any will do: the same person is asked.
+        return min(able, key=lambda each: each[0].is_asking)
+
+    def notified(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """A notification of the upstream; those that are not for clients are left alone."""
+        about = params or {}
+        if method == "notifications/message":
+            wanting = [told for told in self._whom_to_tell() if is_wanted(about.get("level"), told.log_level)]
+            if not wanting:
+                return
+            if not self._logs.take():
+                self.dropped_logs += 1
+                return
+            logger = about.get("logger")
+            about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
+            for told in wanting:
+                self._tell(told, method, about)
+        elif method == "notifications/elicitation/complete":
+            told = self._of_url.pop(str(about.get("elicitationId")), None)
+            if told is not None:
+                self._tell(told, method, about)
+
+    def _whom_to_tell(self) -> Sequence[Told]:
+        """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
+        if not self._in_flight:
+            return list(self._notices.values())
+        if len({caller.session_key for caller in self._in_flight}) > 1:
+            return ()
+        wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
+        return wanting[:1]
+
+    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+        untold = self._untold.setdefault(client, _Untold())
+        untold.messages.append((method, {key: value for key, value in params.items() if key != "_meta"}))
+        self._news.set()
+
+    async def flush(self, client: Told) -> None:
+        """Tell this client all there is to tell now, also what is just being told by somebody else."""
+        untold = self._untold.get(client)
+        if untold is None:
+            return
+        async with untold.lock:
+            while untold.messages:
+                method, params = untold.messages.popleft()
+                with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
+                    await client.tell(method, params)
+                if patience.cancelled_caught:
+                    # It does not read: nothing waits for it.
+                    untold.messages.clear()
+
+    async def keep_telling(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            async with anyio.create_task_group() as group:
+                for client in list(self._untold):
+                    group.start_soon(self.flush, client)
+
+    def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
+        if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str) and client.notices:
+            self._of_url[name] = client.notices
+            if len(self._of_url) > MAX_URL_ELICITATIONS:
+                self._of_url.pop(next(iter(self._of_url)))

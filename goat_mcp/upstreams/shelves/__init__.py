@@ -1,0 +1,1 @@
+"""What each upstream offers, kept on show and stored for the next start."""

@@ -1,0 +1,150 @@
+"""What each upstream last listed, on disk: it answers before any upstream runs (LIF-2, ISO-4).
+
+Two files per upstream: its tools are read at every start, the rest when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.state.database import Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
+from goat_mcp.upstreams.listing.withheld import Withheld
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.shelves.checked_file import CheckedFile
+
+_ASKS_SUFFIX = ".asks"
+_FORMAT = 3
+_ITEMS_FORMAT = 2
+_FINGERPRINT_CHARS = 16
+
+Entries = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class StoredCatalog:
+    """`version` is the protocol revision that was proved; empty if the connection left it open. `hashes` are those of
+    the definitions that `entries` were made of, as `goat.lock` has them; `withheld` is what else it listed, and why
+    that is of no use."""
+
+    version: str
+    entries: Entries
+    hashes: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredItems:
+    """What an upstream offers beside tools, as it came; and whether it tells of changed resources, and completes.
+
+    `ttl_ms` has, for each kind it offers at all, how long that list stays fresh; `hashes`, by kind and by what an entry
+    is known by, those of the definitions that `goat.lock` speaks of.
+    """
+
+    resources: Entries = ()
+    templates: Entries = ()
+    prompts: Entries = ()
+    ttl_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    subscribes: bool = False
+    hashes: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+
+
+class WarmCatalog:
+    """Reads and writes stored catalogs below the state directory."""
+
+    def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
+        self._state = state
+        self._warn = warn
+
+    def path(self, server: str, fingerprint: str) -> Path:
+        return self._state.folder("catalog") / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
+
+    def asks(self, server: str, fingerprint: str) -> bool:
+        """Whether it was noted that this upstream asks clients."""
+        return self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).exists()
+
+    def note_asks(self, server: str, fingerprint: str) -> None:
+        """Remember that it asks: from the next start on each client has a connection of its own at once."""
+        with suppress(OSError):
+            self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).touch(mode=0o600)
+
+    def items_path(self, server: str, fingerprint: str) -> Path:
+        return self.path(server, fingerprint).with_suffix(".items.json")
+
+    def load(self, server: str, fingerprint: str) -> StoredCatalog | None:
+        """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
+
+        def parsed(stored: dict[str, Any]) -> StoredCatalog:
+            return StoredCatalog(
+                str(stored["version"]),
+                _entries(stored["tools"]),
+                tuple(map(str, stored["hashes"])),
+                tuple(_withheld(one) for one in _entries(stored.get("withheld", []))),
+            )
+
+        return self._file(_FORMAT, fingerprint).read(lambda: self.path(server, fingerprint), parsed)
+
+    def stored_at_s(self, server: str, fingerprint: str) -> float | None:
+        """When it was last written, in seconds since 1970: a list that did not change is not written again."""
+        try:
+            return self.path(server, fingerprint).stat().st_mtime
+        except OSError:
+            return None
+
+    def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
+        """Replace the stored catalog in one step. Raises `OSError`."""
+        tree = {
+            "version": catalog.version,
+            "tools": list(catalog.entries),
+            "hashes": list(catalog.hashes),
+            "withheld": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.withheld],
+        }
+        self._file(_FORMAT, fingerprint).write(self.path(server, fingerprint), tree)
+
+    def load_items(self, server: str, fingerprint: str) -> StoredItems | None:
+        """As `load`."""
+
+        def parsed(stored: dict[str, Any]) -> StoredItems:
+            return StoredItems(
+                resources=_entries(stored["resources"]),
+                templates=_entries(stored["templates"]),
+                prompts=_entries(stored["prompts"]),
+                ttl_ms={str(kind): int(ttl) for kind, ttl in stored["ttl_ms"].items()},
+                subscribes=bool(stored["subscribes"]),
+                hashes={
+                    str(kind): {str(key): str(sha256) for key, sha256 in named.items()}
+                    for kind, named in stored["hashes"].items()
+                },
+            )
+
+        return self._file(_ITEMS_FORMAT, fingerprint).read(lambda: self.items_path(server, fingerprint), parsed)
+
+    def store_items(self, server: str, fingerprint: str, items: StoredItems) -> None:
+        """As `store`."""
+        tree = {
+            "resources": list(items.resources),
+            "templates": list(items.templates),
+            "prompts": list(items.prompts),
+            "ttl_ms": dict(items.ttl_ms),
+            "subscribes": items.subscribes,
+            "hashes": {kind: dict(named) for kind, named in items.hashes.items()},
+        }
+        self._file(_ITEMS_FORMAT, fingerprint).write(self.items_path(server, fingerprint), tree)
+
+    def _file(self, format: int, fingerprint: str) -> CheckedFile:
+        return CheckedFile(f"goat-mcp-catalog {format} {fingerprint}", self._warn)
+
+
+def _withheld(stored: Mapping[str, Any]) -> Withheld:
+    return Withheld(str(stored["name"]), str(stored["reason"]), ReasonCode(stored["code"]))
+
+
+def _entries(stored: Any) -> Entries:
+    if not isinstance(stored, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", stored)):
+        raise TypeError("no list of entries")
+    return tuple(cast("list[dict[str, Any]]", stored))

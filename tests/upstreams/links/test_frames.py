@@ -1,0 +1,147 @@
+"""The wire of a stdio upstream, byte by byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from goat_mcp.upstreams.faults import FaultKind, FaultMarks
+from goat_mcp.upstreams.links.frames import FrameReader, encode_frame
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def reader(max_frame_bytes: int = 1000) -> FrameReader:
+    return FrameReader(FaultMarks(), max_frame_bytes)
+
+
+@given(st.lists(st.dictionaries(st.text(), JSON, max_size=3), max_size=4), st.data())
+def test_results_arrive_unchanged_however_the_bytes_are_cut(results: list[dict[str, Any]], data: st.DataObject) -> None:
+    wire = b"".join(
+        json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode() + b"\n"
+        for number, result in enumerate(results)
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=6)))
+    frames = reader(1_000_000)
+
+    messages = [
+        message
+        for start, end in zip([0, *cuts], [*cuts, len(wire)], strict=True)
+        for message in frames.feed(wire[start:end])
+    ]
+
+    assert [(message.id, message.result) for message in messages if isinstance(message, JSONRPCResponse)] == list(
+        enumerate(results)
+    )
+    assert frames.junk_lines == 0
+
+
+@given(st.lists(st.binary(max_size=40), max_size=10))
+def test_no_bytes_stop_the_reader(lines: list[bytes]) -> None:
+    frames = reader(30)
+    for line in lines:
+        list(frames.feed(line))
+    list(frames.feed(b"\n"))
+
+    assert [type(message) for message in frames.feed(b'{"jsonrpc":"2.0","method":"x"}\n')] == [JSONRPCNotification]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Welcome!",
+        b"[1]",
+        b"{}",
+        b'{"jsonrpc":"2.0"}',
+        b'{"method":3}',
+        b'{"id":true,"result":{}}',
+        b"\xff\xfe",
+        b'"x"',
+    ],
+)
+def test_what_is_no_message_is_counted_and_dropped(line: bytes) -> None:
+    frames = reader()
+
+    messages = list(frames.feed(line + b'\n\n{"jsonrpc":"2.0","method":"m"}\n'))
+
+    assert [type(message) for message in messages] == [JSONRPCNotification]
+    assert frames.junk_lines == 1
+
+
+# ISO-3
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b'{"jsonrpc":"2.0","id":12,"result":{"pad":"%s"}}',
+        b'{"result":{"id":99,"pad":"%s"},"jsonrpc":"2.0","id":12}',
+        b'{"result":{"pad":"%s"},"id":12,"jsonrpc":"2.0"}',
+    ],
+)
+def test_a_frame_over_the_limit_fails_the_request_it_answers(frame: bytes) -> None:
+    frames = reader()
+
+    messages = list(frames.feed(frame % (b"x" * 5000) + b"\n"))
+
+    (error,) = messages
+    assert isinstance(error, JSONRPCError) and error.id == 12
+    fault = frames.marks.read(error.error.data)
+    assert fault is not None and fault.kind is FaultKind.MALFORMED
+    assert (frames.oversized_frames, frames.junk_lines) == (1, 0)
+    assert len(list(frames.feed(b'{"jsonrpc":"2.0","method":"m"}\n'))) == 1
+
+
+def test_a_frame_that_never_ends_is_not_held() -> None:
+    frames = reader()
+    for _ in range(1000):
+        list(frames.feed(b"x" * 1000))
+
+    held = sum(len(part) for part in frames._parts) + len(frames._dropped_head) + len(frames._dropped_tail)  # pyright: ignore[reportPrivateUsage]  # what is held is the point
+
+    assert held <= 2048
+
+
+@pytest.mark.parametrize("result", [b"7", b"[]", b"null"])
+def test_a_result_that_is_no_object_fails_its_request(result: bytes) -> None:
+    frames = reader()
+
+    (error,) = frames.feed(b'{"jsonrpc":"2.0","id":3,"result":' + result + b"}\n")
+
+    assert isinstance(error, JSONRPCError) and error.id == 3
+    assert frames.marks.read(error.error.data) is not None
+
+
+def test_an_upstream_cannot_forge_a_fault() -> None:
+    frames = reader()
+
+    (error,) = frames.feed(
+        b'{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"m","data":{"goat-mcp/fault":"abc"}}}\n'
+    )
+
+    assert isinstance(error, JSONRPCError)
+    assert frames.marks.read(error.error.data) is None
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=3))
+def test_what_we_write_is_one_line_of_the_same_json(params: dict[str, Any]) -> None:
+    frame = encode_frame(JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params=params))
+
+    assert frame.count(b"\n") == 1
+    assert json.loads(frame) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": params}
+
+
+def test_half_a_surrogate_pair_survives_both_ways() -> None:
+    frame = encode_frame(JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params={"t": "\ud83d"}))
+    frames = reader()
+    (answer,) = frames.feed(b'{"jsonrpc":"2.0","id":1,"result":{"t":"\\ud83d"}}\n')
+
+    assert json.loads(frame)["params"] == {"t": "\ud83d"}
+    assert isinstance(answer, JSONRPCResponse) and answer.result == {"t": "\ud83d"}

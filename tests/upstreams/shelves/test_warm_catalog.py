@@ -1,0 +1,61 @@
+"""What an upstream listed, kept on disk."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.listing.withheld import Withheld
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.shelves.warm_catalog import StoredCatalog, WarmCatalog
+
+CATALOG = StoredCatalog(
+    "2026-07-28",
+    ({"name": "a", "inputSchema": {"type": "object"}, "title": "\ud83d é"},),
+    ("0" * 64,),
+    (Withheld("b", "its schema is none", ReasonCode.BROKEN_SCHEMA),),
+)
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> WarmCatalog:
+    catalog = WarmCatalog(StateDirectory(tmp_path))
+    catalog.store("server", "f" * 64, CATALOG)
+    return catalog
+
+
+# LIF-2
+def test_what_was_stored_is_read_back_and_private(warm: WarmCatalog) -> None:
+    assert warm.load("server", "f" * 64) == CATALOG
+    assert stat.S_IMODE(warm.path("server", "f" * 64).stat().st_mode) == 0o600
+
+
+def test_another_launch_of_the_same_name_has_no_stored_catalog(warm: WarmCatalog) -> None:
+    assert warm.load("server", "f" * 63 + "e") is None
+    assert warm.load("server", "e" * 64) is None
+
+
+# LIF-2
+def test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced(warm: WarmCatalog) -> None:
+    path = warm.path("server", "f" * 64)
+    whole = path.read_bytes()
+    for damaged in [whole[:size] for size in range(len(whole))] + [
+        whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in range(len(whole))
+    ]:
+        path.write_bytes(damaged)
+
+        assert warm.load("server", "f" * 64) is None, damaged
+        assert not path.exists()
+        assert path.with_name(f"{path.name}.corrupt").read_bytes() == damaged
+
+    warm.store("server", "f" * 64, CATALOG)
+    assert warm.load("server", "f" * 64) == CATALOG
+
+
+def test_a_state_folder_that_cannot_be_made_is_no_catalog(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert WarmCatalog(StateDirectory(tmp_path / "file")).load("server", "f" * 64) is None
