@@ -23,6 +23,9 @@ QUEUE_S = 10.0
 MAX_WAITING = 128
 """Calls of one principal that wait; a flood is answered at once."""
 
+MAX_AWAY = 256
+"""Calls of one principal that upstreams work on while others have their places. Later ones keep theirs."""
+
 _Owner = tuple[int, str]
 """Depth and principal. Each depth of agents has slots of its own: a call waits for deeper ones only, never a deeper
 one for it, so that they cannot wait for each other."""
@@ -31,8 +34,9 @@ one for it, so that they cannot wait for each other."""
 class CallSlots:
     """Places for running calls, given out in the order of arrival, but never more of them to one principal.
 
-    A call that waits for a person, for its client or for calls it conflicts with gives its place away meanwhile. After
-    that it goes on at once, even if that makes one more than there should be.
+    A call that waits for a person, for its client, for an upstream or for calls it conflicts with gives its place away
+    meanwhile: none of those costs what places are short of, and an upstream that hangs must not keep calls of others
+    from running (ISO-1). After that it goes on at once, even if that makes one more than there should be.
     """
 
     def __init__(self, per_principal: int = PER_PRINCIPAL, in_all: int = IN_ALL, *, queue_s: float = QUEUE_S) -> None:
@@ -41,6 +45,7 @@ class CallSlots:
         self._queue_s = queue_s
         self._running: Counter[_Owner] = Counter()
         self._in_depth: Counter[int] = Counter()
+        self._away: Counter[_Owner] = Counter()
         self._waiting: list[tuple[_Owner, anyio.Event]] = []
 
     @asynccontextmanager
@@ -76,6 +81,18 @@ class CallSlots:
 
     def _has_room(self, owner: _Owner) -> bool:
         return self._running[owner] < self._per_principal and self._in_depth[owner[0]] < self._in_all
+
+    def goes_away(self, owner: _Owner) -> bool:
+        """Whether one more call may leave its place to others while an upstream has it, until `comes_back`."""
+        if self._away[owner] >= MAX_AWAY:
+            return False
+        self._away[owner] += 1
+        return True
+
+    def comes_back(self, owner: _Owner) -> None:
+        self._away[owner] -= 1
+        if not self._away[owner]:
+            del self._away[owner]
 
     async def _queue(self, owner: _Owner, wait_s: float) -> None:
         if sum(1 for other, _ in self._waiting if other == owner) >= MAX_WAITING:
@@ -123,7 +140,7 @@ class Place:
         self._waits = 0
         # All but asking is the client's own.
         client = cast("ClientSide", _AskedMeanwhile(ctx.client, self.given_away)) if ctx.client is not None else None
-        self.ctx = replace(ctx, ask=self._ask_meanwhile, client=client)
+        self.ctx = replace(ctx, ask=self._ask_meanwhile, client=client, while_elsewhere=self.elsewhere)
 
     @contextmanager
     def given_away(self) -> Generator[None]:
@@ -137,6 +154,18 @@ class Place:
             self._waits -= 1
             if not self._waits:
                 self._slots.enter(self._owner)
+
+    @contextmanager
+    def elsewhere(self) -> Generator[None]:
+        """As `given_away`, while an upstream has the call, which it has a bound for; these have one of their own."""
+        if not self._slots.goes_away(self._owner):
+            yield
+            return
+        try:
+            with self.given_away():
+                yield
+        finally:
+            self._slots.comes_back(self._owner)
 
     async def _ask_meanwhile(self, form: Form) -> Answer:
         with self.given_away():

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from goat_mcp.call_slots import MAX_WAITING, CallSlots
+from goat_mcp.call_slots import MAX_AWAY, MAX_WAITING, CallSlots
 from goat_mcp.core.client_side import ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -310,3 +310,58 @@ async def test_calls_that_wait_for_one_they_conflict_with_keep_no_others_from_ru
 
     assert [result.is_error for result in results] == [False]
     assert len(running.calls) == 6
+
+
+class Hanging:
+    """An upstream that answers nobody until it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.release = anyio.Event()
+
+    async def call(self, slots: CallSlots, principal: str) -> None:
+        async with slots.of(ctx(principal)) as place:
+            with place.ctx.while_elsewhere():
+                self.asked += 1
+                await self.release.wait()
+
+
+# ISO-1
+async def test_a_call_that_an_upstream_works_on_leaves_its_place_to_others_meanwhile() -> None:
+    slots = CallSlots(2, 3, queue_s=AT_ONCE_S)
+    hanging = Hanging()
+    others = Crowd(slots, to_refuse=1)
+
+    async with anyio.create_task_group() as group:
+        for principal in ("one", "one", "one", "two"):
+            group.start_soon(hanging.call, slots, principal)
+        await anyio.wait_all_tasks_blocked()
+        for name in ("a", "b", "c"):
+            group.start_soon(others.call, name, ctx())
+        await others.all_refused.wait()
+        hanging.release.set()
+        others.release.set()
+
+    assert (hanging.asked, others.running) == (4, ["a", "b"])
+    async with slots.of(ctx()), slots.of(ctx()):
+        with pytest.raises(ToolError):
+            async with slots.of(ctx()):
+                pass
+
+
+async def test_of_very_many_calls_that_upstreams_work_on_the_last_ones_keep_their_places() -> None:
+    slots = CallSlots(2, queue_s=AT_ONCE_S)
+    hanging = Hanging()
+    refused = Crowd(slots, to_refuse=1)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(MAX_AWAY + 2):
+            group.start_soon(hanging.call, slots, "one")
+            await anyio.wait_all_tasks_blocked()
+        group.start_soon(refused.call, "one too many", ctx())
+        await refused.all_refused.wait()
+        hanging.release.set()
+
+    assert (hanging.asked, [error.code for error in refused.refused]) == (MAX_AWAY + 2, [ErrorCode.BUSY])
+    async with slots.of(ctx()), slots.of(ctx()):
+        pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -36,7 +37,8 @@ class ToolContext:
     outlives a session (tasks); see design D6. `ask` reaches the person behind the client, `host_model` the client's
     own model (None where it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
     narrow the calls of an agent. `overrides` are the settings this session has changed (tool Config), by key. `meta`
-    is the `_meta` of the client's request as it came; only an upstream call has a use for it.
+    is the `_meta` of the client's request as it came; only an upstream call has a use for it. `while_elsewhere` is held
+    by a call that somebody else works on: others run in its place.
     """
 
     call_id: str
@@ -51,6 +53,7 @@ class ToolContext:
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     started_at_s: float = field(default_factory=time.monotonic)
+    while_elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 

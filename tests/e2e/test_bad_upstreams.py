@@ -82,6 +82,17 @@ def test_a_call_that_never_ends_delays_no_other(wire: Wire, listed: list[str]) -
     assert wire.text("mcp__healthy__echo", {"text": "after"}) == "after"
 
 
+# ISO-1, R-LIMIT-1
+def test_more_calls_that_never_end_than_run_at_a_time_keep_no_other_from_running(wire: Wire, listed: list[str]) -> None:
+    stuck = [wire.start("tools/call", {"name": "mcp__stuck__echo", "arguments": {"text": "x"}}) for _ in range(40)]
+
+    answers = [wire.text("mcp__healthy__echo", {"text": "hi"}), wire.text("Bash", {"command": "echo works"})]
+    for never in stuck:
+        wire.notify("notifications/cancelled", {"requestId": never})
+
+    assert answers == ["hi", "works"]
+
+
 def test_a_server_that_dies_in_a_call_fails_that_call_and_works_again(wire: Wire, listed: list[str]) -> None:
     started_s = time.monotonic()
     died = wire.call("mcp__fragile__echo", {"text": "x"})

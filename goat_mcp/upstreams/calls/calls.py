@@ -86,7 +86,8 @@ class UpstreamCalls:
             )
         self._under_way += 1
         try:
-            return await self._call(spec, arguments, ctx)
+            with ctx.while_elsewhere():
+                return await self._call(spec, arguments, ctx)
         finally:
             self._under_way -= 1
 
