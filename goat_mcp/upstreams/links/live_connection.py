@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from goat_mcp.core.client_side import ClientSide
-from goat_mcp.upstreams.links.notices import Notices
-from goat_mcp.upstreams.listing.paging import Listed
 
 if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.links.notices import Notices
+    from goat_mcp.upstreams.listing.paging import Listed
     from goat_mcp.upstreams.questions.callers import Callers
 
 

@@ -19,7 +19,6 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.links.live_connection import LiveConnection
-from goat_mcp.upstreams.listing.paging import Listed
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.pins.pin_gate import PinGate
 from goat_mcp.upstreams.pins.pinned_items import KINDS, PinnedItems
@@ -205,6 +204,7 @@ class OfferShelf:
 
     async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
         """List these kinds and show what came. Returns those that could not be listed."""
+        from goat_mcp.upstreams.listing.paging import Listed
         from goat_mcp.upstreams.listing.usable_items import METHODS, SINGULAR, usable_items
 
         failed: list[Kind] = []
