@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from goat_mcp.http_client import HttpClient
 from goat_mcp.known_problems import known_problems, log_entry_problem, log_problems
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
+from goat_mcp.permissions.file_rules import FileRules
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
@@ -71,6 +72,7 @@ from goat_mcp.upstreams.config.watched_files import WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.visible_servers import VisibleServers
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 
@@ -147,12 +149,13 @@ class Gateway:
         self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
         self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.rules = rules_of(settings, self.claude_settings)
+        self.file_rules = FileRules(self.rules, lambda: self.workspace.roots)
         self.workspace = Workspace(
             *named_roots(settings.workspace),
             readable=(self.spill.root,),
             is_open=self.spill.is_open,
             private=(self.state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
-            why_denied=self._why_path_denied,
+            why_denied=self.file_rules.why_denied,
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
@@ -187,6 +190,7 @@ class Gateway:
         if settings.profile:
             # All that this process serves.
             self.catalog = self.catalog.of(Rights(profiles=(settings.profile,)))
+        self.servers = VisibleServers(self.catalog, self.rules)
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
@@ -235,7 +239,7 @@ class Gateway:
             telemetry=self.telemetry,
             guard=self.guard,
             problems=files.problems,
-            why_denied=self._why_denied,
+            why_denied=self.servers.why_denied,
             confine=self._confine_upstream,
             roots=self._upstreams_roots,
             on_change=self._status_changed,
@@ -272,8 +276,8 @@ class Gateway:
                 references=self.references,
                 spawner=lambda: self.spawner,
                 teams=lambda: self.teams,
-                upstream_resources=lambda rights: self.upstreams.resources(self._tells_of(rights)),
-                hides=self._hides_path if self.rules.hides_files else None,
+                upstream_resources=lambda rights: self.upstreams.resources(self.servers.told_of(rights)),
+                hides=self.file_rules.hides if self.file_rules.hide_some else None,
                 changes=self.changes,
             )
             found_by_search = meta_tools(self.catalog, self.rules.denies_tool)
@@ -294,7 +298,7 @@ class Gateway:
                 runs_unasked=self._commands_run_unasked,
                 is_protected=lambda path: protected_reason(path) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
-                hidden=self._hidden_from_commands() if self.rules.hides_files else None,
+                hidden=self._hidden_from_commands() if self.file_rules.hide_some else None,
                 records=self._records_elsewhere,
             ),
         )
@@ -311,10 +315,7 @@ class Gateway:
     def _hidden_from_commands(self) -> HiddenSearch:
         from goat_mcp.sandbox.hidden_search import HiddenSearch
 
-        def named() -> list[Path]:
-            return [Path(path) for path in self.rules.never_read(tuple(map(str, self.workspace.roots)))]
-
-        return HiddenSearch(lambda path: bool(self._why_path_denied(path, writes=False)), named)
+        return HiddenSearch(self.file_rules.forbids_to_read, self.file_rules.never_read)
 
     def _upstreams_roots(self, client_has_some: bool) -> Sequence[Path]:
         """A workspace that somebody named wins; the client's own roots count where nobody did (ERA-6).
@@ -459,7 +460,7 @@ class Gateway:
             max_chars=self.settings.output.max_chars,
             spill=self.spill,
             status=self.status,
-            shows=self.shows,
+            shows=self.servers.shown,
         )
 
     @cached_property
@@ -490,7 +491,7 @@ class Gateway:
         if (known := self._item_catalogs.get(rights.profiles)) is None:
             known = self._item_catalogs[rights.profiles] = ItemCatalog(
                 self.upstreams.offers,
-                partial(self._why_item_hidden, self.catalog.of(rights)),
+                self.servers.why_hidden(rights),
                 lambda source: self.upstreams.upstream(source).config.server,
             )
         return known
@@ -505,26 +506,8 @@ class Gateway:
             self.item_catalog,
             self.upstreams.given,
             lambda source: self.upstreams.upstream(source).requests,
-            lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.shows(rights)),
+            lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.servers.shown(rights)),
         )
-
-    def shows(self, rights: Rights) -> Callable[[str], bool]:
-        """Which servers a client with these rights may know of."""
-        catalog = self.catalog.of(rights)
-        return lambda server: not catalog.hides_server(server)
-
-    def _tells_of(self, rights: Rights) -> Callable[[str], bool]:
-        """Which servers a list of resources names: one that the settings deny to everybody with its reason."""
-        shows = self.shows(rights)
-        return lambda server: shows(server) or self.catalog.hides_server(server)
-
-    def _why_item_hidden(self, catalog: Catalog, spec: ToolSpec) -> str:
-        """The rule or setting that keeps a prompt, or a server's resources, from clients; empty if none does."""
-        for name in (spec.rule_name, spec.name):
-            for rule in self.rules.deny.about(name):
-                if rule.specifier is None:
-                    return f"rule {rule.text}"
-        return "" if catalog.shows(spec) else "the choice of tools in the settings"
 
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
@@ -551,16 +534,7 @@ class Gateway:
             self.catalog.of(ctx.rights).resolve(name)
         except ToolError as unknown:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
-                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2, self.shows(ctx.rights))
-
-    def _why_path_denied(self, path: str, writes: bool) -> str:
-        """The rule that forbids to read or write a file, for the workspace; empty where there is none."""
-        if not self.rules.deny.rules:
-            return ""
-        return self.rules.denying_path(path, tuple(map(str, self.workspace.roots)), writes=writes)
-
-    def _hides_path(self, path: str) -> bool:
-        return self.rules.hides(path, tuple(map(str, self.workspace.roots)))
+                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2, self.servers.shown(ctx.rights))
 
     def _workspace_name(self) -> str:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""
@@ -579,12 +553,6 @@ class Gateway:
 
     def _status_changed(self) -> None:
         self.announcements.changed("goat://status")
-
-    def _why_denied(self, server: str) -> str:
-        """What keeps all of an upstream from clients, and so its resources; empty if nothing does."""
-        if rule := self.rules.denying_all_of(server):
-            return f"rule {rule}"
-        return "catalog.deny, or the profile" if self.catalog.hides_server(server) else ""
 
     def _tools_may_write(self, path: Path) -> bool:
         """Whether calls may change what lies there without a person seeing each."""

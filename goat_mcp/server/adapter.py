@@ -179,7 +179,7 @@ class Adapter:
         if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
             self._adopt_default_roots()
         context = self._context(ctx, DirectDialogue(ctx))
-        await self.gateway.upstreams.first_list(ctx=context, shows=self.gateway.shows(context.rights))
+        await self.gateway.upstreams.first_list(ctx=context, shows=self.gateway.servers.shown(context.rights))
         self.changes.listed()
         self.gateway.listed.set()
         ttl_ms = self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS)

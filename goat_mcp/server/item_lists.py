@@ -33,7 +33,7 @@ class ItemLists:
         self, kind: Kind, member: str, own: Entries, params: types.PaginatedRequestParams | None, rights: Rights
     ) -> dict[str, Any]:
         """One page as an answer. Raises `MCPError` for a cursor of another list."""
-        await self._gateway.upstreams.first_offers(shows=self._gateway.shows(rights))
+        await self._gateway.upstreams.first_offers(shows=self._gateway.servers.shown(rights))
         catalog = self._gateway.item_catalog(rights)
         known = self._lists.get((kind, rights))
         if known is None or known[0] is not catalog.items():
