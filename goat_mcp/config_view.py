@@ -20,6 +20,7 @@ SETTABLE = frozenset(
     {
         "output.max_chars",
         "bash.auto_background_after_s",
+        "bash.compress_output",
         "edit.allow_fuzz",
         "search.glob_limit",
         "search.grep_head_limit",

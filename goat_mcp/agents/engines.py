@@ -13,6 +13,7 @@ from goat_mcp.agents.options import AgentOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ChatModel
+from goat_mcp.models.local_endpoint import is_local
 from goat_mcp.models.options import ModelNames
 
 _STEPS = (
@@ -72,7 +73,13 @@ class Engines:
         max_tokens = self.options.max_tokens
         default_model = str(ctx.overrides.get("agent.model", self.options.model))
         if (endpoint := self.endpoint(ctx.overrides)) is not None:
-            loop = AgentLoop(endpoint, self.call, "the model of agent.base_url", max_tokens=max_tokens)
+            loop = AgentLoop(
+                endpoint,
+                self.call,
+                "the model of agent.base_url",
+                max_tokens=max_tokens,
+                is_local=is_local(self.options.base_url),
+            )
             yield ChosenEngine(loop, names=self.options.models, stand_in=default_model)
         if self.command_line is not None:
             yield ChosenEngine(self.command_line, default_model=default_model)

@@ -16,7 +16,7 @@ from goat_mcp.agents.engine import AgentJob, AgentOutcome, Doing, OnEvent
 from goat_mcp.agents.tool_uses import ToolUse, read_tool_uses, refused, tool_result
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.model import ChatModel, ModelReply, ModelRequest
+from goat_mcp.core.model import CallingModel, ChatModel, ModelReply, ModelRequest
 from goat_mcp.core.result import Block, ToolResult
 
 MAX_CALLS_A_TURN = 32
@@ -49,7 +49,8 @@ class CallTools(Protocol):
 
 @dataclass(frozen=True)
 class AgentLoop:
-    """`Engine` over a chat model. `is_last_turn` says before a turn whether the model can be asked again after it."""
+    """`Engine` over a chat model. `is_last_turn` says before a turn whether the model can be asked again after it.
+    `is_local`: the model runs where its user does."""
 
     model: ChatModel
     call: CallTools
@@ -58,6 +59,7 @@ class AgentLoop:
     max_tokens: int = 8192
     is_last_turn: Callable[[], bool] = lambda: False
     resumes_from: Literal["messages", "token"] = "messages"
+    is_local: bool = False
 
     async def run(self, job: AgentJob, on_event: OnEvent) -> AgentOutcome:
         run = _Run(self, job, on_event)
@@ -75,6 +77,7 @@ class _Run:
         self._tool_use_ids = self._talk.tool_use_ids()
         self._turns_left = job.max_turns
         self._empty_replies = 0
+        self._answered_as = ""
 
     async def to_its_end(self) -> AgentOutcome:
         self._talk.say(self._job.prompt)
@@ -104,6 +107,7 @@ class _Run:
         self._tell(Doing(self._talk.turns + 1, "thinking"))
         reply = await self._loop.model.reply(self._request(is_last=is_last))
         uses = read_tool_uses(reply, self._tool_use_ids)
+        self._answered_as = reply.model
         was_cut = reply.stop_reason == "maxTokens"
         has_text = self._talk.hear(reply, [use.block for use in uses])
         if uses:
@@ -179,4 +183,11 @@ class _Run:
         return [answers[index] for index in range(len(uses))]
 
     def _context(self) -> ToolContext:
-        return replace(self._job.ctx, call_id=secrets.token_hex(8), started_at_s=time.monotonic())
+        # What it is asked as and what it answers as differ: `sonnet` may be `qwen3:8b` here.
+        names = tuple(dict.fromkeys(filter(None, (self._job.model, self._answered_as))))
+        return replace(
+            self._job.ctx,
+            call_id=secrets.token_hex(8),
+            started_at_s=time.monotonic(),
+            model=CallingModel(names, self._loop.is_local),
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
-from goat_mcp.core.model import ChatModel
+from goat_mcp.core.model import CallingModel, ChatModel
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
 
@@ -38,7 +38,8 @@ class ToolContext:
     own model (None where it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
     narrow the calls of an agent. `overrides` are the settings this session has changed (tool Config), by key. `meta`
     is the `_meta` of the client's request as it came; only an upstream call has a use for it. `while_elsewhere` is held
-    by a call that somebody else works on: others run in its place.
+    by a call that somebody else works on: others run in its place. `model` is there where one of our own agents calls
+    (`models.calling_model` knows the rest).
     """
 
     call_id: str
@@ -48,6 +49,7 @@ class ToolContext:
     wants_progress: bool = False
     ask: Ask = nobody_to_ask
     host_model: ChatModel | None = None
+    model: CallingModel | None = None
     client: ClientSide | None = None
     rights: Rights = NO_LIMITS
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -69,6 +69,14 @@ def malformed_arguments(tool_use: Block) -> str:
     return str(tool_use.get("_meta", {}).get(MALFORMED_META_KEY, ""))
 
 
+@dataclass(frozen=True, slots=True)
+class CallingModel:
+    """The model that makes a call: every name it is known by, and whether it runs where its user does."""
+
+    names: tuple[str, ...]
+    is_local: bool = False
+
+
 class ChatModel(Protocol):
     """Something that answers a conversation. Raises `ToolError` where it cannot."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from goat_mcp.core.settings_part import Names, SettingsPart
@@ -17,10 +19,15 @@ class BashOptions(SettingsPart):
 
     `blocked` are commands that never run, e.g. `rm` or `git push`; where `allowed` names any, no other runs. Neither
     lets anything pass unasked. Source: goa, `BlockedCommands`, `AllowedCommands`.
+
+    `compress_output`: whether a model reads the output of known programs in fewer words; unset, only a model on this
+    machine does. `compress_output_of_model` says it by name, e.g. `qwen*`, and the first pattern that fits decides.
     """
 
     blocked: Names = ()
     allowed: Names = ()
+    compress_output: bool | None = None
+    compress_output_of_model: Mapping[str, bool] = {}
     auto_background_after_s: float = Field(default=45.0, ge=0, le=3600)
     max_file_bytes: int = Field(default=10 * 1000**3, ge=0)
     max_open_files: int = Field(default=65_536, ge=0)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 import anyio
 from pydantic import Field
 
+from goat_mcp.compression.wanted import is_wanted
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -33,6 +34,7 @@ from goat_mcp.subprocesses.exit_meaning import exit_1_is_an_answer
 from goat_mcp.subprocesses.git_hardening import GitHardening
 from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.output_capture import OutputPart
+from goat_mcp.subprocesses.output_text import cut
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name, start_command
 from goat_mcp.subprocesses.self_kill import kill_of_this_server
@@ -47,6 +49,10 @@ MAX_BACKGROUND_MS = 7_200_000
 MAX_CHARS = 30_000
 MAX_FAILED_CHARS = 10_000
 PROGRESS_EVERY_S = 2.0
+MAX_PRESSED_CHARS = 1_000_000
+"""More than the memory holds of an output: what is longer is not compressed."""
+_NOTICE_CHARS = 160
+"""About what it costs to say that an output is compressed; what saves no more is shown as it is."""
 _SHOWN_NAMES = 10
 _SYSTEM_PATH = "/usr/bin:/bin"
 
@@ -319,9 +325,11 @@ class Bash(
         if code == 1 and not failed:
             call.notices.append("exit code 1")
         task_id = await self._adopt_what_is_left(call)
+        pressed = None if task_id or not is_wanted(self.options, call.ctx) else await _pressed(call, failed=failed)
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
         max_chars = self._max_chars(call.ctx)
-        part = command.capture.shown((min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars)
+        max_chars = (min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars
+        part = command.capture.shown(max_chars) if pressed is None else _cut(pressed, max_chars)
         path = command.capture.path
         facts = self._facts(
             call,
@@ -394,6 +402,33 @@ async def _wait(command: RunningCommand, wait_s: float | None, ctx: ToolContext)
         if left_s <= PROGRESS_EVERY_S:
             return False
         await ctx.progress(time.monotonic() - command.started_s, None, command.capture.last_line() or None)
+
+
+async def _pressed(call: _Call, *, failed: bool) -> str | None:
+    """The output in fewer words, where that can be had. The whole is kept, and a notice says where."""
+    # Loaded by those who want it: it brings the parser.
+    from goat_mcp.compression.output import compressed_output
+
+    command = call.command
+    whole = command.capture.shown(MAX_PRESSED_CHARS)
+    if command.ended_by is not None or signal_name(command.exit_code or 0) or whole.truncated:
+        return None
+    script = call.input.command
+    pressed = await anyio.to_thread.run_sync(lambda: compressed_output(script, whole.text, failed=failed))
+    if pressed is None or len(pressed) + _NOTICE_CHARS > len(whole.text):
+        return None
+    path = command.capture.keep_file()
+    if command.capture.problem:
+        return None  # what is left out would be nowhere
+    call.notices.append(f"compressed from {len(whole.text)} to {len(pressed)} characters; the whole: {path}")
+    return pressed
+
+
+def _cut(text: str, max_chars: int) -> OutputPart:
+    """The notice of the compression says already where the whole is."""
+    if len(text) <= max_chars:
+        return OutputPart(text, 0)
+    return OutputPart(cut(text, max_chars, ""), 0, truncated=True)
 
 
 def _refuse(input: BashInput) -> None:

@@ -35,6 +35,7 @@ class ShellBench:
         folder: Path,
         *,
         max_running: int = 32,
+        options: BashOptions | None = None,
         auto_background_after_s: float = 45.0,
         sandbox: SandboxOptions | None = None,
     ) -> None:
@@ -64,7 +65,7 @@ class ShellBench:
             spill,
             self.guard,
             CommandEnvironment(LoginPath(shell="/bin/false")),
-            BashOptions(auto_background_after_s=auto_background_after_s),
+            options or BashOptions(auto_background_after_s=auto_background_after_s),
             sandbox=self.sandbox,
         )
         self.output = TaskOutput(self.tasks)

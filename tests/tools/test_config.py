@@ -232,6 +232,21 @@ async def bash_auto_background_after_s(served: Gateway, folder: Path) -> None:
     await served.tasks.stop_all()
 
 
+async def bash_compress_output(served: Gateway, folder: Path) -> None:
+    (folder / "listing").mkdir()
+    for number in range(20):
+        (folder / "listing" / f"file-{number}.txt").touch()
+    listing = {"command": "ls -la listing"}
+    before = await served.call("Bash", listing, CTX)
+    await config(served, "tools.bash.compress_output", True)
+
+    result = await served.call("Bash", listing, CTX)
+
+    assert "file-0.txt" in before.text.split()
+    assert before.text.split("\n")[0].startswith("total ")
+    assert result.text.split("\n")[0] == "file-0.txt"
+
+
 async def edit_allow_fuzz(served: Gateway, folder: Path) -> None:
     (folder / "a.py").write_text("if a:\n    b()   \n")
     await served.call("Read", {"file_path": f"{folder}/a.py"}, CTX)
@@ -307,6 +322,7 @@ EFFECTS: dict[str, Effect] = {
     "agent.model": agent_model,
     "output.max_chars": output_max_chars,
     "bash.auto_background_after_s": bash_auto_background_after_s,
+    "bash.compress_output": bash_compress_output,
     "edit.allow_fuzz": edit_allow_fuzz,
     "search.glob_limit": search_glob_limit,
     "search.grep_head_limit": search_grep_head_limit,

@@ -1,0 +1,122 @@
+"""The whole output of a script in fewer words: each of its programs' compressors on its own part, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goat_mcp.compression.cargo_test import press_cargo_test
+from goat_mcp.compression.git_diff import press_git_diff
+from goat_mcp.compression.git_log import press_git_log
+from goat_mcp.compression.git_status import press_git_status
+from goat_mcp.compression.go_test import press_go_test
+from goat_mcp.compression.jest_run import press_jest
+from goat_mcp.compression.ls import press_ls
+from goat_mcp.compression.matches import press_matches
+from goat_mcp.compression.pressed import Compressor, Pressed
+from goat_mcp.compression.printed_by import Printing, printing_commands
+from goat_mcp.compression.pytest_run import press_pytest
+from goat_mcp.compression.shown_file import press_shown_file
+from goat_mcp.compression.spoken import press_echo, spoken_line
+from goat_mcp.shell.names import Words
+
+_OF_GIT = {"status": press_git_status, "diff": press_git_diff, "log": press_git_log, "show": press_git_log}
+_GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_TEST_RUNS: dict[str, Compressor] = {
+    "pytest": press_pytest,
+    "py.test": press_pytest,
+    "go": press_go_test,
+    "cargo": press_cargo_test,
+    **dict.fromkeys(("jest", "vitest"), press_jest),
+}
+_OTHERS: dict[str, Compressor] = {
+    "ls": press_ls,
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), press_matches),
+    **dict.fromkeys(("cat", "head", "tail"), press_shown_file),
+    "echo": press_echo,
+}
+_NODE_RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun"})
+_MAX_LINE_CHARS = 4096
+"""No program whose output is read line by line prints longer ones; patterns take their time over such."""
+_TAKES_LONG_LINES = frozenset({press_matches, press_shown_file, press_echo})
+_PROGRAMS = frozenset({*_TEST_RUNS, *_OTHERS, "git"})
+
+
+def compressed_output(script: str, text: str, *, failed: bool = False) -> str | None:
+    """What to show of a script's output in its place; None: the output stays as it is.
+
+    Of a failed script that is so unless a test run failed it: there the failures stay, and all else must be known.
+    """
+    commands = printing_commands(script, _PROGRAMS)
+    if not commands or not text:
+        return None
+    lines = text.split("\n")
+    if not failed:
+        return _shorter(text, _press(commands, lines))
+    for end in range(len(commands), 0, -1):
+        # What stands behind `&&` did not run any more.
+        if _is_test_run(commands[end - 1].words) and all(command.join == "&&" for command in commands[end:]):
+            return _shorter(text, _press(commands[:end], lines))
+    return None
+
+
+def _shorter(text: str, pressed: Sequence[str] | None) -> str | None:
+    if pressed is None:
+        return None
+    shown = "\n".join(pressed)
+    return shown if shown and len(shown) < len(text) else None
+
+
+def _press(commands: Sequence[Printing], lines: Sequence[str]) -> list[str] | None:
+    """Every command's part of the lines, one after the other. None unless all of them are taken."""
+    kept: list[str] = []
+    at = 0
+    for index, command in enumerate(commands):
+        compressor = _compressor(command.words)
+        end = _end_of_part(commands, index, lines, at)
+        if compressor is None or end is None:
+            return None
+        if compressor not in _TAKES_LONG_LINES and any(len(line) > _MAX_LINE_CHARS for line in lines[at:end]):
+            return None
+        pressed = compressor(command.words, lines[at:end]) if end > at else Pressed((), 0)
+        if pressed is None:
+            return None
+        kept.extend(pressed.lines)
+        at += pressed.taken
+    return kept if at == len(lines) or all(line == "" for line in lines[at:]) else None
+
+
+def _end_of_part(commands: Sequence[Printing], index: int, lines: Sequence[str], at: int) -> int | None:
+    """Where a command's lines end at the latest: before those of the next `echo`. None: it is found twice."""
+    if commands[index].words[0] == "echo":
+        return len(lines)
+    for command in commands[index + 1 :]:
+        marker = spoken_line(command.words) if command.words[0] == "echo" else None
+        if marker and marker.strip():
+            found = [place for place in range(at, len(lines)) if lines[place] == marker]
+            return found[0] if len(found) == 1 else None
+    return len(lines)
+
+
+def _compressor(words: Words) -> Compressor | None:
+    name = words[0]
+    if name == "git":
+        return _of_git(words)
+    if name in _NODE_RUNNERS:
+        verb = words[2:3] if words[1:2] == ("run",) else words[1:2]
+        return press_jest if verb in (("test",), ("t",)) or (verb and verb[0].startswith("test:")) else None
+    return _TEST_RUNS.get(name) or _OTHERS.get(name)
+
+
+def _is_test_run(words: Words) -> bool:
+    compressor = _compressor(words)
+    return compressor is press_jest or compressor in _TEST_RUNS.values()
+
+
+def _of_git(words: Words) -> Compressor | None:
+    rest = iter(words[1:])
+    for word in rest:
+        if word in _GIT_OPTIONS_WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            return _OF_GIT.get(word)
+    return None

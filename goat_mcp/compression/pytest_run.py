@@ -1,0 +1,104 @@
+"""`pytest`: failures and what pytest sums up, whole; files that passed, by name and number of tests.
+
+Of a failing function's source the marked line stays: the rest is in the file, at the line that is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from goat_mcp.compression.failures import names_a_failure
+from goat_mcp.compression.pressed import Pressed
+from goat_mcp.shell.names import Words
+
+_PERCENT = r"(?: +\[ *\d+%\])?"
+_DOTS = re.compile(rf"(?:(?P<file>[^\s:]+\.[A-Za-z]+) )?(?P<marks>[.FEsxXpPRu,]+){_PERCENT}")
+_PASSED = re.compile(
+    rf"(?P<file>[^\s:]+\.[A-Za-z]+)::.+ (?:PASSED|XFAIL|XPASS|SKIPPED)(?: \(.*\))?{_PERCENT}"
+    r"|\[gw\d+\](?: \[ *\d+%\])? (?:PASSED|XFAIL|SKIPPED) (?P<file_too>[^\s:]+\.[A-Za-z]+)::.+"
+)
+_HEAD = re.compile(
+    r"platform .+ -- .*|cachedir: .+|rootdir: .+|testpaths: .+|plugins: .+|asyncio: mode=.+|"
+    r"hypothesis profile .+|collect(?:ed|ing) .*|using --random.+|Using --random.+|created: \d+.+|\d+ workers .+|"
+    r"-- Docs: .+|scheduling tests via .+|bringing up nodes\.\.\."
+)
+_RULE = re.compile(r"(?P<sign>[=_-])(?P=sign)* (?P<title>.+?) (?P=sign)+|_(?: _)+ ?")
+_SUMMARY = re.compile(r"(?:=+ )?(?:no tests ran|\d+ \w+)(?:, \d+ \w+)* in [\d.]+s(?: \([\d:]+\))?(?: =+)?")
+_CODE = re.compile(r"(?: {4}.*|)")
+_NOT_CODE = ("Captured ", "warnings summary", "short test summary")
+
+
+def press_pytest(words: Words, lines: Sequence[str]) -> Pressed | None:
+    end = next((at for at, line in enumerate(lines, 1) if _SUMMARY.fullmatch(line)), 0)
+    if not end:
+        return None
+    report = _Report()
+    for line in lines[:end]:
+        report.read(line)
+    return Pressed(tuple(report.shown()), end)
+
+
+class _Report:
+    """What has been read so far."""
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._passed: dict[str, int] = {}
+        self._file = ""
+        self._in_progress = True
+        self._has_code = False
+        self._code: list[str] = []
+
+    def read(self, line: str) -> None:
+        if _SUMMARY.fullmatch(line):
+            self._keep(line.strip("= "))
+        elif rule := _RULE.fullmatch(line):
+            self._read_rule(rule["sign"], rule["title"])
+        elif self._in_progress:
+            self._read_progress(line)
+        elif self._has_code and _CODE.fullmatch(line):
+            self._code.append(line)
+        elif line.startswith(">") and self._has_code:
+            # The marked line stands for the function it is in.
+            self._kept.extend(code for code in self._code if names_a_failure(code))
+            self._code.clear()
+            self._keep(line)
+        elif line and not _HEAD.fullmatch(line):
+            self._keep(line)
+
+    def shown(self) -> list[str]:
+        self._keep_code()
+        ran = ", ".join(f"{file} ({count})" for file, count in self._passed.items())
+        return [f"ran {ran}", *self._kept] if ran else self._kept
+
+    def _keep(self, line: str) -> None:
+        self._keep_code()
+        self._kept.append(line)
+
+    def _keep_code(self) -> None:
+        self._kept.extend(line for line in self._code if line)
+        self._code.clear()
+
+    def _read_rule(self, sign: str | None, title: str | None) -> None:
+        if sign is None or title is None:
+            self._keep("_ _")
+            return
+        if sign == "=":
+            self._in_progress = title.endswith("test session starts")
+        self._has_code = not title.startswith(_NOT_CODE) and not self._in_progress
+        if title != "test session starts":
+            self._keep(f"{sign * 2} {title}")
+
+    def _read_progress(self, line: str) -> None:
+        if dots := _DOTS.fullmatch(line):
+            self._file = dots["file"] or self._file
+            self._count(self._file, len(dots["marks"]))
+        elif (passed := _PASSED.fullmatch(line)) and not names_a_failure(line):
+            self._count(passed["file"] or passed["file_too"], 1)
+        elif line and not _HEAD.fullmatch(line):
+            self._keep(line)
+
+    def _count(self, file: str, tests: int) -> None:
+        if file:
+            self._passed[file] = self._passed.get(file, 0) + tests
