@@ -214,14 +214,13 @@ async def test_a_redirect_to_another_origin_is_not_followed(tmp_path: Path) -> N
     assert stolen == []
 
 
-async def test_an_endless_answer_is_cut_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("says_size", [True, False])
+async def test_an_endless_answer_is_cut_off(tmp_path: Path, says_size: bool) -> None:
     def answer(request: bytes) -> bytes:
         if b"tools/call" in request:
-            return response(
-                "200 OK",
-                b'{"jsonrpc":"2.0","id":1,"result":{"pad":"' + b"x" * (17 * 1024 * 1024),
-                content_type="application/json",
-            )
+            pad = b'{"jsonrpc":"2.0","id":1,"result":{"pad":"' + b"x" * (17 * 1024 * 1024)
+            whole = response("200 OK", pad, content_type="application/json")
+            return whole if says_size else whole.replace(b"content-length", b"x-length", 1)
         body = b'{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{},"tools":[]}}'
         return response("200 OK", body, content_type="application/json")
 

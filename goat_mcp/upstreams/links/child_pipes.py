@@ -30,9 +30,9 @@ _MAX_QUEUED = 256
 _UNASKED_PER_S = 2_000.0
 _UNASKED_AT_ONCE = 1_000.0
 """What is read of a process beyond its answers, so that a flood costs a few hundredths of a core and no more: a notice
-or a line of junk counts as 1, and so does each of these bytes of a frame that is too large anyway; a question, which
+or a line of junk counts as 1, and so do 32 KiB of a line that is dropped anyway (64 MB a second); a question, which
 costs us an answer, as 20."""
-_DROPPED_BYTES = 64 * 1024
+_DROPPED_BYTES = 32 * 1024
 _QUESTION = 20.0
 _MAX_OPEN_QUESTIONS = 64
 _TOO_MANY_QUESTIONS = -32000

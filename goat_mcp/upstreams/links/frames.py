@@ -23,15 +23,31 @@ from mcp_types import (
 from pydantic_core import from_json, to_json
 
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
+from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _EDGE_BYTES = 512
 """Of a frame that is dropped we keep this much of each end, to learn whose answer it was."""
 _ID = rb'"id"\s*:\s*(\d{1,15})\s*'
-_ID_FIRST = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*' + _ID)
+_ID_FIRST = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*' + _ID + rb'(?!\d|\s|,\s*"method")')
 _ID_LAST = re.compile(
     rb'(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*' + _ID + rb"|" + _ID + rb',\s*"jsonrpc"\s*:\s*"2\.0"\s*)\}\s*\Z'
 )
+
+
+class _Dropped:
+    """A line of which nothing but its ends is kept, however long it gets."""
+
+    def __init__(self, begun: bytes | bytearray) -> None:
+        self.head = bytes(begun[:_EDGE_BYTES])
+        self.tail = bytes(begun[-_EDGE_BYTES:])
+        self.size = len(begun)
+        self.is_answered = False
+        """Whether the request that it answers has failed already."""
+
+    def add(self, part: bytes) -> None:
+        self.tail = (self.tail + part[-_EDGE_BYTES:])[-_EDGE_BYTES:]
+        self.size += len(part)
 
 
 @dataclass
@@ -45,19 +61,16 @@ class FrameReader:
     max_frame_bytes: int = MAX_FRAME_BYTES
     junk_lines: int = 0
     oversized_frames: int = 0
-    _parts: list[bytes] = field(default_factory=list[bytes])
-    _held: int = 0
-    _dropped_head: bytes = b""
-    _dropped_tail: bytes = b""
-    _dropping: bool = False
+    _held: bytearray = field(default_factory=bytearray)
+    _dropping: _Dropped | None = None
 
     @property
     def is_dropping(self) -> bool:
-        """Whether what arrives belongs to a frame that is too large already."""
-        return self._dropping
+        """Whether what arrives belongs to a line that cannot become a message any more."""
+        return self._dropping is not None
 
     def feed(self, data: bytes) -> Iterator[JSONRPCMessage]:
-        """The messages that `data` completes."""
+        """The messages that `data` completes, and the failures that it makes certain."""
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             message = self._line_end(data[start:end])
@@ -65,50 +78,67 @@ class FrameReader:
                 yield message
             start = end + 1
         if start < len(data):
-            self._hold(data[start:] if start else data)
+            message = self._hold(data[start:] if start else data)
+            if message is not None:
+                yield message
 
-    def _hold(self, part: bytes) -> None:
-        if self._dropping:
-            self._dropped_tail = (self._dropped_tail + part[-_EDGE_BYTES:])[-_EDGE_BYTES:]
-            return
-        self._parts.append(part)
-        self._held += len(part)
-        if self._held > self.max_frame_bytes:
-            self._start_dropping()
+    def _hold(self, part: bytes) -> JSONRPCMessage | None:
+        """Keep the beginning of a line, as long as it may become a message."""
+        if self._dropping is not None:
+            self._dropping.add(part)
+            return None
+        if not self._held:
+            part = part.lstrip()
+            if part[:1] not in (b"", b"{"):
+                # Only objects are messages: what begins otherwise need not be kept to be counted.
+                self._dropping = _Dropped(part)
+                return None
+        self._held += part
+        if len(self._held) > LARGE_BYTES:
+            give_back_large_blocks()
+        return self._drop_held() if len(self._held) > self.max_frame_bytes else None
 
-    def _start_dropping(self) -> None:
-        whole = b"".join(self._parts)
-        self._dropping = True
-        self._dropped_head, self._dropped_tail = whole[:_EDGE_BYTES], whole[-_EDGE_BYTES:]
-        self._parts.clear()
-        self._held = 0
+    def _drop_held(self) -> JSONRPCMessage | None:
+        """Let go of a frame that has become too large. Who waits for it need not wait for the rest of it."""
+        dropped = self._dropping = _Dropped(self._held)
+        self._held = bytearray()
+        failure = self._too_large(dropped.head, b"")
+        dropped.is_answered = failure is not None
+        return failure
 
     def _line_end(self, last: bytes) -> JSONRPCMessage | None:
-        if self._parts or self._dropping:
-            self._hold(last)
-        elif len(last) <= self.max_frame_bytes:
-            return self._parse(last)
-        else:
-            self._parts.append(last)
-            self._start_dropping()
-        if self._dropping:
-            head, tail = self._dropped_head, self._dropped_tail
-            self._dropping, self._dropped_head, self._dropped_tail = False, b"", b""
+        if not self._held and self._dropping is None:
+            if len(last) <= self.max_frame_bytes:
+                return self._parse(last)
             self.oversized_frames += 1
-            return self._failed_answer(head, tail, f"its answer is larger than {self.max_frame_bytes} bytes")
-        line = b"".join(self._parts)
-        self._parts.clear()
-        self._held = 0
+            return self._too_large(last[:_EDGE_BYTES], last[-_EDGE_BYTES:])
+        failure = self._hold(last)
+        if self._dropping is not None:
+            return self._end_of(self._dropping) or failure
+        line, self._held = self._held, bytearray()
         return self._parse(line)
 
-    def _parse(self, line: bytes) -> JSONRPCMessage | None:
+    def _end_of(self, dropped: _Dropped) -> JSONRPCMessage | None:
+        self._dropping = None
+        if dropped.size > self.max_frame_bytes:
+            self.oversized_frames += 1
+            return None if dropped.is_answered else self._too_large(dropped.head, dropped.tail)
+        self.junk_lines += 1
+        return self._failed_answer(dropped.head, dropped.tail, "its answer is not JSON: it does not begin as an object")
+
+    def _too_large(self, head: bytes, tail: bytes) -> JSONRPCMessage | None:
+        return self._failed_answer(head, tail, f"its answer is larger than {self.max_frame_bytes} bytes")
+
+    def _parse(self, line: bytes | bytearray) -> JSONRPCMessage | None:
         if not line or line.isspace():
             return None
         try:
             frame = _loads(line)
         except ValueError as broken:
             self.junk_lines += 1
-            return self._failed_answer(line[:_EDGE_BYTES], line[-_EDGE_BYTES:], f"its answer is not JSON: {broken}")
+            return self._failed_answer(
+                bytes(line[:_EDGE_BYTES]), bytes(line[-_EDGE_BYTES:]), f"its answer is not JSON: {broken}"
+            )
         message = self._message(cast("dict[str, Any]", frame)) if isinstance(frame, dict) else None
         if message is None:
             self.junk_lines += 1
@@ -158,7 +188,7 @@ class FrameReader:
         return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=INTERNAL_ERROR, message=why, data=data))
 
 
-def _loads(line: bytes) -> Any:
+def _loads(line: bytes | bytearray) -> Any:
     try:
         return from_json(line)
     except ValueError:

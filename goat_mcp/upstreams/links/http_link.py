@@ -21,6 +21,7 @@ from pydantic_core import from_json
 
 from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
+from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -63,6 +64,8 @@ class _BoundedBody(httpx2.AsyncByteStream):
         try:
             async for chunk in self._body:
                 taken += len(chunk)
+                if taken > LARGE_BYTES:
+                    give_back_large_blocks()
                 if self._max_bytes is not None and taken > self._max_bytes:
                     raise httpx2.StreamError(f"the answer is larger than {self._max_bytes} bytes")
                 yield chunk
@@ -175,8 +178,12 @@ def _no_answer(response: httpx2.Response) -> tuple[FaultKind, str] | None:
     kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in ("application/json", "text/event-stream"):
         return FaultKind.MALFORMED, f"it answered with {kind or 'no content type'} instead of JSON"
-    if response.headers.get("content-length") == "0":
+    length = response.headers.get("content-length", "")
+    if length == "0":
         return FaultKind.MALFORMED, "it answered with nothing"
+    if kind == "application/json" and length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
+        # Not a byte of it is read.
+        return FaultKind.MALFORMED, f"the answer is larger than {MAX_BODY_BYTES} bytes"
     return None
 
 

@@ -99,14 +99,63 @@ def test_a_frame_over_the_limit_fails_the_request_it_answers(frame: bytes) -> No
     assert len(list(frames.feed(b'{"jsonrpc":"2.0","method":"m"}\n'))) == 1
 
 
-def test_a_frame_that_never_ends_is_not_held() -> None:
+def held_bytes(frames: FrameReader) -> int:
+    return len(frames._held)  # pyright: ignore[reportPrivateUsage]  # what is held is the point
+
+
+@pytest.mark.parametrize("begun", [b"x", b'{"jsonrpc":"2.0","id":12,"result":{"pad":"', b" "])
+def test_a_line_that_never_ends_is_not_held(begun: bytes) -> None:
     frames = reader()
+    list(frames.feed(begun))
+
     for _ in range(1000):
-        list(frames.feed(b"x" * 1000))
+        list(frames.feed(begun[:1] * 1000))
 
-    held = sum(len(part) for part in frames._parts) + len(frames._dropped_head) + len(frames._dropped_tail)  # pyright: ignore[reportPrivateUsage]  # what is held is the point
+    assert held_bytes(frames) == 0
 
-    assert held <= 2048
+
+def test_nothing_is_kept_of_a_line_that_begins_as_no_message() -> None:
+    frames = reader()
+
+    messages = list(frames.feed(b"Listening on port 80"))
+    held = held_bytes(frames)
+    messages += frames.feed(b' and 81\n{"jsonrpc":"2.0","method":"m"}\n')
+
+    assert (held, [type(message) for message in messages]) == (0, [JSONRPCNotification])
+    assert (frames.oversized_frames, frames.junk_lines) == (0, 1)
+
+
+def test_words_before_an_answer_on_its_line_fail_the_request_it_answers() -> None:
+    frames = reader()
+
+    messages = list(frames.feed(b"ready! "))
+    messages += frames.feed(b'{"result":{},"jsonrpc":"2.0","id":12}\n')
+
+    assert [(type(message), message.id) for message in messages if isinstance(message, JSONRPCError)] == [
+        (JSONRPCError, 12)
+    ]
+    assert frames.junk_lines == 1
+
+
+def test_who_waits_for_a_frame_over_the_limit_hears_of_it_before_it_ends_and_once() -> None:
+    frames = reader()
+
+    before = list(frames.feed(b'{"jsonrpc":"2.0","id":12,"result":{"pad":"' + b"x" * 1000))
+    after = list(frames.feed(b"x" * 1000 + b'"}}\n{"jsonrpc":"2.0","method":"m"}\n'))
+
+    assert [message.id for message in before if isinstance(message, JSONRPCError)] == [12]
+    assert [type(message) for message in after] == [JSONRPCNotification]
+    assert frames.oversized_frames == 1
+
+
+def test_a_question_over_the_limit_fails_no_request_of_ours() -> None:
+    frames = reader()
+
+    messages = list(frames.feed(b'{"jsonrpc":"2.0","id":12 ,"method":"elicitation/create","params":"' + b"x" * 2000))
+    messages += frames.feed(b'"}\n')
+
+    assert messages == []
+    assert frames.oversized_frames == 1
 
 
 @pytest.mark.parametrize("result", [b"7", b"[]", b"null"])
