@@ -20,7 +20,9 @@ from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.registry import AnyTool
 from goat_mcp.sandbox.sandbox import Sandbox
 from goat_mcp.search.engine import SearchEngine, show_all
+from goat_mcp.search.priority import SearchPriority
 from goat_mcp.settings import Settings
+from goat_mcp.state.config_folder import search_priority_files
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import SessionSettings
@@ -97,7 +99,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
     """Every built-in tool, each with the services it needs."""
     s, settings = services, services.settings
     options, max_chars = settings.files, settings.output.max_chars
-    engine = SearchEngine(guard=s.guard, shows=_shown_in_searches(s))
+    engine = SearchEngine(threads=settings.search.threads, guard=s.guard, shows=_shown_in_searches(s))
     return (
         Bash(
             s.workspace,
@@ -114,7 +116,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
         Write(s.workspace, s.sessions, options, s.changes),
         Edit(s.workspace, s.sessions, options, settings.edit, s.changes),
         Glob(s.workspace, engine, settings.search),
-        Grep(s.workspace, engine, settings.search),
+        Grep(s.workspace, engine, settings.search, SearchPriority(search_priority_files())),
         TaskOutput(s.tasks, max_chars),
         TaskStop(s.tasks),
         TodoWrite(s.todos),

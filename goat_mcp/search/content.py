@@ -16,12 +16,13 @@ from typing import Literal
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.search.engine import Search
 from goat_mcp.search.first_n import FirstN
-from goat_mcp.search.priority import tier
+from goat_mcp.search.priority import PriorityOrder
 from goat_mcp.search.query import Query
 from goat_mcp.search.records import FoundLine, GroupEnd
 
 Mode = Literal["files_with_matches", "content", "count"]
-Rank = Literal["mtime", "priority"]
+Order = PriorityOrder | None
+"""Of files: by kind and then by matches; None: newest first."""
 
 MAX_FILES_KEPT = 200_000
 """With no limit asked for, no more files than this are held and shown."""
@@ -72,23 +73,23 @@ class Found:
     terms: tuple[str, ...] = ()
 
 
-def find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
     """Search; where a pattern with `|` finds nothing, each of its terms (source: goa, "Fuzzy fallback").
 
     Raises `ToolError(PATTERN)`.
     """
-    found = _find(search, query, mode, rank, page)
+    found = _find(search, query, mode, order, page)
     terms = _terms(query)
     if found.num_files or not terms or search.clock.is_over:
         return found
     # Engines join patterns before they read them, so two broken halves could pass for a whole
     literal = not all(map(_is_balanced, terms))
     try:
-        by_term = _find(search, replace(query, patterns=terms, literal=literal), mode, rank, page)
+        by_term = _find(search, replace(query, patterns=terms, literal=literal), mode, order, page)
     except ToolError as refused:
         if refused.code is not ErrorCode.PATTERN:
             raise
-        by_term = _find(search, replace(query, patterns=terms, literal=True), mode, rank, page)
+        by_term = _find(search, replace(query, patterns=terms, literal=True), mode, order, page)
     return replace(by_term, terms=terms) if by_term.num_files else found
 
 
@@ -151,11 +152,11 @@ def _is_balanced(term: str) -> bool:
     return depth == 0
 
 
-def _find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
     if mode == "content" and not search.target.is_directory:
         return _lines(search, query, search.lines(query), page)
     first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
-    found = _rank(first_pass, query, mode, rank, page)
+    found = _rank(first_pass, query, mode, order, page)
     found.timed_out = first_pass.clock.timed_out
     if mode == "content":
         search.adopt(first_pass)
@@ -172,20 +173,20 @@ def _find(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> F
     return found
 
 
-def _rank(search: Search, query: Query, mode: Mode, rank: Rank, page: Page) -> Found:
+def _rank(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
     """The first files in their order, as many as the page can need: each has at least one line."""
     wanted = MAX_FILES_KEPT if page.end is None else page.end + (_FILES_PER_RUN if mode == "content" else 0)
     first: FirstN[tuple[int, int, str, int]] = FirstN(min(wanted, MAX_FILES_KEPT))
     found = Found()
-    is_counting = mode == "count" or rank == "priority"
+    is_counting = mode == "count" or order is not None
     batches = search.counts(query) if is_counting else _uncounted(search, query)
     with closing(batches):
         for batch in batches:
             found.num_files += len(batch)
             for path, count in batch:
                 found.num_matches += count
-                if rank == "priority":
-                    first.add((tier(path), -count, path, count))
+                if order is not None:
+                    first.add((order.tier(path), -count, path, count))
                 else:
                     first.add((-search.mtime_ns(path), 0, path, count))
     found.files = [RankedFile(path, count) for _, _, path, count in first.entries()]

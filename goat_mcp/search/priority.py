@@ -1,6 +1,12 @@
-"""goa's order of search results: source code, then configuration, then documents and data, then media."""
+"""goa's order of search results: source code, then configuration, then documents and data, then media. A user may have
+another one, in a file; what such a file may hold is in `priority_file`."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 _TIERS = (
     "go py rs js jsx ts tsx mjs cjs java kt kts scala c h cc cpp cxx hpp hh cs swift m mm rb php pl pm lua r jl dart "
@@ -14,7 +20,57 @@ _TIER_OF = {extension: tier for tier, extensions in enumerate(_TIERS) for extens
 _UNKNOWN = _TIERS.index("")
 
 
-def tier(path: str) -> int:
-    """0 is shown first. Unknown kinds come after documents and before media. Source: goa `search_priority.json`."""
-    name = path.rsplit("/", 1)[-1]
-    return _TIER_OF.get(name.rsplit(".", 1)[-1].lower(), _UNKNOWN) if "." in name else _UNKNOWN
+class PriorityOrder:
+    """Which kind of file comes before which."""
+
+    def __init__(self, tier_of: Mapping[str, int] = _TIER_OF, unknown: int = _UNKNOWN, problem: str = "") -> None:
+        """`tier_of` by extension without its dot, in lower case. `problem`: why this is not the order that the user's
+        file wants."""
+        self.problem = problem
+        self._tier_of = tier_of
+        self._unknown = unknown
+
+    def with_tiers(self, tier_of: Mapping[str, int]) -> PriorityOrder:
+        """The same order but for these kinds; 0 is source code, 4 is media."""
+        return PriorityOrder({**self._tier_of, **tier_of}, self._unknown)
+
+    def after(self, tiers: Sequence[Sequence[str]]) -> PriorityOrder:
+        """These kinds first, tier by tier, then all others in the order they had."""
+        moved = {kind: tier + len(tiers) for kind, tier in self._tier_of.items()}
+        first = {kind: tier for tier, kinds in reversed([*enumerate(tiers)]) for kind in kinds}
+        return PriorityOrder({**moved, **first}, self._unknown + len(tiers))
+
+    def tier(self, path: str) -> int:
+        """0 is shown first. Unknown kinds come after documents and before media. Source: goa `search_priority.json`."""
+        suffix = path.rsplit("/", 1)[-1].lower()
+        while "." in suffix:
+            suffix = suffix.split(".", 1)[1]
+            if (found := self._tier_of.get(suffix)) is not None:
+                return found
+        return self._unknown
+
+
+class SearchPriority:
+    """The order in force: the built-in one, or what the first file that is there makes of it, read when it changed."""
+
+    def __init__(self, files: Sequence[Path] = ()) -> None:
+        self._files = files
+        self._known: tuple[tuple[Any, ...], PriorityOrder] = ((), PriorityOrder())
+
+    def order(self) -> PriorityOrder:
+        """Blocking; may be asked in several threads."""
+        for path in self._files:
+            try:
+                found = os.stat(path)  # noqa: PTH116  # before each search
+            except (OSError, ValueError):
+                continue
+            identity = (path, found.st_mtime_ns, found.st_size, found.st_ino)
+            known, order = self._known
+            if known != identity:
+                # Most users have none, and then nothing of this is loaded.
+                from goat_mcp.search.priority_file import read_order
+
+                order = read_order(path, PriorityOrder())
+                self._known = (identity, order)
+            return order
+        return PriorityOrder()

@@ -1,10 +1,12 @@
-"""Where the user's own files for goat-mcp lie: their settings, and the upstreams that need no flag."""
+"""Where the user's own files for goat-mcp lie: settings, upstreams that need no flag, the order of search results."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
+SEARCH_PRIORITY_FILE_NAME = "search_priority.json"
 UPSTREAMS_FILE_NAME = "upstreams.json"
 
 
@@ -19,3 +21,11 @@ def config_folder() -> Path:
 def own_upstreams_file() -> Path:
     """The upstreams that count where nothing names others."""
     return config_folder() / UPSTREAMS_FILE_NAME
+
+
+def search_priority_files() -> tuple[Path, ...]:
+    """Where the user's order of search results may lie: with their other settings, else where goa has it."""
+    places = [config_folder() / SEARCH_PRIORITY_FILE_NAME]
+    with suppress(RuntimeError):  # no home
+        places.append(Path.home() / ".goa" / SEARCH_PRIORITY_FILE_NAME)
+    return tuple(places)

@@ -24,6 +24,7 @@ from goat_mcp.search.engine import Search, SearchEngine
 from goat_mcp.search.glob_pattern import BadGlob
 from goat_mcp.search.options import SearchLimits
 from goat_mcp.search.path_rules import rules_of_globs
+from goat_mcp.search.priority import SearchPriority
 from goat_mcp.search.query import Query, Target
 from goat_mcp.search.records import FoundLine
 from goat_mcp.search.shown_text import one_line
@@ -95,6 +96,7 @@ class Grep(
     workspace: Workspace
     engine: SearchEngine
     limits: SearchLimits = field(default_factory=SearchLimits)
+    priority: SearchPriority = field(default_factory=SearchPriority)
 
     examples = (
         ToolExample(
@@ -119,11 +121,12 @@ class Grep(
             is_directory = isinstance(opened, OpenedDirectory)
             target = Target(opened.fd, is_directory, str(root), str(opened.real_path))
             search = self.engine.search(target, clock)
-            found = find(search, query, input.output_mode, input.rank, Page(input.offset, input.head_limit))
+            order = self.priority.order() if input.rank == "priority" else None
+            found = find(search, query, input.output_mode, order, Page(input.offset, input.head_limit))
             ignored: tuple[int, bool] = (0, True)
             if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
                 ignored = count_ignored(search, query)
-            return _Answer(search, input, found, ignored).result()
+            return _Answer(search, input, found, ignored, order.problem if order else "").result()
 
     def _open(self, root: WorkspacePath) -> AbstractContextManager[OpenedDirectory | OpenedFile]:
         found = self.workspace.stat(root)
@@ -140,6 +143,7 @@ class _Answer:
     input: GrepInput
     found: Found
     ignored: tuple[int, bool]
+    problem: str
 
     def result(self) -> ToolResult:
         lines = self._lines()
@@ -210,6 +214,8 @@ class _Answer:
             notices.append(f"{shown} of {found.total}{more}; continue with offset={following}")
         if found.timed_out:
             notices.append("timed out, results incomplete; narrow path, glob or type")
+        if self.problem:
+            notices.append(self.problem)
         if self.search.is_partial:
             notices.append("some files could not be searched, results incomplete")
         count, is_all = self.ignored
