@@ -533,7 +533,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "LIF-6",
         "A call that may have run is never run again; one that provably did not is tried once more.",
-        "upstreams/calls/calls upstreams/faults upstreams/calls/lifeline",
+        "upstreams/calls/calls upstreams/calls/worded_faults upstreams/faults upstreams/calls/lifeline",
         "upstreams/calls/test_calls.py::test_a_call_that_may_have_run_is_never_repeated "
         "upstreams/calls/test_calls.py::test_a_call_that_provably_never_ran_is_tried_once_more "
         "upstreams/calls/test_calls.py::test_it_is_not_tried_a_third_time "
@@ -619,7 +619,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CFG-1",
         "A file as Claude Desktop has it works as it is; a key we do not know is told and changes nothing.",
-        "upstreams/config/upstream_files",
+        "upstreams/config/upstream_files upstreams/config/written_entry",
         "upstreams/config/test_upstream_files.py::test_a_claude_desktop_file_loads_as_it_is "
         "upstreams/config/test_upstream_files.py::test_an_unknown_key_is_reported_and_the_entry_works "
         "upstreams/config/test_upstream_files.py::test_our_own_keys_are_read "

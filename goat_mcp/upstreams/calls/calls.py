@@ -1,4 +1,4 @@
-"""Calls into one upstream: slots, deadlines, progress, and what is said of a call that failed.
+"""Calls into one upstream: slots, deadlines, progress. What is said of a lost one is in `worded_faults`.
 
 Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection alive is the supervisor's business.
 """
@@ -21,7 +21,7 @@ from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.calls.relay import relayed_result
 from goat_mcp.upstreams.calls.slots import Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pins.pin_gate import PinGate
@@ -113,7 +113,9 @@ class UpstreamCalls:
                 try:
                     return await once_or_twice(lifeline, run, ctx.wait_left_s)
                 except LinkFault as failure:
-                    raise self._described(failure.fault) from None
+                    from goat_mcp.upstreams.calls.worded_faults import worded_fault
+
+                    raise worded_fault(self._config, failure.fault, is_call=True) from None
 
         raw = await in_rounds(self._config.name, send, ctx.client, allow=self._config.allow, roots=self._roots)
         relayed = relayed_result(self._config.name, raw)
@@ -182,39 +184,4 @@ class UpstreamCalls:
             f"upstream {config.name} {limit}; the call was cancelled but may have taken effect",
             "Check its outcome before calling again; the operator can raise timeout_s of this upstream.",
             facts={"upstream": config.name, "outcome": "unknown"},
-        )
-
-    def _described(self, fault: Fault) -> ToolError:
-        name = self._config.name
-        facts = {"upstream": name, "reason": str(fault.kind)}
-        if fault.kind is FaultKind.AUTH_REQUIRED:
-            return ToolError(
-                ErrorCode.AUTH,
-                f"upstream {name} refused our credentials ({fault.detail}); the call did not run",
-                self._config.login_step,
-                facts=facts,
-            )
-        if fault.kind is FaultKind.UNREACHABLE or fault.kind is FaultKind.SESSION_LOST:
-            return ToolError(
-                ErrorCode.UPSTREAM_DOWN,
-                f"upstream {name} cannot be reached ({fault.detail}); the call did not run",
-                "Call again later.",
-                facts=facts,
-            )
-        if fault.kind is FaultKind.MALFORMED:
-            return ToolError(
-                ErrorCode.UPSTREAM,
-                f"upstream {name} ran the call, but {fault.detail}",
-                "Ask it for less, or check the outcome another way.",
-                facts=facts,
-            )
-        if fault.detail == "HTTP 429":
-            return ToolError(
-                ErrorCode.RATE, f"upstream {name} limits our rate (HTTP 429)", "Call again later.", facts=facts
-            )
-        return ToolError(
-            ErrorCode.OUTCOME_UNKNOWN,
-            f"upstream {name} was lost during the call ({fault.detail}); the call may have taken effect",
-            "Check its outcome before calling again.",
-            facts={**facts, "outcome": "unknown"},
         )

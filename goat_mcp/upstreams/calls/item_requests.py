@@ -1,6 +1,7 @@
 """Requests to one upstream that are no tool calls: reads, prompts, completions; in its places and in time.
 
-What comes is passed on as it came (REL-1), but for what belongs to the hop. What is said of a failure is worded here.
+What comes is passed on as it came (REL-1), but for what belongs to the hop. What is said of a
+failure is in `worded_faults`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import anyio
 
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.progress import ProgressRelay
 from goat_mcp.upstreams.calls.slots import Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.pins.item_gate import ItemGate
 from goat_mcp.upstreams.questions.call_clock import CallClock
@@ -29,7 +30,6 @@ from goat_mcp.upstreams.questions.rounds import in_rounds
 SHARE = 4
 """These requests get one in so many of an upstream's places: however slow they are, tool calls have the others."""
 MAX_URI_CHARS = 8_000
-_DETAIL_CHARS = 300
 T = TypeVar("T")
 ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[Lifeline]]
 """The way to a connection for the client behind a request; None where there is none."""
@@ -159,7 +159,9 @@ class ItemRequests:
                 async with self._share.one(left_s()), self._slots.one(left_s()):
                     return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)
         except LinkFault as failure:
-            raise self._described(failure.fault) from None
+            from goat_mcp.upstreams.calls.worded_faults import worded_fault
+
+            raise worded_fault(self._config, failure.fault, is_call=False) from None
         except ToolError as error:
             if error.code is not ErrorCode.UPSTREAM_DOWN:
                 raise
@@ -183,32 +185,6 @@ class ItemRequests:
                 ErrorCode.UPSTREAM, f"upstream {name} answered without a list of {member}", facts={"upstream": name}
             )
         return strip_result(raw)
-
-    def _described(self, fault: Fault) -> ToolError:
-        name = self._config.name
-        facts = {"upstream": name, "reason": str(fault.kind)}
-        detail = cut_middle(fault.detail, _DETAIL_CHARS)
-        if fault.kind is FaultKind.AUTH_REQUIRED:
-            return ToolError(
-                ErrorCode.AUTH,
-                f"upstream {name} refused our credentials ({detail})",
-                self._config.login_step,
-                facts=facts,
-            )
-        if fault.kind is FaultKind.MALFORMED:
-            return ToolError(
-                ErrorCode.UPSTREAM,
-                f"upstream {name} answered, but {detail}",
-                "Ask it for less, or use another way to the same data.",
-                facts=facts,
-            )
-        if fault.detail == "HTTP 429":
-            return ToolError(
-                ErrorCode.RATE, f"upstream {name} limits our rate (HTTP 429)", "Call again later.", facts=facts
-            )
-        return ToolError(
-            ErrorCode.UPSTREAM, f"upstream {name} cannot be reached: {detail}", "Call again later.", facts=facts
-        )
 
 
 def _check_uri(uri: str) -> None:
