@@ -46,6 +46,8 @@ BAD_OVER_HTTP = (
     "notices",
 )
 BAD = (*BAD_OVER_STDIO, *(f"web-{kind}" for kind in BAD_OVER_HTTP))
+SILENT = ("hangs-at-start", "web-hangs-at-start")
+"""Whose calls take half a minute to fail: nobody is there yet to take them."""
 CALL_TIMEOUT_S = 1.0
 PATIENT = {"huge-result": 60, "huge-line": 60, "large-result": 60, "web-huge-result": 60}
 """What takes long and ends, in seconds: it is to end."""

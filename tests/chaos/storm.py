@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB
+from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB, SILENT
 
 BAD_PAUSE_S = 0.4
 HEALTHY_PAUSE_S = 0.02
@@ -23,6 +23,7 @@ SAMPLE_S = 0.1
 SERIES_CALLS = 10
 """What each healthy series has at least, however busy the machine is."""
 PATIENCE_S = 240.0
+SETTLE_S = 20.0
 MIB = 1024 * 1024
 
 
@@ -57,15 +58,20 @@ class Storm:
     answered: Counter[str] = field(default_factory=Counter[str])
     of_bad_ones: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in BAD})
     """How often each bad one's calls ended in which way."""
+    first_bytes: int = 0
     warm_bytes: int = 0
     peak_bytes: int = 0
-    """The most memory until every bad one had been bad twice, and the most since."""
+    """The memory when it began, the most until every bad one had had its turns, and the most since."""
     warm_descriptors: int = 0
     descriptors: int = 0
     _is_warm: bool = False
 
-    async def rage(self, for_s: float) -> None:
-        """Until every bad one has been bad twice, and as long as said from then on."""
+    async def rage(self, turns: int, for_s: float) -> None:
+        """Until every bad one has been bad in so many turns, and as long as said from then on.
+
+        That nobody answers a call is the turn of a silent one: it is not waited for.
+        """
+        self.first_bytes = memory_bytes(self.pid)
         with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as group:
                 for name in (HEALTHY, HEALTHY_WEB):
@@ -73,7 +79,8 @@ class Storm:
                 for name in BAD:
                     group.start_soon(self._keep_calling_bad, name)
                 group.start_soon(self._keep_sampling)
-                await _until(lambda: min(outcomes.total() for outcomes in self.of_bad_ones.values()) >= 2)
+                loud = [outcomes for name, outcomes in self.of_bad_ones.items() if name not in SILENT]
+                await _until(lambda: min(outcomes.total() for outcomes in loud) >= turns)
                 self.warm_descriptors = descriptors(self.pid)
                 self._is_warm = True
                 ends_at_s = time.monotonic() + for_s
@@ -82,6 +89,12 @@ class Storm:
                 await _until(lambda: all(self.answered[name] >= n + SERIES_CALLS for name, n in before.items()))
                 self.descriptors = descriptors(self.pid)
                 group.cancel_scope.cancel()
+
+    async def left_bytes(self, enough: int) -> int:
+        """How much more memory there is than before, once what was under way has ended or time is up."""
+        with anyio.move_on_after(SETTLE_S):
+            await _until(lambda: memory_bytes(self.pid) - self.first_bytes < enough)
+        return memory_bytes(self.pid) - self.first_bytes
 
     async def _keep_calling_healthy(self, name: str) -> None:
         number = 0
