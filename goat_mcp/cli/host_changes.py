@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
     from goat_mcp.hosts.importing import Change
+    from goat_mcp.hosts.sources import Source
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
 project = click.option(
@@ -45,6 +46,21 @@ def say_diff(change: Change) -> None:
     text = shown_diff(change)
     if text:
         click.echo(text)
+
+
+def say_change(source: Source, change: Change, *, already: str, done: str, dry_run: bool, as_json: bool) -> None:
+    """What became of one host's file: `already` where there was nothing to change, `done` where it is written."""
+    if as_json:
+        import json
+
+        fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
+        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
+        return
+    say_diff(change)
+    if not change.is_one:
+        click.echo(already)
+    else:
+        click.echo("Nothing was written (--dry-run)." if dry_run else done)
 
 
 def _redactor(change: Change) -> Redactor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -19,7 +18,7 @@ from goat_mcp.cli.host_changes import project as project_flag
 @flags.as_json
 def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Add goat-mcp to the servers of HOST; the others stay. `goat-mcp uninstall HOST` takes it out again."""
-    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+    from goat_mcp.cli.host_changes import refuse_a_model, say_change
     from goat_mcp.hosts.importing import plan_install, write_host
     from goat_mcp.hosts.machine import Machine
     from goat_mcp.hosts.sources import one_source
@@ -33,16 +32,12 @@ def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> No
     change = plan_install(source, own_upstreams_file(), machine)
     if not dry_run:
         write_host(source, change, StateDirectory.default(), why="install")
-    if as_json:
-        fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
-        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
-        return
-    say_diff(change)
-    if not change.is_one:
-        click.echo(f"{source.host.title} starts goat-mcp already: {change.path}")
-    elif dry_run:
-        click.echo("Nothing was written (--dry-run).")
-    else:
-        click.echo(f"{source.host.title} starts goat-mcp now: {change.path}")
-        if source.host.after:
-            click.echo(source.host.after)
+    done = f"{source.host.title} starts goat-mcp now: {change.path}"
+    say_change(
+        source,
+        change,
+        already=f"{source.host.title} starts goat-mcp already: {change.path}",
+        done=f"{done}\n{source.host.after}" if source.host.after else done,
+        dry_run=dry_run,
+        as_json=as_json,
+    )

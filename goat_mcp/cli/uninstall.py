@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -19,7 +18,7 @@ from goat_mcp.cli.host_changes import project as project_flag
 @flags.as_json
 def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
-    from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
+    from goat_mcp.cli.host_changes import refuse_a_model, say_change
     from goat_mcp.hosts.host_file import replace_bytes
     from goat_mcp.hosts.machine import Machine
     from goat_mcp.hosts.putting_back import plan_uninstall
@@ -36,12 +35,11 @@ def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> 
         replace_bytes(change.path, change.after, was=change.before)
         if is_as_it_was:
             Receipts(state, change.path).drop_last()
-    if as_json:
-        fields = {"host": source.host.name, "file": str(change.path), "changed": change.is_one and not dry_run}
-        click.echo(json.dumps({**fields, "diff": shown_diff(change), "dry_run": dry_run}))
-        return
-    say_diff(change)
-    if not change.is_one:
-        click.echo(f"{source.host.title} does not start goat-mcp: {change.path}")
-    else:
-        click.echo("Nothing was written (--dry-run)." if dry_run else f"{change.path} starts goat-mcp no longer.")
+    say_change(
+        source,
+        change,
+        already=f"{source.host.title} does not start goat-mcp: {change.path}",
+        done=f"{change.path} starts goat-mcp no longer.",
+        dry_run=dry_run,
+        as_json=as_json,
+    )
