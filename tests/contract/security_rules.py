@@ -410,7 +410,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-2",
         "Frames, garbage and stderr of an upstream are bounded.",
         "upstreams/links/frames upstreams/links/child_pipes",
-        "upstreams/links/test_frames.py::test_a_frame_that_never_ends_is_not_held "
+        "upstreams/links/test_frames.py::test_a_line_that_never_ends_is_not_held "
         "upstreams/test_hostile_upstreams.py::test_up_09*",
     ),
     _rule(
