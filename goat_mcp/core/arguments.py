@@ -7,8 +7,6 @@ is never converted. Contract: tools.md, "Arguments".
 from __future__ import annotations
 
 import difflib
-import json
-import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +14,13 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_ar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.input_problems import Problem, input_error, shown_value
+from goat_mcp.core.lenient_values import Kind, has_lone_surrogate, lenient
 
-MAX_PROBLEMS = 12
-MAX_VALUE_CHARS = 60
 ABSENT_TEXTS = frozenset({"null", "undefined"})
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z")
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\Z")
-_TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 _SCALAR_KINDS: dict[Any, str] = {str: "text", int: "integer", float: "number", bool: "boolean"}
 
-Problem = tuple[str, str]
 ModelT = TypeVar("ModelT", bound="ToolInput")
 
 
@@ -69,7 +62,7 @@ def copied_json(value: Any) -> Any:
 @dataclass(frozen=True)
 class _Field:
     name: str
-    kind: Literal["text", "choice", "integer", "number", "boolean", "list", "object", "any"]
+    kind: Kind
     optional: bool
     is_data: bool
 
@@ -94,7 +87,7 @@ class ArgumentReader(Generic[ModelT]):
         problems: list[Problem] = [
             (name, "holds half a surrogate pair, which is no text")
             for name, value in arguments.items()
-            if _has_lone_surrogate(value)
+            if has_lone_surrogate(value)
         ]
         canonical = self._canonical(arguments, problems)
         if not problems:
@@ -114,7 +107,7 @@ class ArgumentReader(Generic[ModelT]):
         else:
             if not problems:
                 return model
-        raise _input_error(problems)
+        raise input_error(problems)
 
     def _canonical(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
         canonical: dict[str, Any] = {}
@@ -148,7 +141,7 @@ class ArgumentReader(Generic[ModelT]):
             return where, message
         if kind == "model_type":
             message = "an object"
-        return where, f"wants {message}; got {_shown(error['input'])}"
+        return where, f"wants {message}; got {shown_value(error['input'])}"
 
     def _unknown_below(self, where: Sequence[int | str]) -> str:
         """What to say of an unknown field inside a list or an object."""
@@ -168,48 +161,7 @@ class ArgumentReader(Generic[ModelT]):
         return field.kind not in ("text", "any") and isinstance(value, str) and value.strip() in ABSENT_TEXTS
 
     def _lenient(self, field: _Field, value: Any) -> Any:
-        if field.is_data or field.kind in ("text", "any"):
-            return value
-        if isinstance(value, str):
-            return _from_text(field.kind, value)
-        if field.kind == "integer" and isinstance(value, float) and value.is_integer():
-            return int(value)
-        if field.kind == "boolean" and type(value) is int and value in (0, 1):
-            return bool(value)
-        if field.kind == "list" and not isinstance(value, list):
-            return [value]
-        return cast("Any", value)
-
-
-def _has_lone_surrogate(value: Any) -> bool:
-    """Whether a text somewhere in a JSON value cannot be written as UTF-8 (R-SCHEMA-1)."""
-    if isinstance(value, str):
-        try:
-            return not value.isascii() and not value.encode()
-        except UnicodeEncodeError:
-            return True
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return any(_has_lone_surrogate(key) or _has_lone_surrogate(inner) for key, inner in pairs)
-    return isinstance(value, list) and any(map(_has_lone_surrogate, cast("list[Any]", value)))
-
-
-def _from_text(kind: str, text: str) -> Any:
-    if kind == "integer" and _INTEGER.match(text):
-        return int(text)
-    if kind == "number" and _NUMBER.match(text):
-        return float(text)
-    if kind == "boolean":
-        return _TRUTH.get(text.strip().lower(), text)
-    if kind in ("list", "object"):
-        try:
-            parsed: Any = json.loads(text)
-        except ValueError:
-            return [text] if kind == "list" else text
-        if kind == "list" and not isinstance(parsed, list):
-            return [parsed]
-        return cast("Any", parsed)
-    return text
+        return value if field.is_data else lenient(field.kind, value)
 
 
 def _kind(annotation: Any) -> Any:
@@ -241,19 +193,6 @@ def _camel_case_aliases(fields: Mapping[str, _Field]) -> dict[str, str]:
         if rest and head:
             aliases[head + "".join(part.capitalize() for part in rest)] = name
     return aliases
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, default=repr)
-    return f"{type(value).__name__} {cut_middle(text, MAX_VALUE_CHARS)}"
-
-
-def _input_error(problems: list[Problem]) -> ToolError:
-    lines = [f"{cut_middle(where, MAX_VALUE_CHARS)}: {what}" if where else what for where, what in problems]
-    shown = lines[:MAX_PROBLEMS]
-    if len(lines) > MAX_PROBLEMS:
-        shown.append(f"... and {len(lines) - MAX_PROBLEMS} more problems")
-    return ToolError(ErrorCode.INPUT, "\n".join(shown), "Correct these fields and call the tool again.")
 
 
 def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,6 +93,9 @@ class ToolError(Exception):
         facts: machine-readable facts, beside code, message and suggestion.
         output: what the caller should still see, e.g. the output of a command that failed. It is
             not part of the message and not cut with it.
+        name: what the failure is called, where that is not the code's name: a handler's own exception.
+        help_url: where to read more, where that is not the code's page.
+        message_limit: characters of the message that are told.
         interrupts: a person (or a policy that speaks for one) refused and wants nothing else begun: the calls
             that came together with this one are not run. Source: Goat, "deny -> error + maybe interrupt".
     """
@@ -106,6 +109,9 @@ class ToolError(Exception):
         facts: Mapping[str, Any] | None = None,
         output: str = "",
         interrupts: bool = False,
+        name: str = "",
+        help_url: str = "",
+        message_limit: int = ERROR_MESSAGE_LIMIT,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -114,6 +120,9 @@ class ToolError(Exception):
         self.facts = facts
         self.output = output
         self.interrupts = interrupts
+        self.name = name or code.error_name
+        self.help_url = help_url or code.help_url
+        self.message_limit = message_limit
 
 
 class UpstreamError(Exception):

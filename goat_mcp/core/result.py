@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ToolError, cut_middle
+from goat_mcp.core.errors import ToolError, cut_middle
 
 Block = dict[str, Any]
 
@@ -88,14 +88,14 @@ def error_result(error: ToolError) -> ToolResult:
     Where the error has output of its own, the text says more than the object, so the object goes to `_meta`.
     Source: Goondan `ToolCallResult`.
     """
-    message = cut_middle(error.message, ERROR_MESSAGE_LIMIT)
+    message = cut_middle(error.message, error.message_limit)
     lines = [part for part in (error.output, message, error.suggestion, f"[{error.code}]") if part]
     described: dict[str, Any] = {
         "code": str(error.code),
-        "name": error.code.error_name,
+        "name": error.name,
         "message": message,
         "suggestion": error.suggestion,
-        "helpUrl": error.code.help_url,
+        "helpUrl": error.help_url,
     }
     facts: dict[str, Any] = {"status": "error", "error": described}
     if error.interrupts:

@@ -11,10 +11,33 @@ from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 
 Schema = dict[str, Any]
 Toolset = Literal[
-    "core", "tasks", "state", "network", "agent", "mcp", "notebook", "teams", "goa", "base", "upstream", "meta"
+    "core",
+    "tasks",
+    "state",
+    "network",
+    "agent",
+    "mcp",
+    "notebook",
+    "teams",
+    "goa",
+    "base",
+    "manifests",
+    "upstream",
+    "meta",
 ]
-"""Labels that select tools together (design, section 1). `meta` are those that stand in for deferred ones."""
-DEFAULT_TOOLSETS: tuple[Toolset, ...] = ("core", "tasks", "state", "network", "agent", "mcp", "notebook", "upstream")
+"""Labels that select tools together (design, section 1). `manifests` are those a user has declared, `meta` those that
+stand in for deferred ones."""
+DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
+    "core",
+    "tasks",
+    "state",
+    "network",
+    "agent",
+    "mcp",
+    "notebook",
+    "manifests",
+    "upstream",
+)
 """Those that are on without being named (design D9)."""
 
 

@@ -30,7 +30,15 @@ def told_error(error: ToolError, redactor: Redactor) -> ToolError:
     if (message, suggestion) == (error.message, error.suggestion) and facts == error.facts:
         return error
     return ToolError(
-        error.code, message, suggestion, facts=facts, output=error.output, interrupts=error.interrupts
+        error.code,
+        message,
+        suggestion,
+        facts=facts,
+        output=error.output,
+        interrupts=error.interrupts,
+        name=error.name,
+        help_url=error.help_url,
+        message_limit=error.message_limit,
     ).with_traceback(error.__traceback__)
 
 

@@ -1,0 +1,106 @@
+"""Runs a resource whose entry is a program: a process a call, JSON in, JSON out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.manifests.entry import CommandEntry
+from goat_mcp.manifests.failure import handler_failed, timed_out
+from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.tool_document import Export
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.subprocesses.program import run_program
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_SHOWN_CHARS = 200
+
+
+class CommandRunner:
+    """One resource's program. It sees `GOAT_EXPORT`, `GOAT_TOOL`, `GOAT_WORKDIR` and `GOAT_CALL_ID`."""
+
+    def __init__(
+        self,
+        entry: CommandEntry,
+        *,
+        folder: Path,
+        guard: ProcessGuard,
+        environment: Callable[[], Awaitable[Mapping[str, str]]],
+        env: Callable[[Mapping[str, str]], Mapping[str, str]],
+        message_limit: int,
+    ) -> None:
+        """`env` resolves the references in the entry's variables. Raises `ToolError`."""
+        self._entry = entry
+        self._folder = folder
+        self._guard = guard
+        self._environment = environment
+        self._env = env
+        self._message_limit = message_limit
+
+    async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
+        """As `Runner.run`."""
+        output = bytearray()
+        arguments = [argument.replace("{export}", export.name) for argument in self._entry.arguments]
+        environment = {
+            **await self._environment(),
+            **self._env(self._entry.env),
+            "GOAT_EXPORT": export.name,
+            "GOAT_TOOL": export.spec.name,
+            "GOAT_WORKDIR": ctx.workdir,
+            "GOAT_CALL_ID": ctx.tool_call_id,
+        }
+
+        def take(data: bytes) -> None:
+            if len(output) <= MAX_ANSWER_BYTES:
+                output.extend(data)
+
+        try:
+            end = await run_program(
+                self._program(arguments),
+                data=json.dumps(input, ensure_ascii=False).encode(),
+                directory=self._folder,
+                environment=environment,
+                guard=self._guard,
+                on_output=take,
+                timeout_s=timeout_s,
+            )
+        except OSError as problem:
+            raise self._failed(
+                f"{arguments[0]} cannot be started: {problem.strerror}",
+                "Tell the user: the program has to be installed, or executable beside the manifest.",
+            ) from None
+        if end.timed_out:
+            raise timed_out(export.spec.name, timeout_s)
+        if end.complaint:
+            ctx.logger.info("%s", end.complaint)
+        if end.exit_code != 0:
+            raise self._exited(export, end.exit_code, end.complaint)
+        return self._value(export, bytes(output))
+
+    def _program(self, arguments: list[str]) -> list[str]:
+        """A program beside the manifest may be named as in a shell there."""
+        if "/" in arguments[0]:
+            return [str(self._folder / arguments[0]), *arguments[1:]]
+        return arguments
+
+    def _exited(self, export: Export, code: int, complaint: str) -> Exception:
+        how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+        return self._failed(f"{export.spec.name} failed ({how}): {complaint or 'it said nothing on standard error'}")
+
+    def _value(self, export: Export, output: bytes) -> Any:
+        if len(output) > MAX_ANSWER_BYTES:
+            raise self._failed(f"{export.spec.name} printed more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
+        try:
+            return json.loads(output)
+        except (ValueError, RecursionError):
+            shown = output[:_SHOWN_CHARS].decode("utf-8", "replace").strip()
+            what = f"printed no JSON value on standard output, but {shown!r}" if shown else "printed nothing"
+            raise self._failed(f"{export.spec.name} {what}", "Tell the user: the program has to print JSON.") from None
+
+    def _failed(self, message: str, suggestion: str = "") -> Exception:
+        return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)
+
+    async def close(self) -> None:
+        """Nothing outlives a call."""

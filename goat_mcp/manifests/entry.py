@@ -1,0 +1,141 @@
+"""What runs when a declared tool is called: a Python file or module, a program, or an HTTP endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from goat_mcp.manifests.fields import Fields
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
+_RUNS_WITH = {".js": "node", ".mjs": "node", ".ts": "bun", ".sh": "bash", ".rb": "ruby", ".go": "go run"}
+_WANTED = "a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}"
+
+
+@dataclass(frozen=True)
+class PythonEntry:
+    """A file, or an installed module, with a map `handlers` of async functions."""
+
+    file: Path | None = None
+    module: str = ""
+
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A program: the input as JSON on its standard input, the value as JSON on its standard output.
+
+    It runs in the manifest's directory. `{export}` in an argument is the export's name.
+    """
+
+    arguments: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class HttpEntry:
+    """An endpoint: the input as JSON body (or as query, with GET), the value as JSON answer.
+
+    `{export}` in the URL is the export's name. Values of headers may be references, e.g. `${env:TOKEN}`.
+    """
+
+    url: str
+    method: str
+    headers: Mapping[str, str]
+
+
+Entry = PythonEntry | CommandEntry | HttpEntry
+
+
+def read_entry(spec: Fields, folder: Path) -> Entry | None:
+    """The member `entry` of a tool; None where it has problems, which are noted."""
+    value: Any = spec.tree.get("entry")
+    if isinstance(value, str) and value.strip():
+        return _from_text(spec, value.strip(), folder)
+    if not isinstance(value, dict):
+        spec.fail("spec.entry is missing" if value is None else "spec.entry is of no known kind", f"write {_WANTED}")
+        return None
+    entry = spec.mapping("entry")
+    assert entry is not None  # it is a mapping
+    entry.only("python", "module", "command", "env", "http")
+    kinds = [key for key in ("python", "module", "command", "http") if key in entry.tree]
+    if len(kinds) != 1:
+        entry.fail("spec.entry is to be one thing", "give exactly one of python, module, command, http")
+        return None
+    return {"python": _python, "module": _module, "command": _command, "http": _http}[kinds[0]](entry, folder)
+
+
+def _from_text(spec: Fields, value: str, folder: Path) -> Entry | None:
+    suffix = Path(value).suffix
+    if value.startswith(("http://", "https://")):
+        return _checked_url(spec, value, "POST", {}, "entry")
+    if suffix == ".py":
+        return _file(spec, value, folder, "entry")
+    if suffix in _RUNS_WITH:
+        program = ", ".join(_RUNS_WITH[suffix].split())
+        spec.fail(f"spec.entry: {value} is no Python file", f"write entry: {{command: [{program}, {value}]}}", "entry")
+        return None
+    if _MODULE.match(value):
+        return PythonEntry(module=value)
+    spec.fail(f"spec.entry: {value!r:.80} is of no known kind", f"write {_WANTED}", "entry")
+    return None
+
+
+def _python(entry: Fields, folder: Path) -> Entry | None:
+    return _file(entry, entry.text("python"), folder, "python")
+
+
+def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
+    file = folder / value
+    if not file.resolve().is_relative_to(folder.resolve()):
+        fields.fail(f"{value} lies outside the manifest's directory", "move the file beside the manifest", key)
+        return None
+    if not file.is_file():
+        fields.fail(f"{value} is not there", f"create {file.name} beside the manifest, or mend the path", key)
+        return None
+    return PythonEntry(file=file.resolve())
+
+
+def _module(entry: Fields, folder: Path) -> Entry | None:
+    module = entry.matching("module", _MODULE, "a module's name, e.g. my_package.tools")
+    return PythonEntry(module=module)
+
+
+def _command(entry: Fields, folder: Path) -> Entry | None:
+    arguments = entry.texts("command")
+    if not arguments or not arguments[0].strip():
+        entry.fail("spec.entry.command is empty", "write the program and its arguments as a list", "command")
+        return None
+    if isinstance(entry.tree["command"], str) and " " in arguments[0].strip():
+        words = ", ".join(arguments[0].split())
+        entry.fail("spec.entry.command is one text", f"no shell reads it: write a list, [{words}]", "command")
+        return None
+    return CommandEntry(arguments, entry.text_map("env"))
+
+
+def _http(entry: Fields, folder: Path) -> Entry | None:
+    http = entry.mapping("http")
+    if http is None:
+        return None
+    http.only("url", "method", "headers")
+    method = http.choice("method", METHODS, default="POST") or "POST"
+    return _checked_url(http, http.text("url", what="a URL"), method, http.text_map("headers"), "url")
+
+
+def _checked_url(fields: Fields, url: str, method: str, headers: Mapping[str, str], key: str) -> Entry | None:
+    try:
+        parts = urlsplit(url.replace("{export}", "x"))
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        fields.fail(f"{url!r:.80} is no http or https URL", "write e.g. https://host/path", key)
+        return None
+    if parts.username or parts.password:
+        fields.fail("the URL holds a user name or password", "send it as a header: headers: {Authorization: ...}", key)
+        return None
+    return HttpEntry(url, method, headers)

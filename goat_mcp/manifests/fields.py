@@ -1,0 +1,147 @@
+"""Reading a document's members: each is there, of its kind and known, or there is a problem with line and remedy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from goat_mcp.manifests.marked_yaml import MarkedDocument, Place
+from goat_mcp.manifests.problem import ManifestProblem
+
+Known = TypeVar("Known", bound=str)
+_SHOWN_CHARS = 60
+
+
+class Fields:
+    """One mapping of a document. Problems are collected in `problems`, which all mappings of a document share."""
+
+    def __init__(
+        self, document: MarkedDocument, place: Place, tree: Mapping[str, Any], problems: list[ManifestProblem]
+    ) -> None:
+        self.document = document
+        self.place = place
+        self.tree = tree
+        self.problems = problems
+
+    def fail(self, what: str, remedy: str, *below: str | int, is_fatal: bool = True) -> None:
+        """Note a problem with the member at `below`, or with this mapping."""
+        self.problems.append(self.document.problem((*self.place, *below), what, remedy, is_fatal=is_fatal))
+
+    def name_of(self, key: str) -> str:
+        """The member as a person finds it: `spec.exports[0].name`."""
+        text = ""
+        for step in (*self.place, key):
+            text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        return text
+
+    def only(self, *known: str) -> None:
+        """Every member is one of these."""
+        for key in self.tree:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                self.fail(f"{self.name_of(key)} is unknown", remedy, key)
+
+    def text(self, key: str, *, default: str | None = None, what: str = "a text") -> str:
+        """Required without a default."""
+        value = self._value(key, str, what, default)
+        if isinstance(value, str) and not value.strip() and default is None:
+            self.fail(f"{self.name_of(key)} is empty", f"write {what}", key)
+        return cast("str", value) if value is not None else ""
+
+    def matching(self, key: str, pattern: re.Pattern[str], wanted: str) -> str:
+        """A required text of a shape."""
+        text = self.text(key, what=wanted)
+        if text.strip() and not pattern.fullmatch(text):
+            self.fail(f"{self.name_of(key)}: {text!r:.{_SHOWN_CHARS}} is no usable name", f"write {wanted}", key)
+        return text
+
+    def choice(self, key: str, known: Collection[Known], *, default: Known | None = None) -> Known | None:
+        value = self.tree.get(key)
+        if value is None:
+            return default
+        if value not in known:
+            near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(known), n=1)
+            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
+            self.fail(f"{self.name_of(key)}: {_shown(value)} is unknown", hint, key)
+            return default
+        return cast("Known", value)
+
+    def integer(self, key: str, default: int, *, least: int, most: int) -> int:
+        value = self._value(key, int, f"a whole number from {least} to {most}", default)
+        if isinstance(value, int) and not least <= value <= most:
+            self.fail(f"{self.name_of(key)}: {value} is out of range", f"write {least} to {most}", key)
+            return default
+        return cast("int", value)
+
+    def flag(self, key: str, default: bool | None = None) -> bool | None:
+        value: Any = self._value(key, bool, "true or false", default)
+        return value
+
+    def mapping(self, key: str, *, required: bool = False) -> Fields | None:
+        """The member's own fields; None where it is not there."""
+        value = self._value(key, dict, "members, as `key: value`", None, required=required)
+        if value is None:
+            return None
+        return Fields(self.document, (*self.place, key), cast("dict[str, Any]", value), self.problems)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; a single one is a list of one."""
+        value = self.tree.get(key)
+        if value is None:
+            return ()
+        items = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for index, item in enumerate(items):
+            if not isinstance(item, str):
+                below = (key, index) if isinstance(value, list) else (key,)
+                self.fail(
+                    f"{self.name_of(key)} holds {_shown(item)}", "write texts; quote what looks otherwise", *below
+                )
+        return tuple(item for item in items if isinstance(item, str))
+
+    def text_map(self, key: str) -> Mapping[str, str]:
+        """Names with texts. Numbers are taken as they are written."""
+        inner = self.mapping(key)
+        if inner is None:
+            return {}
+        for name, value in inner.tree.items():
+            if isinstance(value, dict | list | bool) or value is None:
+                inner.fail(f"{inner.name_of(name)} is {_shown(value)}", "write a text; quote it", name)
+        return {name: str(value) for name, value in inner.tree.items()}
+
+    def each(self, key: str) -> Iterator[Fields]:
+        """The members of a required list of mappings."""
+        value = self._value(key, list, "a list with at least one entry, each begun with `- `", None, required=True)
+        items = cast("Sequence[Any]", value or ())
+        if value is not None and not items:
+            self.fail(f"{self.name_of(key)} is empty", "declare at least one", key)
+        for index, item in enumerate(items):
+            if isinstance(item, dict):
+                tree = cast("dict[str, Any]", item)
+                yield Fields(self.document, (*self.place, key, index), tree, self.problems)
+            else:
+                self.fail(f"{self.name_of(key)}[{index}] is {_shown(item)}", "write its members", key, index)
+
+    def _value(self, key: str, kind: type, wanted: str, default: Any, *, required: bool = True) -> Any:
+        value = self.tree.get(key)
+        if value is None:
+            if default is None and required and kind is not bool:
+                state = "is missing" if key not in self.tree else "has no value"
+                self.fail(f"{self.name_of(key)} {state}", f"write {wanted}", *((key,) if key in self.tree else ()))
+            return default
+        is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        if not is_right:
+            self.fail(f"{self.name_of(key)} is {_shown(value)}", f"write {wanted}", key)
+            return default
+        return value
+
+
+_KINDS = {str: "text", bool: "boolean", int: "number", float: "number", list: "list", dict: "mapping"}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return f"a {_KINDS[type(cast('object', value))]}"
+    return "nothing" if value is None else f"the {_KINDS[type(value)]} {str(value)!r:.{_SHOWN_CHARS}}"

@@ -1,0 +1,131 @@
+"""The manifests of a directory: `DIR/*.yaml` and `DIR/*/*.yaml`, in the order of their paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from goat_mcp.manifests.kinds import (
+    Declared,
+    ProfileDocument,
+    ToolDocument,
+    ToolsetDocument,
+    UpstreamDocument,
+    is_manifest,
+    read_declared,
+)
+from goat_mcp.manifests.marked_yaml import MAX_BYTES, read_documents
+from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.state.safe_place import why_folder_unsafe
+
+_SUFFIXES = (".yaml", ".yml")
+_DeclaredT = TypeVar("_DeclaredT", ToolDocument, UpstreamDocument, ToolsetDocument, ProfileDocument)
+
+
+@dataclass(frozen=True)
+class ManifestSet:
+    """Everything that some directories declare, each name once, and what is wrong there."""
+
+    tools: tuple[ToolDocument, ...] = ()
+    upstreams: tuple[UpstreamDocument, ...] = ()
+    toolsets: tuple[ToolsetDocument, ...] = ()
+    profiles: tuple[ProfileDocument, ...] = ()
+    problems: tuple[ManifestProblem, ...] = ()
+
+
+def manifest_files(folder: Path) -> Sequence[Path]:
+    """The files that may hold manifests. Raises `OSError`."""
+    found: list[Path] = []
+    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+        if entry.name.startswith("."):
+            continue
+        if entry.name.endswith(_SUFFIXES) and entry.is_file():
+            found.append(Path(entry.path))
+        elif entry.is_dir():
+            inner = sorted(os.scandir(entry.path), key=lambda one: one.name)
+            found += [Path(one.path) for one in inner if one.name.endswith(_SUFFIXES) and one.is_file()]
+    return found
+
+
+def read_folders(folders: Iterable[Path], *, ships_with_us: bool = False) -> ManifestSet:
+    """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
+    declared: list[Declared] = []
+    problems: list[ManifestProblem] = []
+    for folder in folders:
+        try:
+            if not ships_with_us and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
+                problems.append(_about(folder, f"nothing of it is used: the directory {reason}", "mend its rights"))
+                continue
+            files = manifest_files(folder)
+        except OSError as problem:
+            problems.append(_about(folder, f"cannot be read: {problem.strerror}", "name a directory of manifests"))
+            continue
+        for file in files:
+            _read_file(file, declared, problems, ships_with_us=ships_with_us)
+    return ManifestSet(
+        _once(ToolDocument, declared, problems),
+        _once(UpstreamDocument, declared, problems),
+        _once(ToolsetDocument, declared, problems),
+        _once(ProfileDocument, declared, problems),
+        tuple(problems),
+    )
+
+
+def _about(folder: Path, what: str, remedy: str) -> ManifestProblem:
+    return ManifestProblem(folder, 1, what, remedy)
+
+
+def _read_file(file: Path, declared: list[Declared], problems: list[ManifestProblem], *, ships_with_us: bool) -> None:
+    try:
+        with file.open("rb") as opened:
+            documents = read_documents(file, opened.read(MAX_BYTES + 1))
+    except OSError as problem:
+        problems.append(_about(file, f"cannot be read: {problem.strerror}", "mend its rights"))
+        return
+    except BrokenManifest as broken:
+        problems += broken.problems
+        return
+    for document in filter(is_manifest, documents):
+        try:
+            found, odd = read_declared(document, ships_with_us=ships_with_us)
+        except BrokenManifest as broken:
+            problems += broken.problems
+            continue
+        problems += odd
+        if found is not None:
+            declared.append(found)
+
+
+def _once(
+    kind: type[_DeclaredT], declared: Iterable[Declared], problems: list[ManifestProblem]
+) -> tuple[_DeclaredT, ...]:
+    kept: dict[str, _DeclaredT] = {}
+    for one in declared:
+        if not isinstance(one, kind):
+            continue
+        if (first := kept.get(one.name)) is None:
+            kept[one.name] = one
+        else:
+            where = f"{first.document.file}:{first.document.line_of(())}"
+            what = f"{one.document.tree['kind']} {one.name} is declared at {where} already"
+            problems.append(one.document.problem(("metadata", "name"), what, "rename one of them"))
+    return tuple(kept.values())
+
+
+def together(sets: Iterable[ManifestSet]) -> ManifestSet:
+    """Several of them as one; what ships with us comes last, and gives way to a user's of the same name."""
+    whole = ManifestSet()
+    for one in sets:
+        names = {tool.name for tool in whole.tools}
+        whole = replace(
+            whole,
+            tools=(*whole.tools, *(tool for tool in one.tools if tool.name not in names)),
+            upstreams=(*whole.upstreams, *one.upstreams),
+            toolsets=(*whole.toolsets, *one.toolsets),
+            profiles=(*whole.profiles, *one.profiles),
+            problems=(*whole.problems, *one.problems),
+        )
+    return whole

@@ -1,0 +1,44 @@
+"""The services of the gateway that tools which ship with us are built over: their one way to files, processes, hosts
+and agents, so that they keep the same rules as the built-in tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from goat_mcp.http_client import HttpClient
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.state.sessions import Sessions
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.workspace import Workspace
+
+if TYPE_CHECKING:  # loaded with the first command
+    from goat_mcp.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What a module's `build_handlers(host)` may take.
+
+    `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face; `restart` asks the
+    process to end and begin anew once its answers are out.
+    """
+
+    workspace: Workspace
+    sessions: Sessions
+    tasks: TaskManager
+    spill: SpillFiles
+    guard: ProcessGuard
+    environment: CommandEnvironment
+    sandbox: Callable[[], Sandbox]
+    http: HttpClient
+    allow_hosts: tuple[str, ...]
+    state: StateDirectory
+    references: SecretReferences
+    tool: Callable[[str], Any]
+    restart: Callable[[str], None]

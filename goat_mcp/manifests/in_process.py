@@ -1,0 +1,49 @@
+"""Runs the handlers of tools that ship with us, in this process and over its services (users' ones: `python_worker`).
+
+Their modules lie beside their manifests, outside the package, and are loaded by the first call.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from goat_mcp.manifests.failure import timed_out
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.tool_document import Export
+
+
+class InProcess:
+    """One resource of ours: a module with `build_handlers(host)`."""
+
+    def __init__(self, name: str, file: Path, host: Host) -> None:
+        self._module_name = f"goat_manifests.{name.replace('-', '_')}"
+        self._file = file
+        self._host = host
+        self._handlers: Mapping[str, Handler] | None = None
+
+    async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
+        """As `Runner.run`. A handler's own `ToolError` goes on as it is; anything else it raises is a bug of ours."""
+        if self._handlers is None:
+            self._handlers = await anyio.to_thread.run_sync(self._load)
+        with anyio.move_on_after(timeout_s):
+            return await self._handlers[export.name](ctx, input)
+        raise timed_out(export.spec.name, timeout_s)
+
+    def _load(self) -> Mapping[str, Handler]:
+        spec = importlib.util.spec_from_file_location(self._module_name, self._file)
+        assert spec is not None and spec.loader is not None  # a file ending in .py has both
+        module: Any = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        handlers: Mapping[str, Handler] = module.build_handlers(self._host)
+        return handlers
+
+    async def close(self) -> None:
+        """Handlers keep nothing that outlives a call."""

@@ -1,0 +1,151 @@
+"""From a YAML document to what its `kind` declares: a tool, an upstream, a toolset or a profile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from goat_mcp.core.names import SEPARATOR
+from goat_mcp.manifests.fields import Fields
+from goat_mcp.manifests.marked_yaml import MarkedDocument
+from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.manifests.tool_document import ToolDocument, read_tool
+
+API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
+KINDS = ("Tool", "Upstream", "Toolset", "Profile")
+PACKAGES = ("@goondan/base", "goat-mcp")
+"""Packages of a reference that mean the set that ships with us."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+_NAME_WANTED = "letters, digits, - and _"
+_NOT_OURS = ("goondan.ai/v1",)
+"""Whose documents may be of kinds that are none of ours: they are passed over."""
+
+
+@dataclass(frozen=True)
+class UpstreamDocument:
+    """Another MCP server. `entry` is what an `mcpServers` object would hold of it."""
+
+    name: str
+    document: MarkedDocument
+    entry: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolsetDocument:
+    """A name for some tools: each the name of a tool, of a resource, or a selection as in `catalog.allow`."""
+
+    name: str
+    document: MarkedDocument
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProfileDocument:
+    """What `profiles.NAME` of the settings would hold."""
+
+    name: str
+    document: MarkedDocument
+    options: Mapping[str, Any]
+
+
+Declared = ToolDocument | UpstreamDocument | ToolsetDocument | ProfileDocument
+
+
+def is_manifest(document: MarkedDocument) -> bool:
+    """Whether it means to be one: other YAML may lie in the same directory."""
+    tree = document.tree
+    return isinstance(tree, dict) and bool({"apiVersion", "kind"} & cast("dict[str, Any]", tree).keys())
+
+
+def read_declared(
+    document: MarkedDocument, *, ships_with_us: bool = False
+) -> tuple[Declared | None, tuple[ManifestProblem, ...]]:
+    """What the document declares, and what is odd about it. None with nothing odd: it is no business of ours.
+
+    Raises `BrokenManifest` with every problem of a document that cannot be used.
+    """
+    problems: list[ManifestProblem] = []
+    root = Fields(document, (), document.tree, problems)
+    version = root.text("apiVersion", what=API_VERSIONS[0])
+    if version in _NOT_OURS and root.tree.get("kind") not in KINDS:
+        return None, ()
+    if version and version not in API_VERSIONS:
+        root.fail(f"apiVersion {version!r:.60} is unknown", f"write {API_VERSIONS[0]}", "apiVersion")
+    root.only("apiVersion", "kind", "metadata", "spec")
+    kind = root.choice("kind", KINDS)
+    if "kind" not in root.tree:
+        root.fail("kind is missing", f"write one of {', '.join(KINDS)}")
+    metadata = root.mapping("metadata", required=True)
+    spec = root.mapping("spec", required=True)
+    declared: Declared | None = None
+    if kind is not None and metadata is not None and spec is not None:
+        metadata.only("name", "description", "labels", "annotations")
+        declared = _of_kind(kind, document, metadata, spec, ships_with_us=ships_with_us)
+    if declared is None or any(problem.is_fatal for problem in problems):
+        raise BrokenManifest(*sorted(problems))
+    return declared, tuple(sorted(problems))
+
+
+def _of_kind(
+    kind: str, document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool
+) -> Declared | None:
+    if kind == "Tool":
+        return read_tool(document, metadata, spec, ships_with_us=ships_with_us)
+    name = metadata.matching("name", _NAME, _NAME_WANTED)
+    if kind == "Upstream":
+        return UpstreamDocument(name, document, _upstream_entry(spec))
+    if kind == "Toolset":
+        spec.only("tools")
+        return ToolsetDocument(name, document, _references(spec))
+    return ProfileDocument(name, document, dict(spec.tree))
+
+
+def _upstream_entry(spec: Fields) -> Mapping[str, Any]:
+    """Its `transport` may also be given by its members right in `spec`, as an `mcpServers` entry has them."""
+    transport: Any = spec.tree.get("transport")
+    if not isinstance(transport, dict):
+        if not {"command", "url"} & spec.tree.keys():
+            spec.fail("spec.transport is missing", "write transport: {command: ..., args: [...]} or {url: ...}")
+        return dict(spec.tree)
+    rest = {key: value for key, value in spec.tree.items() if key != "transport"}
+    for key in transport.keys() & rest.keys():
+        spec.fail(f"{key} stands in spec and in spec.transport", "take one of them away", key)
+    return {**cast("dict[str, Any]", transport), **rest}
+
+
+def _references(spec: Fields) -> tuple[str, ...]:
+    """Names of tools, and Goondan's references to them, with or without `ref` around."""
+    value: Any = spec.tree.get("tools")
+    if not isinstance(value, list) or not value:
+        spec.fail("spec.tools is no list of tools", "write e.g. tools: [Read, weather__today, toolset:base]")
+        return ()
+    names: list[str] = []
+    for index, item in enumerate(cast("list[Any]", value)):
+        if isinstance(item, str) and item.strip():
+            names.append(item.strip())
+        elif isinstance(item, dict):
+            given = cast("dict[str, Any]", item)
+            place: tuple[str | int, ...] = ("tools", index)
+            if isinstance(given.get("ref"), dict):
+                given, place = given["ref"], (*place, "ref")
+            names.append(_reference(Fields(spec.document, (*spec.place, *place), given, spec.problems)))
+        else:
+            spec.fail(f"spec.tools[{index}] is no tool", "write a name, or {kind: Tool, name: ...}", "tools", index)
+    return tuple(name for name in names if name)
+
+
+def _reference(ref: Fields) -> str:
+    ref.only("kind", "name", "package")
+    if ref.tree.get("kind", "Tool") != "Tool":
+        ref.fail("a toolset holds tools", "write kind: Tool", "kind")
+    package = ref.text("package", default="")
+    if package and package not in PACKAGES:
+        ref.fail(f"the package {package!r:.60} is not installed", f"known are {', '.join(PACKAGES)}", "package")
+    return ref.text("name", what="the tool's name")
+
+
+def selects(tool_name: str, reference: str) -> bool:
+    """Whether a reference of a toolset means this tool: by its name, or by its resource's."""
+    return reference == tool_name or tool_name.partition(SEPARATOR)[0] == reference

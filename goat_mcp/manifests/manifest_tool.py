@@ -1,0 +1,121 @@
+"""An export of a declared resource as a `Tool` of ours."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from goat_mcp.core.agent_runtime import AgentRuntime
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import Access
+from goat_mcp.manifests.arguments import Parameters
+from goat_mcp.manifests.failure import handler_failed
+from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.runner import Runner
+from goat_mcp.manifests.tool_document import Export
+from goat_mcp.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What the exports of one resource share. `runner` starts nothing before the first call."""
+
+    name: str
+    runner: Callable[[], Runner]
+    workspace: Workspace
+    agents: Callable[[ToolContext], AgentRuntime | None]
+    logger: Callable[[str], logging.Logger | logging.LoggerAdapter[logging.Logger]]
+    config: Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ManifestTool:
+    """One export. Equal where its declaration is: a reload that changes nothing is none."""
+
+    export: Export
+    resource: Resource
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.export.spec
+
+    @cached_property
+    def _parameters(self) -> Parameters:
+        return Parameters(self.export.spec.input_schema)
+
+    def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._parameters.read(arguments)
+
+    def access(self, input: Mapping[str, Any]) -> Access:
+        """The files that the declaration says a call touches, as the workspace knows them."""
+        fields = self.export.access
+        if not (fields.reads or fields.writes or fields.category):
+            return Access()
+        reads = self._paths(input, fields.reads)
+        writes = self._paths(input, fields.writes)
+        return Access((*reads, *writes), reads, writes, fields.category)
+
+    def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+        found = [input[name] for name in names if isinstance(input.get(name), str) and input[name]]
+        return tuple(str(self._path(text)) for text in found)
+
+    def _path(self, text: str) -> Any:
+        """Relative ones lie below the handler's working directory, as a Goondan tool's do."""
+        return self.resource.workspace.primary / text if not text.startswith(("/", "@")) else text
+
+    async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        roots = self.resource.workspace.roots
+        context = HandlerContext(
+            workdir=str(roots[0]) if roots else "",
+            logger=self.resource.logger(ctx.call_id),
+            tool_call_id=ctx.call_id,
+            call=ctx,
+            runtime=self.resource.agents(ctx),
+            message=ctx.message,
+            config=self.resource.config(),
+        )
+        timeout_s = min(self.export.timeout_ms / 1000, ctx.wait_left_s())
+        value = await self.resource.runner().run(self.export, input, context, timeout_s)
+        return self._result(value)
+
+    def _result(self, value: Any) -> ToolResult:
+        """The value as JSON in the text and as structured content; a text is itself, anything but an object is
+        wrapped (`result`), since structured content is an object in every revision of the protocol."""
+        if isinstance(value, ToolResult):
+            return value
+        if self.export.output is not None:
+            self._check_output(value)
+        try:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise handler_failed(
+                f"{self.spec.name} gave back a {type(value).__name__} that is no JSON value: {problem}",
+                "Tell the user: the handler has to give back JSON.",
+                name="NotJson",
+            ) from None
+        structured = value if isinstance(value, dict) else {"result": value}
+        return ToolResult(content=(text_block(text),), structured=structured)
+
+    @cached_property
+    def _output(self) -> Any:
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(dict(self.export.output or {}))
+
+    def _check_output(self, value: Any) -> None:
+        error: Any = next(self._output.iter_errors(value), None)
+        if error is not None:
+            where = ".".join(map(str, error.absolute_path)) or "the value"
+            raise ToolError(
+                ErrorCode.TOOL,
+                f"{self.spec.name} gave back what its manifest does not promise: {where}: {error.message}",
+                "Tell the user: handler and `output` of its manifest disagree.",
+                name="OutputMismatch",
+            )

@@ -1,0 +1,197 @@
+"""The declared tools of a gateway as one source of its registry: read at the start, read again when files change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.agent_runtime import AgentRuntime
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.substitution import Unresolved
+from goat_mcp.manifests.command_runner import CommandRunner
+from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+from goat_mcp.manifests.folder import ManifestSet, read_folders, together
+from goat_mcp.manifests.handler_log import HandlerLog
+from goat_mcp.manifests.host import Host
+from goat_mcp.manifests.http_runner import HttpRunner
+from goat_mcp.manifests.in_process import InProcess
+from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
+from goat_mcp.manifests.python_worker import PythonWorker
+from goat_mcp.manifests.runner import Runner
+from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.registry import Registry
+
+SOURCE = "manifests"
+LOOK_S = 1.0
+"""How often files are looked at: a change is seen within two seconds (design D15)."""
+_Look = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass
+class _Known:
+    """A resource as it was last declared, and what runs it."""
+
+    document: ToolDocument
+    tools: tuple[ManifestTool, ...]
+    runner: Runner | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What declared tools are run over, and told of."""
+
+    host: Host
+    config: Mapping[str, Mapping[str, Any]]
+    agents: Callable[[ToolContext], AgentRuntime | None]
+    log: HandlerLog
+    tools_may_write: Callable[[Path], bool]
+
+
+class Manifests:
+    """The documents of some directories, and the tools that they declare.
+
+    `shipped` is the set that comes with us; of it only what `wanted` names (toolsets and resources) is read.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        shipped: Path | None,
+        *,
+        surroundings: Surroundings,
+        registry: Registry,
+    ) -> None:
+        self._folders = folders
+        self._shipped = shipped
+        self._around = surroundings
+        self._registry = registry
+        self._known: dict[str, _Known] = {}
+        self.declared = ManifestSet()
+
+    def load(self) -> None:
+        """Read them, and put the tools into the registry."""
+        shipped = read_folders([self._shipped], ships_with_us=True) if self._shipped is not None else ManifestSet()
+        self._ours = {document.name for document in shipped.tools}
+        self.declared = together([read_folders(self._folders), shipped])
+        self._known = {document.name: self._resource(document) for document in self.declared.tools}
+        self._publish()
+
+    def _publish(self) -> None:
+        self._registry.replace_source(SOURCE, [tool for known in self._known.values() for tool in known.tools])
+
+    def _resource(self, document: ToolDocument) -> _Known:
+        before = self._known.get(document.name)
+        if before is not None and before.document == document:
+            return before
+        known = _Known(document, ())
+
+        def runner() -> Runner:
+            if known.runner is None:
+                known.runner = self._runner(document)
+            return known.runner
+
+        resource = Resource(
+            name=document.name,
+            runner=runner,
+            workspace=self._around.host.workspace,
+            agents=self._around.agents,
+            logger=lambda call_id: self._around.log.of(document.name, call_id),
+            config=lambda: self._config(document),
+        )
+        known.tools = tuple(ManifestTool(export, resource) for export in document.exports)
+        return known
+
+    def _runner(self, document: ToolDocument) -> Runner:
+        host, entry = self._around.host, document.entry
+        folder = document.document.file.parent
+        limit = document.error_message_limit
+        if isinstance(entry, PythonEntry):
+            if document.name in self._ours and entry.file is not None:
+                return InProcess(document.name, entry.file, host)
+            return PythonWorker(
+                document.name,
+                entry,
+                folder=folder,
+                guard=host.guard,
+                environment=host.environment.build,
+                config=self._config(document),
+                message_limit=limit,
+            )
+        if isinstance(entry, CommandEntry):
+            return CommandRunner(
+                entry,
+                folder=folder,
+                guard=host.guard,
+                environment=host.environment.build,
+                env=self._resolved,
+                message_limit=limit,
+            )
+        return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
+
+    def _config(self, document: ToolDocument) -> Mapping[str, Any]:
+        return self._resolved(self._around.config.get(document.name, {}))
+
+    def _resolved(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """With references to variables and secrets replaced. Raises `ToolError(CONFIG)`."""
+        try:
+            return self._around.host.references.resolve(dict(values))
+        except Unresolved as unresolved:
+            raise ToolError(ErrorCode.CONFIG, str(unresolved), "Tell the user: it is a matter of settings.") from None
+
+    async def watch(self, changed: Callable[[], None]) -> None:
+        """Look at the user's files again and again, until cancelled; `changed` is called after each reload."""
+        if not self._folders:
+            return
+        seen = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
+        while True:
+            await anyio.sleep(LOOK_S)
+            look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
+            if look == seen:
+                continue
+            seen = look
+            await self._reload()
+            changed()
+
+    async def _reload(self) -> None:
+        before = self._known
+        self.load()
+        for name, known in before.items():
+            if known.runner is not None and self._known.get(name) is not known:
+                await known.runner.close()
+
+    def _look(self) -> _Look:
+        """What tells one state of the directories from the next; what tools may write is not looked at again."""
+        found: list[tuple[str, int, int, int]] = []
+        for folder in self._folders:
+            for file in _files_below(folder):
+                if not self._around.tools_may_write(Path(file.path)):
+                    state = file.stat()
+                    found.append((file.path, state.st_ino, state.st_size, state.st_mtime_ns))
+        return tuple(sorted(found))
+
+    async def close(self) -> None:
+        """End what runs."""
+        for known in self._known.values():
+            if known.runner is not None:
+                await known.runner.close()
+
+
+def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:
+    """The files of a directory of manifests and of the directories in it."""
+    try:
+        for entry in os.scandir(folder):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from (inner for inner in os.scandir(entry.path) if inner.is_file())
+            elif entry.is_file():
+                yield entry
+    except OSError:
+        return  # gone, or not readable now: loading says so

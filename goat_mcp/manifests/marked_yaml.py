@@ -1,0 +1,121 @@
+"""YAML as plain values that know their lines. Strict: a key stands once, is a text, and nothing but JSON's kinds of
+values is meant by anything.
+
+The reader in C is used where it is there: it is what makes hundreds of files a matter of a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+
+MAX_BYTES = 256 * 1024
+MAX_VALUES = 10_000
+MAX_DEPTH = 40
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CONSTRUCTOR = yaml.constructor.SafeConstructor()
+_TAG = "tag:yaml.org,2002:"
+
+Place = tuple[str | int, ...]
+"""Where a value stands: keys and indexes from the document's root."""
+
+
+@dataclass(frozen=True)
+class MarkedDocument:
+    """One YAML document: its value, and the line (from 1) of each value in it."""
+
+    file: Path
+    tree: Any
+    lines: dict[Place, int]
+
+    def line_of(self, place: Place) -> int:
+        """The line of a value, or of the nearest one around it that is there."""
+        while place not in self.lines:
+            place = place[:-1]
+        return self.lines[place]
+
+    def problem(self, place: Place, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
+        return ManifestProblem(self.file, self.line_of(place), what, remedy, is_fatal)
+
+
+def read_documents(file: Path, data: bytes) -> Sequence[MarkedDocument]:
+    """All documents of a file that are not empty. Raises `BrokenManifest` where it is not YAML as above."""
+    if len(data) > MAX_BYTES:
+        raise _broken(file, 1, f"the file is longer than {MAX_BYTES} bytes", "split it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = data.count(b"\n", 0, wrong.start) + 1
+        raise _broken(file, line, "the file is not UTF-8 text", "save it as UTF-8") from None
+    try:
+        nodes = [node for node in yaml.compose_all(text, Loader=_LOADER) if node is not None]
+    except yaml.YAMLError as wrong:
+        mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
+        what = str(getattr(wrong, "problem", None) or wrong).splitlines()[0]
+        line = mark.line + 1 if mark else _line_of_character(text, wrong)
+        raise _broken(file, line, f"not YAML: {what}", "mend the indentation or quote the value") from None
+    except (ValueError, RecursionError) as wrong:
+        raise _broken(file, 1, f"not YAML: {type(wrong).__name__}", "write it simpler") from None
+    return [_document(file, node) for node in nodes]
+
+
+def _line_of_character(text: str, wrong: yaml.YAMLError) -> int:
+    position = getattr(wrong, "position", 0) or 0
+    return text.count("\n", 0, position) + 1
+
+
+def _broken(file: Path, line: int, what: str, remedy: str) -> BrokenManifest:
+    return BrokenManifest(ManifestProblem(file, line, what, remedy))
+
+
+def _document(file: Path, root: yaml.Node) -> MarkedDocument:
+    reader = _Reader(file)
+    return MarkedDocument(file, reader.value(root, ()), reader.lines)
+
+
+class _Reader:
+    """Turns the nodes of one document into values."""
+
+    def __init__(self, file: Path) -> None:
+        self.lines: dict[Place, int] = {}
+        self._file = file
+
+    def value(self, node: yaml.Node, place: Place) -> Any:
+        line = node.start_mark.line + 1
+        self.lines[place] = line
+        # Aliases count each time: few lines can stand for more values than there is memory for.
+        if len(self.lines) > MAX_VALUES or len(place) > MAX_DEPTH:
+            raise _broken(self._file, line, "holds too many values", f"at most {MAX_VALUES}, {MAX_DEPTH} deep")
+        if isinstance(node, yaml.MappingNode):
+            return {key: self.value(child, (*place, key)) for key, child in self._members(node)}
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(child, (*place, index)) for index, child in enumerate(node.value)]
+        return self._scalar(node, line)
+
+    def _members(self, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
+        seen: set[str] = set()
+        for key, child in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or key.tag == f"{_TAG}merge":
+                raise _broken(self._file, line, "a key is not a plain text", "write it out; `<<` is not supported")
+            if key.value in seen:
+                raise _broken(self._file, line, f"the key {key.value!r:.80} stands twice", "take one of them away")
+            seen.add(key.value)
+            yield key.value, child
+
+    def _scalar(self, node: yaml.Node, line: int) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if kind in ("str", "timestamp", "value"):
+            return node.value
+        if kind not in ("int", "float", "bool", "null"):
+            raise _broken(self._file, line, f"the tag {node.tag!r:.60} is not supported", "write a plain value")
+        try:
+            return _CONSTRUCTOR.construct_object(node)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # untyped library
+        except (ValueError, yaml.YAMLError):
+            raise _broken(self._file, line, f"{node.value!r:.60} is no {kind}", "quote it to make it a text") from None

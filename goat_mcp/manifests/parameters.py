@@ -1,0 +1,82 @@
+"""Whether an export's `parameters` (or `output`) is a JSON Schema that describes an object, seen without the library
+that checks values against it: that one is loaded with the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from goat_mcp.manifests.fields import Fields
+
+_TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
+EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+_SUBSCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def read_schema(fields: Fields, key: str) -> dict[str, Any] | None:
+    """The schema in member `key`; None where it is not there, or broken, which is noted."""
+    inner = fields.mapping(key)
+    if inner is None:
+        return None
+    schema = dict(inner.tree)
+    if "type" not in schema and "properties" in schema:
+        schema["type"] = "object"
+    if schema.get("type") != "object":
+        inner.fail(f"{fields.name_of(key)} describes no object", "begin it with `type: object`")
+        return None
+    before = len(fields.problems)
+    _check(inner, schema, ())
+    return schema if len(fields.problems) == before else None
+
+
+def _check(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]) -> None:
+    where = ".".join(map(str, place)) or "the schema"
+    kinds = schema.get("type")
+    for kind in cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds] if kinds is not None else []:
+        if kind not in _TYPES:
+            root.fail(
+                f"{where}: type {kind!r:.40} is no JSON type", f"write one of {', '.join(_TYPES)}", *place, "type"
+            )
+    properties: Any = schema.get("properties")
+    if properties is not None:
+        if isinstance(properties, dict):
+            for name, child in cast("dict[str, Any]", properties).items():
+                _check_child(root, child, (*place, "properties", name))
+        else:
+            root.fail(f"{where}: properties is no mapping", "write each property as `name: {type: ...}`", *place)
+    _check_required(root, schema, place)
+    if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
+        root.fail(f"{where}: enum is no list of values", "write enum: [a, b]", *place, "enum")
+    for name in _SUBSCHEMAS:
+        if name in schema:
+            _check_child(root, schema[name], (*place, name))
+    for name in _LISTS:
+        children: Any = schema.get(name)
+        for index, child in enumerate(cast("list[Any]", children) if isinstance(children, list) else []):
+            _check_child(root, child, (*place, name, index))
+
+
+def _check_required(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]) -> None:
+    required: Any = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+        remedy = "write a list of names beside `properties`: required: [city]"
+        root.fail(
+            f"{'.'.join(map(str, place)) or 'the schema'}: required is no list of names", remedy, *place, "required"
+        )
+        return
+    properties: Any = schema.get("properties")
+    if place or not isinstance(properties, dict):
+        return
+    for index, name in enumerate(cast("list[str]", required)):
+        if name not in properties:
+            root.fail(
+                f"required names {name!r:.60}, which is no property", "declare it or take it off", "required", index
+            )
+
+
+def _check_child(root: Fields, child: Any, place: tuple[str | int, ...]) -> None:
+    if isinstance(child, dict):
+        _check(root, cast("dict[str, Any]", child), place)
+    elif not isinstance(child, bool):
+        root.fail(f"{'.'.join(map(str, place))} is no schema", "write e.g. {type: string}", *place)

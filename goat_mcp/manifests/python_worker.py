@@ -1,0 +1,335 @@
+"""Runs a user's Python handlers in a process of their own, kept warm from call to call (see `worker`).
+
+One that hangs is ended and started anew with the next call. Source: Goondan, "Process-per-Agent": the damage that a
+handler can do ends with its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import secrets
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from goat_mcp.core.agent_runtime import AgentRuntime
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.manifests.entry import PythonEntry
+from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
+from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.tool_document import Export
+from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
+from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+
+START_S = 20.0
+CANCEL_GRACE_S = 1.0
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_COMPLAINT_BYTES = 8 * 1024
+_PROGRAM = Path(__file__).with_name("worker.py")
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+@dataclass
+class _Calls:
+    """Where the messages about each call go. `None` ends them: the process is gone."""
+
+    queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
+        default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
+    )
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        queue = self.queues.get(message.get("id", -1))
+        if queue is not None:
+            queue.put_nowait(message)
+
+    def end(self) -> None:
+        for queue in self.queues.values():
+            queue.put_nowait(None)
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Cuts what the process prints into messages."""
+
+    def __init__(self, calls: _Calls) -> None:
+        self.calls = calls
+        self.ready: asyncio.Future[Mapping[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self.exited = asyncio.Event()
+        self._rest = bytearray()
+        self._complaint = bytearray()
+        self.is_broken = False
+
+    @property
+    def complaint(self) -> str:
+        return self._complaint.decode("utf-8", "replace").strip()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == _STDERR:
+            self._complaint += data
+            del self._complaint[:-_COMPLAINT_BYTES]
+            return
+        if self.is_broken:
+            return
+        self._rest += data
+        if b"\n" not in data:
+            if len(self._rest) > MAX_ANSWER_BYTES:
+                self._break()
+            return
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = bytearray(rest)
+        for line in lines:
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message: Any = json.loads(line)
+        except ValueError:
+            self._break()
+            return
+        if self.ready.done():
+            self.calls.tell(cast("dict[str, Any]", message))
+        else:
+            self.ready.set_result(cast("dict[str, Any]", message))
+
+    def _break(self) -> None:
+        """It no longer says anything that can be understood."""
+        self.is_broken = True
+        self._rest.clear()
+        self._end()
+
+    def _end(self) -> None:
+        if not self.ready.done():
+            self.ready.set_result(None)
+        self.calls.end()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == _STDOUT:
+            self._end()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+@dataclass(frozen=True)
+class _Process:
+    """One that runs."""
+
+    transport: asyncio.SubprocessTransport
+    pipes: _Pipes
+    tree: ProcessTree
+    state_of_file: tuple[int, int] | None
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(_STDIN))
+        stdin.write(json.dumps(message).encode() + b"\n")
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.pipes.exited.is_set() and not self.pipes.is_broken
+
+
+class PythonWorker:
+    """The process of one resource. It is started by the first call, and again where its file has changed."""
+
+    def __init__(
+        self,
+        name: str,
+        entry: PythonEntry,
+        *,
+        folder: Path,
+        guard: ProcessGuard,
+        environment: Callable[[], Awaitable[Mapping[str, str]]],
+        config: Mapping[str, Any],
+        message_limit: int,
+    ) -> None:
+        self._name = name
+        self._entry = entry
+        self._folder = folder
+        self._guard = guard
+        self._environment = environment
+        self._config = config
+        self._message_limit = message_limit
+        self._process: _Process | None = None
+        self._running: list[_Process] = []
+        self._starting = asyncio.Lock()
+        self._numbers = itertools.count(1)
+
+    async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
+        """As `Runner.run`."""
+        process = await self._started()
+        number = next(self._numbers)
+        process.pipes.calls.queues[number] = asyncio.Queue()
+        try:
+            process.send(
+                {
+                    "id": number,
+                    "export": export.name,
+                    "input": input,
+                    "ctx": ctx.for_other_processes(),
+                    "has_runtime": ctx.runtime is not None,
+                }
+            )
+            with anyio.move_on_after(timeout_s):
+                return await self._answer(process, number, ctx)
+            raise timed_out(export.spec.name, timeout_s)
+        finally:
+            if number in process.pipes.calls.queues:
+                await self._abandon(process, number)
+            if not process.is_usable or (process is not self._process and not process.pipes.calls.queues):
+                await self._end(process)
+
+    async def _answer(self, process: _Process, number: int, ctx: HandlerContext) -> Any:
+        queues = process.pipes.calls.queues
+        while True:
+            message = await queues[number].get()
+            if message is None:
+                del queues[number]
+                raise self._died(process)
+            if "value" in message:
+                del queues[number]
+                return message["value"]
+            if "error" in message:
+                del queues[number]
+                raise told_failure(message["error"], self._message_limit)
+            if "log" in message:
+                level, text = message["log"]
+                ctx.logger.log(logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", text)
+            elif "ask" in message:
+                process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
+
+    def _died(self, process: _Process) -> ToolError:
+        if process.pipes.is_broken:
+            what = f"{self._name} answered with more than {MAX_ANSWER_BYTES} bytes, or not in its protocol"
+            return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
+        last = process.pipes.complaint.splitlines()[-1:] or ["it said nothing"]
+        code = process.transport.get_returncode()
+        ended = f"exit code {code}" if code is None or code >= 0 else f"signal {-code}"
+        return handler_failed(
+            f"the process of {self._name} ended during the call ({ended}): {last[0]}",
+            "Call it again: it is started anew. If it stays so, tell the user.",
+            name="ProcessEnded",
+            limit=self._message_limit,
+        )
+
+    async def _abandon(self, process: _Process, number: int) -> None:
+        """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
+        queue = process.pipes.calls.queues[number]
+        with anyio.CancelScope(shield=True):
+            if process.is_usable:
+                process.send({"cancel": number})
+                with anyio.move_on_after(CANCEL_GRACE_S):
+                    while (message := await queue.get()) is not None:
+                        if "value" in message or "error" in message:
+                            del process.pipes.calls.queues[number]
+                            return
+            process.pipes.calls.queues.pop(number, None)
+            await self._end(process)
+
+    async def _started(self) -> _Process:
+        async with self._starting:
+            process = self._process
+            state = self._state_of_file()
+            if process is not None and process.is_usable and process.state_of_file == state:
+                return process
+            if process is not None and not process.pipes.calls.queues:
+                await self._end(process)
+            # Where its file has changed, calls that run in it go on, and it is ended with the last of them.
+            self._process = started = await self._start(state)
+            self._running.append(started)
+            return started
+
+    async def _start(self, state: tuple[int, int] | None) -> _Process:
+        self._guard.start()
+        marker = self._guard.marker(secrets.token_hex(8))
+        not_before = boot_ticks()
+        environment = await self._environment()
+        calls = _Calls()
+        with unblocked_for_children():
+            transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+                lambda: _Pipes(calls),
+                *(sys.executable, "-P", str(_PROGRAM)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={**environment, MARKER_VARIABLE: marker},
+                cwd=self._folder,
+                start_new_session=sys.platform != "win32",
+            )
+        pid = transport.get_pid()
+        self._guard.watch(pid)
+        tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+        process = _Process(transport, pipes, tree, state)
+        try:
+            process.send({"config": dict(self._config), "source": self._source()})
+            with anyio.move_on_after(START_S):
+                first = await pipes.ready
+                if first is not None and "ready" in first:
+                    return process
+                if first is not None and "broken" in first:
+                    raise self._broken(first["broken"])
+                raise self._died(process)
+            raise timed_out(f"starting {self._name}", START_S)
+        except BaseException:
+            await self._end(process)
+            raise
+
+    def _source(self) -> Mapping[str, str]:
+        if self._entry.file is not None:
+            return {"name": self._name.replace("-", "_"), "file": str(self._entry.file)}
+        return {"module": self._entry.module}
+
+    def _broken(self, error: Mapping[str, Any]) -> ToolError:
+        what = self._entry.file or self._entry.module
+        return handler_failed(
+            f"{what} cannot be loaded: {error.get('name')}: {error.get('message')}",
+            "Tell the user; `goat-mcp manifest check` shows the whole error.",
+            name=str(error.get("name", "")),
+            limit=self._message_limit,
+        )
+
+    def _state_of_file(self) -> tuple[int, int] | None:
+        if self._entry.file is None:
+            return None
+        try:
+            found = self._entry.file.stat()
+        except OSError as problem:
+            raise ToolError(
+                ErrorCode.TOOL, f"{self._entry.file} is gone: {problem.strerror}", "Tell the user."
+            ) from None
+        return found.st_mtime_ns, found.st_size
+
+    async def _end(self, process: _Process) -> None:
+        if self._process is process:
+            self._process = None
+        if process in self._running:
+            self._running.remove(process)
+        with anyio.CancelScope(shield=True):
+            await process.tree.end(CANCEL_GRACE_S)
+            with anyio.move_on_after(CANCEL_GRACE_S):
+                await process.pipes.exited.wait()
+        self._guard.forget(process.transport.get_pid())
+        process.transport.close()
+
+    async def close(self) -> None:
+        """End what runs."""
+        for process in tuple(self._running):
+            await self._end(process)
+
+
+async def _asked(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the agents answer a handler, or the error."""
+    methods = ("request", "send", "spawn", "list", "catalog")
+    if runtime is None or message["method"] not in methods:
+        return {"error": {"message": "there are no agents here"}}
+    try:
+        value: Any = await getattr(runtime, message["method"])(**message["params"])
+    except ToolError as error:
+        return {"error": {"message": error.message, "suggestion": error.suggestion}}
+    return {"value": value}

@@ -1,0 +1,178 @@
+"""`kind: Tool`: a resource and the functions it exports. Source: Goondan, "The Tool resource schema"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
+from goat_mcp.core.names import NAME_CAP, SEPARATOR
+from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
+from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec
+from goat_mcp.manifests.entry import Entry, read_entry
+from goat_mcp.manifests.fields import Fields
+from goat_mcp.manifests.marked_yaml import MarkedDocument
+from goat_mcp.manifests.parameters import EMPTY, read_schema
+
+MAX_TIMEOUT_MS = 45_000
+"""No call waits longer: hosts give up at 60 s (contract: tools.md, "Time")."""
+MAX_DESCRIPTION_CHARS = 1_200
+USERS_TOOLSET: Toolset = "manifests"
+_RESOURCE = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*(?<!_)\Z")
+_EXPORT = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*\Z")
+_NAME_WANTED = "letters, digits, - and single _, beginning with a letter"
+_SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
+_RISKS = tuple(risk.name.lower() for risk in Risk)
+_TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
+_EXPORT_KEYS = (
+    *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
+    *("timeoutMs", "access"),
+)
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+@dataclass(frozen=True)
+class AccessFields:
+    """Which parameters name files that a call reads or writes, and the category it takes turns in."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    category: str = ""
+
+
+@dataclass(frozen=True)
+class Export:
+    """One function of a resource."""
+
+    name: str
+    spec: ToolSpec
+    timeout_ms: int
+    access: AccessFields
+    output: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ToolDocument:
+    """One resource. `config` is the JSON Schema of what a user may set under `tools.NAME`."""
+
+    name: str
+    document: MarkedDocument
+    entry: Entry
+    exports: tuple[Export, ...]
+    error_message_limit: int = ERROR_MESSAGE_LIMIT
+    config: Mapping[str, Any] | None = None
+
+
+def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool) -> ToolDocument | None:
+    """The resource; None where it has problems, which are noted."""
+    name = metadata.matching("name", _RESOURCE, _NAME_WANTED)
+    if name == "mcp":
+        metadata.fail("metadata.name: mcp begins the names of upstream tools", "choose another name", "name")
+    spec.only(*_TOOL_KEYS, *(("toolset",) if ships_with_us else ()))
+    toolset: Toolset = spec.tree.get("toolset", USERS_TOOLSET) if ships_with_us else USERS_TOOLSET
+    entry = read_entry(spec, document.file.parent)
+    limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=100, most=10_000)
+    timeout_ms = spec.integer("timeoutMs", MAX_TIMEOUT_MS, least=1, most=MAX_TIMEOUT_MS)
+    config = read_schema(spec, "config")
+    exports: list[Export] = []
+    for fields in spec.each("exports"):
+        export = _export(fields, name, toolset, timeout_ms)
+        if any(other.name == export.name for other in exports):
+            fields.fail(f"the export {export.name!r} is declared twice", "rename one of them", "name")
+        exports.append(export)
+    if entry is None or any(problem.is_fatal for problem in spec.problems):
+        return None
+    return ToolDocument(name, document, entry, tuple(exports), limit, config)
+
+
+def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) -> Export:
+    fields.only(*_EXPORT_KEYS)
+    name = fields.matching("name", _EXPORT, _NAME_WANTED)
+    full_name = f"{resource}{SEPARATOR}{name}"
+    if len(full_name) > NAME_CAP:
+        fields.fail(f"{full_name} has {len(full_name)} characters", f"hosts take {NAME_CAP}: shorten a part", "name")
+    description = fields.text("description", what="what it does and gives back, in a sentence or two")
+    if len(description) > MAX_DESCRIPTION_CHARS:
+        remedy = f"hosts cut it: keep it to {MAX_DESCRIPTION_CHARS}"
+        fields.fail(f"the description has {len(description)} characters", remedy, "description", is_fatal=False)
+    effect = SideEffect(_side_effect(fields))
+    risk = fields.choice("risk", _RISKS)
+    schema = read_schema(fields, "parameters")
+    output = read_schema(fields, "output")
+    return Export(
+        name,
+        ToolSpec(
+            name=full_name,
+            title=fields.text("title", default="") or f"{resource}: {name}".replace("_", " "),
+            description=description.strip(),
+            input_schema=schema if schema is not None else dict(EMPTY),
+            output_schema=output,
+            side_effect=effect,
+            toolset=toolset,
+            risk=Risk[risk.upper()] if risk else RISK_OF[effect],
+            hints=_hints(fields, effect),
+            examples=_examples(fields),
+        ),
+        fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
+        _access(fields, schema),
+        output,
+    )
+
+
+def _side_effect(fields: Fields) -> str:
+    if "sideEffect" not in fields.tree:
+        remedy = f"write one of {', '.join(_SIDE_EFFECTS)}; until then it counts as network"
+        fields.fail("sideEffect is missing, so people are asked before each call", remedy, is_fatal=False)
+    return fields.choice("sideEffect", _SIDE_EFFECTS) or SideEffect.NETWORK.value
+
+
+def _hints(fields: Fields, effect: SideEffect) -> Hints:
+    """Those that the side effect implies, where the export does not state its own (design D13)."""
+    implied = HINTS_OF[effect]
+    given = fields.mapping("hints")
+    if given is None:
+        return implied
+    given.only(*_HINTS)
+    stated = {key: given.flag(key) for key in _HINTS}
+    wire = implied.wire()
+    return Hints(*(wire[key] if (value := stated[key]) is None else value for key in _HINTS))
+
+
+def _examples(fields: Fields) -> tuple[ToolExample, ...]:
+    if "examples" not in fields.tree:
+        return ()
+    found: list[ToolExample] = []
+    for example in fields.each("examples"):
+        example.only("description", "input", "output")
+        given = example.mapping("input", required=True)
+        output: Any = example.tree.get("output", "")
+        found.append(
+            ToolExample(
+                example.text("description", default=""),
+                given.tree if given is not None else {},
+                output if isinstance(output, str) else _as_json(output),
+            )
+        )
+    return tuple(found)
+
+
+def _as_json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _access(fields: Fields, schema: Mapping[str, Any] | None) -> AccessFields:
+    given = fields.mapping("access")
+    if given is None:
+        return AccessFields()
+    given.only("reads", "writes", "category")
+    reads, writes = given.texts("reads"), given.texts("writes")
+    properties = (schema or {}).get("properties", {})
+    for key, names in (("reads", reads), ("writes", writes)):
+        for name in names:
+            if name not in properties:
+                given.fail(f"access.{key} names {name!r:.60}, which is no parameter", "name a parameter", key)
+    return AccessFields(reads, writes, given.text("category", default=""))

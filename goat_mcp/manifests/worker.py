@@ -1,0 +1,237 @@
+"""The process that runs a resource's Python handlers: a program of its own that imports nothing of ours.
+
+A line of JSON a message, both ways. Whatever a handler prints goes to standard error, so that it cannot be taken for
+an answer; what it leaks, hangs or breaks is this process's, which the server can end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, cast
+
+MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
+_LINE_LIMIT = 64 * 1024 * 1024
+
+
+class Logger(logging.Handler):
+    """Sends what a handler logs to the server, under the call it is about."""
+
+    def __init__(self, send: Callable[[Mapping[str, Any]], None], call: int) -> None:
+        super().__init__()
+        self._send = send
+        self._call = call
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._send({"id": self._call, "log": [record.levelname.lower(), self.format(record)[:4000]]})
+
+
+class Runtime:
+    """The agents, asked for through the server."""
+
+    def __init__(self, ask: Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, Any]]) -> None:
+        self._ask = ask
+
+    async def request(self, target: str, message: str, *, timeout_s: float | None = None) -> Any:
+        return await self._ask("request", {"target": target, "message": message, "timeout_s": timeout_s})
+
+    async def send(self, target: str, message: str) -> Any:
+        return await self._ask("send", {"target": target, "message": message})
+
+    async def spawn(self, type: str, *, name: str = "", message: str = "") -> Any:
+        return await self._ask("spawn", {"type": type, "name": name, "message": message})
+
+    async def list(self) -> Any:
+        return await self._ask("list", {})
+
+    async def catalog(self) -> Any:
+        return await self._ask("catalog", {})
+
+
+class Context:
+    """A handler's `ctx`."""
+
+    def __init__(self, given: Mapping[str, Any], config: Mapping[str, Any], logger: logging.Logger) -> None:
+        self.workdir: str = given["workdir"]
+        self.tool_call_id: str = given["toolCallId"]
+        self.message: Mapping[str, Any] | None = given.get("message")
+        self.config = config
+        self.logger = logger
+        self.runtime: Runtime | None = None
+
+    @property
+    def toolCallId(self) -> str:  # as the seed spells it
+        return self.tool_call_id
+
+
+class RuntimeFailed(Exception):
+    """What was asked of agents failed; `suggestion` says what to do."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message", "")))
+        self.suggestion = str(error.get("suggestion", ""))
+
+
+class Worker:
+    """Runs the calls of one resource, side by side."""
+
+    def __init__(self, answers: int, config: Mapping[str, Any]) -> None:
+        self._answers = answers
+        self._config = config
+        self._lock = threading.Lock()
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._handlers: Mapping[str, Any] = {}
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Raises `ValueError` or `TypeError` for what is no JSON. Any thread may call it."""
+        data = json.dumps(message, allow_nan=False).encode() + b"\n"
+        with self._lock:
+            while data:
+                data = data[os.write(self._answers, data) :]
+
+    async def serve(self, requests: int, source: Mapping[str, str]) -> None:
+        try:
+            self._handlers = _loaded(source)
+        except BaseException as problem:
+            traceback.print_exc()
+            self.send({"broken": _error(problem)})
+            return
+        self.send({"ready": sorted(self._handlers)})
+        reader = asyncio.StreamReader(limit=_LINE_LIMIT)
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(requests, "rb", buffering=0)
+        )
+        while line := await reader.readline():
+            self._take(json.loads(line))
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        if "export" in message:
+            self._running[message["id"]] = asyncio.create_task(self._call(message))
+        elif "cancel" in message:
+            if (task := self._running.get(message["cancel"])) is not None:
+                task.cancel()
+        elif (waiting := self._asked.pop(message["reply"], None)) is not None and not waiting.done():
+            if "error" in message:
+                waiting.set_exception(RuntimeFailed(message["error"]))
+            else:
+                waiting.set_result(message["value"])
+
+    async def _call(self, message: Mapping[str, Any]) -> None:
+        call = message["id"]
+        try:
+            answer: dict[str, Any] = {"id": call, "value": await self._value(message)}
+            self._send_answer(answer, message["export"])
+        except asyncio.CancelledError:
+            self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
+        except BaseException as problem:  # SystemExit too: it would end the other calls
+            traceback.print_exc()
+            self.send({"id": call, "error": _error(problem)})
+        finally:
+            self._running.pop(call, None)
+
+    async def _value(self, message: Mapping[str, Any]) -> Any:
+        handler = self._handlers.get(message["export"])
+        if handler is None:
+            known = ", ".join(sorted(self._handlers)) or "none"
+            raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
+        logger = logging.Logger(message["export"])
+        logger.addHandler(Logger(self.send, message["id"]))
+        ctx = Context(message["ctx"], self._config, logger)
+        if message["has_runtime"]:
+            ctx.runtime = Runtime(lambda method, params: self._ask(message["id"], method, params))
+        if inspect.iscoroutinefunction(handler):
+            return await handler(ctx, message["input"])
+        value: Any = await asyncio.to_thread(handler, ctx, message["input"])
+        return await value if inspect.isawaitable(value) else value
+
+    def _send_answer(self, answer: Mapping[str, Any], export: str) -> None:
+        try:
+            self.send(answer)
+        except (TypeError, ValueError, RecursionError) as problem:
+            value = answer["value"]
+            what = f"{export} gave back a {type(value).__name__} that is no JSON value: {problem}"
+            raise TypeError(what) from None
+
+    async def _ask(self, call: int, method: str, params: Mapping[str, Any]) -> Any:
+        waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        number = id(waiting)
+        self._asked[number] = waiting
+        self.send({"id": call, "ask": number, "method": method, "params": params})
+        return await waiting
+
+
+def _error(problem: BaseException) -> dict[str, Any]:
+    error = {"name": type(problem).__name__, "message": str(problem)[:100_000]}
+    for key, attribute in (("suggestion", "suggestion"), ("helpUrl", "help_url")):
+        value = getattr(problem, attribute, None) or getattr(problem, key, None)
+        if isinstance(value, str) and value:
+            error[key] = value
+    return error
+
+
+def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
+    if file := source.get("file"):
+        sys.path.insert(0, os.path.dirname(file))  # noqa: PTH120  # pathlib would double this program's start
+        spec = importlib.util.spec_from_file_location(f"goat_manifest_{source['name']}", file)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{file} cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(source["module"])
+    handlers: Any = getattr(module, "handlers", None)
+    if not isinstance(handlers, Mapping):
+        raise AttributeError("there is no map `handlers` from export names to functions `async (ctx, input)`")
+    for name, handler in cast("Mapping[Any, Any]", handlers).items():
+        if not callable(handler):
+            raise TypeError(f"handlers[{name!r}] is a {type(handler).__name__}, not a function")
+    return cast("Mapping[str, Any]", handlers)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = MAX_MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MAX_MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main() -> None:
+    requests, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    _limit_memory()
+    start = json.loads(_first_line(requests))
+    worker = Worker(answers, start["config"])
+    asyncio.run(worker.serve(requests, start["source"]))
+    os._exit(0)  # threads of a handler that never ends
+
+
+def _first_line(descriptor: int) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(descriptor, 1)
+        if not byte:
+            os._exit(0)
+        line += byte
+    return line
+
+
+if __name__ == "__main__":
+    main()
