@@ -48,6 +48,7 @@ from goat_mcp.server.prompts import Prompts
 from goat_mcp.server.requests import Work
 from goat_mcp.server.resources import Resources
 from goat_mcp.server.session_notices import SessionNotices
+from goat_mcp.server.short_calls import ShortCalls
 from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
 from goat_mcp.state.used_tokens import UsedTokens
@@ -142,9 +143,9 @@ class Adapter:
         self.server.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._roots_changed
         )
-        seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
+        self._seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
         chaining = Chaining(self.gateway.instance, self.gateway.upstreams.path_of)
-        self.server.middleware += [chaining.pass_on, self.changes.track, self._cached_list, seal]
+        self.server.middleware += [chaining.pass_on, self.changes.track, self._cached_list, self._seal]
 
     def _security(self) -> RequestStateSecurity:
         """Over HTTP the next request may come to another process that serves the same state directory."""
@@ -159,6 +160,10 @@ class Adapter:
             await group.start(self.parked.run)
             group.start_soon(self.changes.run)
             task_status.started()
+
+    def short_calls(self) -> ShortCalls:
+        """The short way of one connection over stdio."""
+        return ShortCalls(self.server, self._call_tool, self._seal)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         # Not paginated: clients list again before every call of a tool that was not on the first page.

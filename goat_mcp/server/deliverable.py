@@ -26,7 +26,7 @@ def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     """The answer to `tools/call`; where `version` does not know it whole, unreadable blocks as their JSON and other
     members left out. Structured content that would be all that is left out of an answer without blocks is a text."""
 
-    if _is_plain_text(answer):
+    if is_plain_text(answer):
         return answer
 
     def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     return mended
 
 
-def _is_plain_text(answer: dict[str, Any]) -> bool:
+def is_plain_text(answer: dict[str, Any]) -> bool:
     """Whether the answer is what most are, texts and nothing else: every revision knows that. ASCII, for surrogates."""
     return (
         answer.keys() == _PLAIN

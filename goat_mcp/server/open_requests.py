@@ -16,14 +16,19 @@ class OpenRequests:
     def arrives(self, message: types.JSONRPCMessage) -> Fault | None:
         """Note a message of the client; the fault of one that must not be passed on."""
         if isinstance(message, types.JSONRPCRequest):
-            key = str(message.id)  # the SDK takes 1 and "1" for the same request, too
-            if key in self._ids:
-                reason = "this id belongs to a request that has not been answered yet"
-                return Fault(types.INVALID_REQUEST, reason, message.id)
-            self._ids.add(key)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            return self.opens(message.id)
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # What was cancelled is never answered.
             self._ids.discard(str((message.params or {}).get("requestId")))
+        return None
+
+    def opens(self, request_id: types.RequestId) -> Fault | None:
+        """Note a request; its fault, if that id is taken."""
+        key = str(request_id)  # the SDK takes 1 and "1" for the same request, too
+        if key in self._ids:
+            reason = "this id belongs to a request that has not been answered yet"
+            return Fault(types.INVALID_REQUEST, reason, request_id)
+        self._ids.add(key)
         return None
 
     def leaves(self, message: types.JSONRPCMessage) -> None:

@@ -73,7 +73,8 @@ async def _serve_stdio(gateway: Gateway, parent: int) -> None:
             await group.start(adapter.run)
             group.start_soon(publish_status, gateway)
             _collect_garbage_from_now_on()
-            streams = stdio_streams(max_frame_bytes=gateway.settings.limits.frame_bytes, telemetry=gateway.telemetry)
+            frame_bytes = gateway.settings.limits.frame_bytes
+            streams = stdio_streams(adapter.short_calls(), max_frame_bytes=frame_bytes, telemetry=gateway.telemetry)
             async with streams as (read, write):
                 await adapter.server.run(read, write, adapter.server.create_initialization_options())
         stop()

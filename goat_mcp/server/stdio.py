@@ -7,44 +7,56 @@ R-SCHEMA-5: the wire is a private descriptor, fd 1 points at stderr, a frame has
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import stat
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
 from mcp.server.stdio import stdio_server
-from mcp.shared._context_streams import (  # the stream pair the SDK's own transports are made of
+from mcp.shared._context_streams import (  # the streams the SDK's own transports are made of
     ContextReceiveStream,
-    ContextSendStream,
     create_context_streams,
 )
+from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
+from goat_mcp.server.frame_writer import FrameWriter
 from goat_mcp.server.open_requests import OpenRequests
-from goat_mcp.server.strict_frames import Fault, find_fault, request_id_of
+from goat_mcp.server.short_calls import ShortCalls
+from goat_mcp.server.strict_frames import Fault, read_strictly, request_id_of
 from goat_mcp.telemetry import Telemetry
 
 READ_CHUNK_BYTES = 256 * 1024
-WRITE_BUFFER_BYTES = 256 * 1024
 Inbound = SessionMessage | Exception
-Streams = tuple[ContextReceiveStream[Inbound], ContextSendStream[SessionMessage]]
+Streams = tuple[ContextReceiveStream[Inbound], WriteStream[SessionMessage]]
 
 
 @asynccontextmanager
-async def stdio_streams(*, max_frame_bytes: int, telemetry: Telemetry) -> AsyncGenerator[Streams]:
+async def stdio_streams(
+    short_calls: ShortCalls, *, max_frame_bytes: int, telemetry: Telemetry
+) -> AsyncGenerator[Streams]:
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
     if sys.platform == "win32" or not (_is_pollable(0) and _is_pollable(1)):
         async with stdio_server() as streams:
             yield streams
         return
+    async with wire_streams(
+        *_take_wire(), short_calls, max_frame_bytes=max_frame_bytes, telemetry=telemetry
+    ) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def wire_streams(
+    wire_in: int, wire_out: int, short_calls: ShortCalls, *, max_frame_bytes: int, telemetry: Telemetry
+) -> AsyncGenerator[Streams]:
+    """Yield (read, write) over two pipes, of all messages but the calls that go the short way."""
     loop = asyncio.get_running_loop()
-    wire_in, wire_out = _take_wire()
     reader = asyncio.StreamReader(limit=READ_CHUNK_BYTES)
     read_transport, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", buffering=0)
@@ -52,36 +64,39 @@ async def stdio_streams(*, max_frame_bytes: int, telemetry: Telemetry) -> AsyncG
     write_transport, write_protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(wire_out, "wb", buffering=0)
     )
-    writer = asyncio.StreamWriter(write_transport, write_protocol, None, loop)
-    write_transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
     inbound_send, inbound = create_context_streams[Inbound](0)
-    outbound, outbound_receive = create_context_streams[SessionMessage](0)
     requests = OpenRequests()
-
-    async def read_wire() -> None:
-        async with inbound_send:
-            async for frame in frames(reader, max_frame_bytes):
-                message = _parse(frame, max_frame_bytes)
-                fault = message if isinstance(message, Fault) else requests.arrives(message)
-                if fault is not None:
-                    telemetry.warning("a client frame was refused", answer=fault.answer().decode())
-                    writer.write(fault.answer() + b"\n")
-                elif not isinstance(message, Fault):
-                    await inbound_send.send(SessionMessage(message))
-
-    async def write_wire() -> None:
-        async with outbound_receive:
-            async for item in _receive_all(outbound_receive):
-                requests.leaves(item.message)
-                writer.write(_dump(item.message) + b"\n")
-                if write_transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
-                    await writer.drain()
-
     try:
         async with anyio.create_task_group() as group:
+            pipe = asyncio.StreamWriter(write_transport, write_protocol, None, loop)
+            writer = FrameWriter(pipe, requests, on_lost=group.cancel_scope.cancel)
+
+            def refuse(fault: Fault) -> None:
+                telemetry.warning("a client frame was refused", answer=fault.answer().decode())
+                writer.post_frame(fault.answer())
+
+            async def read_wire() -> None:
+                # Calls end before the SDK hears of the end, and closes the way out.
+                async with inbound_send, anyio.create_task_group() as calls:
+                    async for frame in frames(reader, max_frame_bytes):
+                        value = _read(frame, max_frame_bytes)
+                        if short_calls.takes(value):
+                            call = cast("dict[str, Any]", value)
+                            if (fault := requests.opens(call["id"])) is not None:
+                                refuse(fault)
+                            else:
+                                short_calls.start(call, writer, calls)
+                            continue
+                        message = value if isinstance(value, Fault) else _parse(frame or b"")
+                        fault = message if isinstance(message, Fault) else requests.arrives(message)
+                        if fault is not None:
+                            refuse(fault)
+                        elif not isinstance(message, Fault) and short_calls.passes_on(message):
+                            await inbound_send.send(SessionMessage(message))
+                    calls.cancel_scope.cancel()
+
             group.start_soon(read_wire)
-            group.start_soon(write_wire)
-            yield inbound, outbound
+            yield inbound, writer
             group.cancel_scope.cancel()
     except* (BrokenPipeError, ConnectionResetError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         # The client is gone: the end of the connection, not a failure.
@@ -111,32 +126,19 @@ async def frames(reader: asyncio.StreamReader, max_frame_bytes: int) -> AsyncIte
             parts.append(rest)
 
 
-async def _receive_all(stream: ContextReceiveStream[SessionMessage]) -> AsyncIterator[SessionMessage]:
-    try:
-        async for item in stream:
-            yield item
-    except anyio.ClosedResourceError:
-        return
-
-
-def _parse(frame: bytes | None, max_frame_bytes: int) -> types.JSONRPCMessage | Fault:
-    """The message of a frame, or what is answered where there is none."""
+def _read(frame: bytes | None, max_frame_bytes: int) -> object | Fault:
+    """The value in a frame, or what is answered where there is none that means one thing only."""
     if frame is None:
         return Fault(types.INVALID_REQUEST, f"the message is longer than {max_frame_bytes} bytes and was dropped")
-    if (fault := find_fault(frame)) is not None:
-        return fault
+    return read_strictly(frame)
+
+
+def _parse(frame: bytes) -> types.JSONRPCMessage | Fault:
+    """The message in sound JSON, or what is answered where it is none."""
     try:
         return types.jsonrpc_message_adapter.validate_json(frame, by_name=False)
     except ValidationError:
         return Fault(types.INVALID_REQUEST, "not a JSON-RPC 2.0 message", request_id_of(frame))
-
-
-def _dump(message: types.JSONRPCMessage) -> bytes:
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except (PydanticSerializationError, UnicodeEncodeError):
-        # A lone surrogate: valid in JSON's escapes, not in UTF-8.
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=True).encode()
 
 
 def _is_pollable(descriptor: int) -> bool:

@@ -37,8 +37,13 @@ class Fault:
 
 def find_fault(frame: bytes) -> Fault | None:
     """None for sound JSON: whoever reads it, with whichever reader, reads the same."""
+    return fault if isinstance(fault := read_strictly(frame), Fault) else None
+
+
+def read_strictly(frame: bytes) -> object | Fault:
+    """The value that sound JSON stands for."""
     try:
-        from_json(frame)  # UTF-8, whole surrogate pairs, depth (200), digits
+        value = from_json(frame)  # UTF-8, whole surrogate pairs, depth (200), digits
         _STRICT.decode(frame.decode())
     except _Unsound as unsound:
         return Fault(unsound.code, str(unsound), request_id_of(frame))
@@ -46,7 +51,7 @@ def find_fault(frame: bytes) -> Fault | None:
         return Fault(types.INVALID_REQUEST, _TOO_DEEP, request_id_of(frame))
     except ValueError as problem:
         return _unreadable(frame, str(problem))
-    return None
+    return value
 
 
 class _Unsound(Exception):

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.server.stdio import _parse, frames  # pyright: ignore[reportPrivateUsage]  # the answer to a bad frame
+from goat_mcp.server.stdio import (
+    _parse,  # pyright: ignore[reportPrivateUsage]  # the answer to a bad frame
+    _read,  # pyright: ignore[reportPrivateUsage]
+    frames,
+)
 from goat_mcp.server.strict_frames import Fault
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +55,8 @@ async def test_a_line_over_the_limit_is_dropped_and_the_next_one_arrives() -> No
     ],
 )
 def test_a_frame_that_is_no_message_is_answered(frame: bytes | None, code: int, request_id: int | None) -> None:
-    answer = _parse(frame, 100)
+    value = _read(frame, 100)
+    answer = value if isinstance(value, Fault) else _parse(frame or b"")
 
     assert isinstance(answer, Fault)
     assert (answer.code, answer.request_id) == (code, request_id)

@@ -1,0 +1,73 @@
+"""Our messages on their way out over stdio: each goes straight into the pipe, in the order in which it is sent.
+
+What is in them is none of its business, nor is reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+from pydantic_core import PydanticSerializationError
+
+from goat_mcp.server.open_requests import OpenRequests
+
+WRITE_BUFFER_BYTES = 256 * 1024
+"""What may lie unread by the client before those who send have to wait."""
+
+
+class FrameWriter:
+    """A `WriteStream` of the SDK's without a task behind it. `on_lost` is called once nobody can read any more."""
+
+    def __init__(self, writer: asyncio.StreamWriter, requests: OpenRequests, on_lost: Callable[[], None]) -> None:
+        self._writer = writer
+        self._requests = requests
+        self._on_lost = on_lost
+        self._is_closed = False
+        writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Raises `ClosedResourceError` and `BrokenResourceError`, as the SDK's own streams do."""
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        self.post(item.message)
+        if self._writer.transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
+            try:
+                await self._writer.drain()
+            except (BrokenPipeError, ConnectionResetError):
+                self._on_lost()
+                raise anyio.BrokenResourceError from None
+
+    def post(self, message: types.JSONRPCMessage) -> None:
+        """Write without waiting, also when the stream is closed: the pipe ends after it."""
+        self._requests.leaves(message)
+        self._writer.write(_dump(message) + b"\n")
+
+    def post_frame(self, frame: bytes) -> None:
+        """Write what is no message of the SDK's."""
+        self._writer.write(frame + b"\n")
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _dump(message: types.JSONRPCMessage) -> bytes:
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # A lone surrogate: valid in JSON's escapes, not in UTF-8.
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=True).encode()

@@ -1,0 +1,274 @@
+"""Plain `tools/call` requests over stdio on the shortest way: from the frame to the adapter, from it to the pipe.
+
+Design 0019. The SDK's way costs three streams, a span, a chain of middleware and three models for each call. What is
+spared is only what an earlier call of the same client has shown to make no difference, so this deliberately knows
+nothing of handshakes, protocol versions or who may call: the first call of a connection goes the SDK's way, and this
+takes later ones that look like it. All other messages are the SDK's, and so is any call with a member, or a key in
+its `_meta`, that this does not know; with an answer to a question of ours; or while somebody traces calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp.shared.dispatcher import CallOptions, as_request_id, coerce_request_id
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from opentelemetry import trace
+from pydantic import ValidationError
+
+from goat_mcp.core.gateway_chain import HOPS_KEY
+from goat_mcp.server.deliverable import is_plain_text
+from goat_mcp.server.dialogue import Context
+from goat_mcp.server.frame_writer import FrameWriter
+
+CALL = "tools/call"
+Handler = Callable[[Context, types.CallToolRequestParams], Awaitable[Any]]
+Seal = Callable[[Context, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
+"""The SDK's middleware that seals the state of a question."""
+
+_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
+_PARAMS = frozenset({"name", "arguments", "_meta"})
+_RESERVED = "io.modelcontextprotocol/"
+_MIDDLEWARES_KEYS = frozenset({"traceparent", "tracestate", "baggage", HOPS_KEY})
+"""In the `_meta` of a request: what middleware on the SDK's way would read."""
+_CLOSED = types.ErrorData(code=types.CONNECTION_CLOSED, message="Connection closed")
+_logger = logging.getLogger(__name__)
+
+
+class ShortCalls:
+    """The short way into one server, over one connection."""
+
+    def __init__(self, server: Server[Any], call_tool: Handler, seal: Seal) -> None:
+        self._server = server
+        self._call_tool = call_tool
+        self._seal = seal
+        self._is_traced = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        self._server_info = server.server_info_stamp
+        self._known: _Known | None = None
+        self._newest: types.RequestId | None = None
+        """The last message that went the SDK's way, where it was a call."""
+        self._running: dict[types.RequestId, _ShortCall] = {}
+        server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
+
+    async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        """A call has come through on the SDK's way."""
+        if ctx.request_id == self._newest and not self._is_traced:
+            # Messages stay in order: whatever came before this one has begun, too.
+            self._known = _Known(ctx)
+        return await self._call_tool(ctx, params)
+
+    def takes(self, message: object) -> bool:
+        """Whether this message, which is sound JSON, may go the short way."""
+        if self._known is None or not isinstance(message, dict):
+            return False
+        frame = cast("dict[str, Any]", message)
+        return (
+            frame.get("method") == CALL
+            and frame.get("jsonrpc") == "2.0"
+            and frame.keys() == _MEMBERS
+            and as_request_id(frame["id"]) is not None
+            and _is_plain(frame["params"], self._known.envelope)
+        )
+
+    def start(self, message: Mapping[str, Any], writer: FrameWriter, group: TaskGroup) -> None:
+        """Begin a call that `takes` has let pass; its answer goes to the writer."""
+        assert self._known is not None
+        call = _ShortCall(message["id"], message["params"], self._known, writer)
+        self._running[coerce_request_id(call.request_id)] = call
+        group.start_soon(self._run, call, writer)
+
+    def passes_on(self, message: types.JSONRPCMessage) -> bool:
+        """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            return True
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            request_id = as_request_id((message.params or {}).get("requestId"))
+            call = self._running.get(coerce_request_id(request_id)) if request_id is not None else None
+            if call is not None:
+                call.cancel()
+            return call is None
+        # It may change what the next call meets (a log level, a new greeting), which therefore comes after it.
+        self._known = None
+        self._newest = message.id if isinstance(message, types.JSONRPCRequest) and message.method == CALL else None
+        return True
+
+    async def _run(self, call: _ShortCall, writer: FrameWriter) -> None:
+        answer: types.JSONRPCResponse | types.JSONRPCError | None = None
+        try:
+            with call.scope:
+                answer = await self._answer(call)
+        except asyncio.CancelledError:
+            # The connection ends, and its writer must not be waited for any more.
+            if not call.cancel_requested.is_set():
+                writer.post(types.JSONRPCError(jsonrpc="2.0", id=call.request_id, error=_CLOSED))
+            raise
+        finally:
+            call.is_closed = True
+            if self._running.get(key := coerce_request_id(call.request_id)) is call:
+                del self._running[key]
+        if answer is None or call.cancel_requested.is_set():
+            return  # whoever cancels a call gets no answer to it
+        try:
+            await writer.send(SessionMessage(answer))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _logger.debug("the answer to %r was dropped: the client is gone", call.request_id)
+
+    async def _answer(self, call: _ShortCall) -> types.JSONRPCResponse | types.JSONRPCError:
+        ctx, params = call.context()
+        try:
+            result = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
+            if result.get("resultType") == "input_required":
+                result = await self._seal(ctx, _returning(result))
+        except Exception as problem:
+            error = handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
+            return types.JSONRPCError(jsonrpc="2.0", id=call.request_id, error=error)
+        return types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=call.request_id, result=result)
+
+    def _wire(self, result: Any, version: str) -> dict[str, Any]:
+        """The result as this revision has it, and signed in the era that has that."""
+        is_modern = version in MODERN_PROTOCOL_VERSIONS
+        if isinstance(result, dict) and is_plain_text(answer := cast("dict[str, Any]", result)):
+            wire: dict[str, Any] = {"content": answer["content"], "isError": answer["isError"]}
+            if is_modern:
+                wire["resultType"] = "complete"
+        else:
+            if not isinstance(result, dict):
+                result = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            try:
+                wire = methods.serialize_server_result(CALL, version, cast("dict[str, Any]", result))
+            except ValidationError:
+                _logger.exception("an invalid result of a call")
+                raise MCPError(types.INTERNAL_ERROR, "Handler returned an invalid result") from None
+        if not is_modern:
+            return wire
+        meta: Mapping[str, Any] = wire.get("_meta") or {}
+        if meta.get(types.SERVER_INFO_META_KEY) is None:
+            meta = {**meta, types.SERVER_INFO_META_KEY: self._server_info}
+        return {**wire, "_meta": meta}
+
+
+class _Known:
+    """What a call on the SDK's way has shown of its client: the connection, and how its requests introduce it."""
+
+    def __init__(self, ctx: Context) -> None:
+        # The SDK makes one of these for each request; there is no public way to what it makes it from.
+        self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        self.lifespan: Any = ctx.lifespan_context
+        self.envelope = _envelope((ctx.params or {}).get("_meta") or {})
+
+
+class _ShortCall:
+    """One call, and its ways to the client: a `DispatchContext` for what runs in it."""
+
+    message_metadata = None
+
+    def __init__(
+        self, request_id: types.RequestId, params: Mapping[str, Any], known: _Known, writer: FrameWriter
+    ) -> None:
+        self.request_id = request_id
+        self.scope = anyio.CancelScope()
+        self.cancel_requested = anyio.Event()
+        self.is_closed = False
+        self._params = params
+        self._known = known
+        self._writer = writer
+
+    def context(self) -> tuple[Context, types.CallToolRequestParams]:
+        """What the adapter is given."""
+        params, connection = self._params, self._known.connection
+        ctx: Context = ServerRequestContext(
+            session=ServerSession(self, connection, request_meta=params.get("_meta")),
+            lifespan_context=self._known.lifespan,
+            protocol_version=connection.protocol_version,
+            method=CALL,
+            params=params,
+            request_id=self.request_id,
+            meta=params.get("_meta"),
+        )
+        return ctx, types.CallToolRequestParams.model_construct(name=params["name"], arguments=params.get("arguments"))
+
+    def cancel(self) -> None:
+        """The client wants no answer any more."""
+        self.cancel_requested.set()
+        self.scope.cancel()
+
+    @property
+    def transport(self) -> TransportContext:
+        return TransportContext(kind="jsonrpc", can_send_request=self.can_send_request)
+
+    @property
+    def can_send_request(self) -> bool:
+        return not self.is_closed and self._known.connection.protocol_version not in MODERN_PROTOCOL_VERSIONS
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        if not self.can_send_request:
+            raise NoBackChannelError(method)
+        return await self._known.connection.outbound.send_raw_request(method, params, opts)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        if self.is_closed:
+            return
+        about = {} if params is None else {"params": dict(params)}
+        try:
+            await self._writer.send(SessionMessage(types.JSONRPCNotification(jsonrpc="2.0", method=method, **about)))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _logger.debug("%s was dropped: the client is gone", method)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        meta: Mapping[str, Any] = self._params.get("_meta") or {}
+        if (token := meta.get("progressToken")) is not None:
+            told: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
+            await self.notify("notifications/progress", {key: one for key, one in told.items() if one is not None})
+
+
+def _is_plain(params: object, envelope: Mapping[str, Any]) -> bool:
+    if not isinstance(params, dict):
+        return False
+    named = cast("dict[str, Any]", params)
+    meta = named.get("_meta", {})
+    return (
+        named.keys() <= _PARAMS
+        and isinstance(named.get("name"), str)
+        and isinstance(named.get("arguments", {}), dict)
+        and isinstance(meta, dict)
+        and _envelope(known := cast("dict[str, Any]", meta)) == envelope
+        and ("progressToken" not in known or as_request_id(known["progressToken"]) is not None)
+        and _MIDDLEWARES_KEYS.isdisjoint(known)
+    )
+
+
+def _envelope(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a `_meta` the protocol reads: the revision, the client and what it can do, the log level it wants."""
+    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)}
+
+
+def _returning(result: dict[str, Any]) -> Callable[[Any], Awaitable[Any]]:
+    async def call_next(ctx: Any) -> dict[str, Any]:
+        return result
+
+    return call_next
+
+
+def _unexpected(problem: Exception, version: str) -> types.ErrorData:
+    """A defect, in the words of the SDK."""
+    _logger.error("a call failed", exc_info=problem)
+    if version in MODERN_PROTOCOL_VERSIONS:
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="Internal server error")
+    return types.ErrorData(code=0, message=str(problem))
