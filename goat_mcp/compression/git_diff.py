@@ -13,7 +13,7 @@ _BEGINS = "diff --git "
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<old_count>\d+))? \+(?P<new>\d+)(?:,(?P<new_count>\d+))? @@(?: .*)?")
 _ABOUT = re.compile(
     r"(?:index [0-9a-f]+\.\.[0-9a-f]+.*|(?:dis)?similarity index \d+%|old mode \d+|new mode \d+|new file mode \d+|"
-    r"deleted file mode \d+|(?:rename|copy) (?:from|to) .+|--- .+|\+\+\+ .+|Binary files .+ differ)"
+    r"deleted file mode \d+|(?:rename|copy) (?:from|to) .+|Binary files .+ differ)"
 )
 _PREFIX = re.compile(r"[abciwo]/")
 
@@ -32,6 +32,10 @@ def take_files(lines: Sequence[str], start: int) -> Pressed | None:
         while at < len(lines) and _ABOUT.fullmatch(lines[at]):
             file.learn(lines[at])
             at += 1
+        if _names_both_sides(lines, at):
+            file.learn(lines[at])
+            file.learn(lines[at + 1])
+            at += 2
         while at < len(lines) and (hunk := _HUNK.fullmatch(lines[at])):
             end = file.take_hunk(hunk, lines, at + 1)
             if end is None:
@@ -39,6 +43,12 @@ def take_files(lines: Sequence[str], start: int) -> Pressed | None:
             at = end
         kept.extend(file.shown())
     return Pressed(tuple(kept), at - start)
+
+
+def _names_both_sides(lines: Sequence[str], at: int) -> bool:
+    """Whether `--- OLD`, `+++ NEW` and a hunk stand here."""
+    signs = ("--- ", "+++ ", "@@ ")
+    return at + 2 < len(lines) and all(line.startswith(sign) for line, sign in zip(lines[at:], signs, strict=False))
 
 
 @dataclass

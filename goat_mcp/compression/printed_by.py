@@ -11,7 +11,7 @@ from tree_sitter import Node
 from goat_mcp.shell.limits import MAX_SCRIPT_BYTES
 from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.tree import parse, text_of
-from goat_mcp.shell.words import word_of
+from goat_mcp.shell.words import Word, word_of
 
 Join = Literal[";", "&&"]
 
@@ -116,7 +116,7 @@ class _Reader:
 
     def _words(self, command: Node) -> Words:
         found = [
-            word_of(child)
+            Word("==", literal=True) if child.type == "==" else word_of(child)  # no word to the grammar
             for child in command.children
             if child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
         ]

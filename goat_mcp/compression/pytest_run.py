@@ -39,6 +39,10 @@ def press_pytest(words: Words, lines: Sequence[str]) -> Pressed | None:
     return Pressed(tuple(report.shown()), end)
 
 
+def _is_head(line: str) -> bool:
+    return _HEAD.fullmatch(line) is not None and not names_a_failure(line)
+
+
 class _Report:
     """What has been read so far."""
 
@@ -64,7 +68,7 @@ class _Report:
             self._kept.extend(code for code in self._code if names_a_failure(code))
             self._code.clear()
             self._keep(line)
-        elif line and not _HEAD.fullmatch(line):
+        elif line and not _is_head(line):
             self._keep(line)
 
     def shown(self) -> list[str]:
@@ -96,7 +100,7 @@ class _Report:
             self._count(self._file, len(dots["marks"]))
         elif (passed := _PASSED.fullmatch(line)) and not names_a_failure(line):
             self._count(passed["file"] or passed["file_too"], 1)
-        elif line and not _HEAD.fullmatch(line):
+        elif line and not _is_head(line):
             self._keep(line)
 
     def _count(self, file: str, tests: int) -> None:

@@ -1,6 +1,7 @@
-"""`cat`, `head`, `tail`: runs of equal lines once, empty lines left out, and the numbers that then tell what was where.
+"""`cat`, `head`, `tail`: runs of equal lines once, with the numbers that tell what was where, and without empty lines.
 
-A line that stays is whole. Most source code comes out no shorter, and then it stays as it was printed.
+A line that stays is whole. Where numbers are not known (several files, a pipe), only repeated lines go. Most source
+code comes out no shorter, and then it stays as it was printed.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Iterator, Sequence
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
 
+_LEAST_REPEATED = 3
 _FROM_LINE = re.compile(r"(?:-n|--lines=)?\+(?P<first>\d+)")
 
 
 def press_shown_file(words: Words, lines: Sequence[str]) -> Pressed | None:
     first = _first_line(words)
-    kept = [
-        f"{_numbers(first + start, first + end)}\t{line}" if first else _counted(line, end - start + 1)
-        for start, end, line in _runs(lines)
-        if line.strip()
-    ]
+    kept: list[str] = []
+    for start, end, line in _runs(lines):
+        if first:
+            kept.extend([f"{_numbers(first + start, first + end)}\t{line}"] if line.strip() else [])
+        elif end - start < _LEAST_REPEATED:
+            kept.extend(lines[start : end + 1])  # without numbers an empty line must not go: it is part of the text
+        else:
+            kept.extend((line, f"[this line {end - start} times more]"))
     return Pressed(tuple(kept), len(lines))
 
 
@@ -35,10 +40,6 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 def _numbers(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _counted(line: str, times: int) -> str:
-    return line if times == 1 else f"{line}  (x{times})"
 
 
 def _first_line(words: Words) -> int:

@@ -1,0 +1,392 @@
+"""Outputs that the recordings have none of: what is done with them, and what is left as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from goat_mcp.compression.output import compressed_output
+
+
+def shown(command: str, *lines: str, failed: bool = False) -> list[str] | None:
+    text = compressed_output(command, "\n".join(lines), failed=failed)
+    return None if text is None else text.split("\n")
+
+
+LONG = "-rw-r--r-- 1 ada ada 1024 Nov 22 11:03 "
+STATUS = (
+    "On branch main",
+    "Your branch is up to date with 'origin/main'.",
+    "",
+    "nothing to commit, working tree clean",
+)
+
+
+# --- ls
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "-rw-r--r-- 1 ada ada 1024 Nov 22 11:03 a b.txt",
+        "-rw-r--r--. 1 ada ada 1.2K Jan  1  2024 a b.txt",
+        "-rwsr-xr-x+ 12 1000 1000 1,5M 2026-11-22 11:03 a b.txt",
+        "  131 4 -rw-r--r-- 1 ada domain users 1024 2026-11-22 11:03:11.123456789 +0000 a b.txt",
+        "-rw-r--r-- 1 ada 1024 Nov 22 11:03 a b.txt",
+    ],
+)
+def test_an_entry_of_ls_is_its_name(entry: str) -> None:
+    assert shown("ls -l", "total 4", entry) == ["a b.txt"]
+
+
+def test_folders_links_and_devices_of_ls_are_told_apart() -> None:
+    assert shown(
+        "ls -la /dev",
+        "total 0",
+        "drwxr-xr-x  1 root root       12 Nov 22 11:03 .",
+        "drwxr-xr-x  1 root root       12 Nov 22 11:03 ..",
+        "drwxr-xr-x  1 root root       12 Nov 22 11:03 shm",
+        "lrwxrwxrwx  1 root root       12 Nov 22 11:03 fd -> /proc/self/fd",
+        "crw-rw-rw-  1 root root   1,   3 Nov 22 11:03 null",
+    ) == ["shm/", "fd -> /proc/self/fd", "null"]
+
+
+@pytest.mark.parametrize("command", ["ls", "ls -a", "ls --color=never", "dir -l", "ls -l | sort", "ls -l > a; cat a b"])
+def test_what_prints_no_long_listing_is_left_as_it_is(command: str) -> None:
+    assert shown(command, "total 4", f"{LONG}a.txt") is None
+
+
+def test_a_name_with_a_line_end_leaves_the_listing_as_it_is() -> None:
+    assert shown("ls -l", "total 4", f"{LONG}a", "b.txt") is None
+
+
+# --- scripts
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "cd src && ls -la",
+        "cd /tmp; ls -la 2>/dev/null",
+        "FOO=1 ls -la 2>&1",
+        "/bin/ls -la $FOLDER",
+        "timeout 60 ls -la",
+        "ls -la | head -50",
+        "ls -la | cat | tail -n 20",
+        "# look\nls -la",
+        "export A=1\nls -la",
+        "mkdir -p a > /dev/null\nls -la",
+    ],
+)
+def test_the_listing_is_found_in_a_script(command: str) -> None:
+    assert shown(command, "total 4", f"{LONG}a.txt", f"{LONG}b.txt") == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la &",
+        "(ls -la)",
+        "if true; then ls -la; fi",
+        "$LS -la",
+        'bash -c "ls -la"',
+        "ls -la | tee a",
+        "ls -la; unknown",
+        "ls -la; echo $A",
+        "ls -la '",
+        "ls -la" + " a" * 20_000,
+        "",
+    ],
+)
+def test_a_script_that_may_print_something_else_is_left_as_it_is(command: str) -> None:
+    assert shown(command, "total 4", f"{LONG}a.txt", f"{LONG}b.txt") is None
+
+
+def test_what_agents_put_between_outputs_parts_them() -> None:
+    assert shown(
+        "echo '== files'; ls -la; echo; echo == state; git status; echo == tests; python3 -m pytest -q; echo == end",
+        *("== files", "total 4", f"{LONG}a.txt", "", "== state", *STATUS, "== tests"),
+        *("....                                  [100%]", "4 passed in 0.12s", "== end"),
+    ) == [
+        *("== files", "a.txt", "== state", "## main...origin/main", "nothing to commit, working tree clean"),
+        *("== tests", "4 passed in 0.12s", "== end"),
+    ]
+
+
+def test_a_marker_that_is_printed_twice_parts_nothing() -> None:
+    assert shown("cat a; echo --; cat b", "x", "x", "x", "x", "--", "--", "y") is None
+
+
+def test_what_did_not_run_after_a_failed_test_run_is_not_waited_for() -> None:
+    lines = ("F...                                  [100%]", "FAILED a.py::b", "1 failed, 3 passed in 0.12s")
+
+    assert shown("pytest -q && git status && ls -la", *lines, failed=True) == ["FAILED a.py::b", lines[-1]]
+    assert shown("pytest -q; git status", *lines, failed=True) is None
+    assert shown("git status && ls -la", *STATUS, failed=True) is None
+
+
+# --- git
+
+
+def test_a_status_in_the_middle_of_a_rebase_keeps_what_is_going_on() -> None:
+    assert shown(
+        "git status",
+        "interactive rebase in progress; onto c99ec41",
+        "Last command done (1 command done):",
+        "   pick 4db4d1d bash: known output can be compressed",
+        "No commands remaining.",
+        "You are currently rebasing branch 'main' on 'c99ec41'.",
+        '  (fix conflicts and then run "git rebase --continue")',
+        "",
+        "Unmerged paths:",
+        '  (use "git restore --staged <file>..." to unstage)',
+        "\tboth modified:   core/context.py",
+        "\tdeleted by us:   core/old.py",
+        "",
+        'no changes added to commit (use "git add" and/or "git commit -a")',
+    ) == [
+        "interactive rebase in progress; onto c99ec41",
+        "Last command done (1 command done):",
+        "pick 4db4d1d bash: known output can be compressed",
+        "No commands remaining.",
+        "You are currently rebasing branch 'main' on 'c99ec41'.",
+        "UU core/context.py",
+        "DU core/old.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["hint: something new", "\tsurprised:   a.py", "warning: could not open directory 'x/'"]
+)
+def test_a_status_with_a_line_nobody_knows_is_left_as_it_is(line: str) -> None:
+    assert shown("git status", *STATUS[:3], "Changes not staged for commit:", "\tmodified:   b.py", line) is None
+
+
+HUNK = ("@@ -1,2 +1,2 @@", " a", "-b", "+c")
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        (("diff --git a/x y.py b/x y.py", "index 1..2 100644", "--- a/x y.py\t", "+++ b/x y.py\t"), "x y.py"),
+        (("diff --git a/x.py a/x.py", "index 1..2 100644", "--- a/x.py", "+++ a/x.py"), "a/x.py"),
+        (("diff --git i/x.py w/x.py", "index 1..2 100644", "--- i/x.py", "+++ w/x.py"), "x.py"),
+        (
+            (
+                "diff --git a/x.py b/x.py",
+                "old mode 100644",
+                "new mode 100755",
+                "index 1..2",
+                "--- a/x.py",
+                "+++ b/x.py",
+            ),
+            "x.py (mode 100644 -> 100755)",
+        ),
+    ],
+)
+def test_a_file_of_a_diff_is_named_whatever_its_header_looks_like(head: tuple[str, ...], named: str) -> None:
+    assert shown("git diff", *head, *HUNK) == [f"--- {named}", "@@ 2", "-b", "+c"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (" core/a.py | 3 +--", " 1 file changed, 1 insertion(+), 2 deletions(-)"),
+        ("diff --cc a.py", "index 1,2..3", "--- a/a.py", "+++ b/a.py", "@@@ -1,1 -1,1 +1,2 @@@", "++a"),
+        ("diff --git a/a b/a", "--- a/a", "+++ b/a", "@@ -1,3 +1,3 @@", " a", "-b"),
+        ("diff --git a/a b/a", "--- a/a", "+++ b/a", *HUNK, "and more"),
+        ("diff --git a/a b/a", "--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", "?a", "-b", "+c"),
+    ],
+)
+def test_a_diff_of_another_form_is_left_as_it_is(lines: tuple[str, ...]) -> None:
+    assert shown("git diff", *lines) is None
+
+
+def test_a_file_without_a_last_line_end_and_one_without_lines_are_told() -> None:
+    assert shown(
+        *("git diff", "diff --git a/a.py b/a.py", "index 1..2 100644", "--- a/a.py", "+++ b/a.py"),
+        *("@@ -1 +1 @@", "-a", "\\ No newline at end of file", "+b", "\\ No newline at end of file"),
+        *("diff --git a/empty.py b/empty.py", "new file mode 100644", "index 0000000..e69de29"),
+        *("diff --git a/a.png b/a.png", "index 1..2 100644", "Binary files a/a.png and b/a.png differ"),
+    ) == [
+        *("--- a.py", "@@ 1", "-a", "\\ No newline at end of file", "+b", "\\ No newline at end of file"),
+        *("--- empty.py (new)", "--- a.png (binary)"),
+    ]
+
+
+def test_commits_whose_hashes_begin_alike_stay_apart() -> None:
+    first, second = "a" * 40, "a" * 11 + "b" * 29
+    head = ("Author: Ada <a@b.example>", "Date:   2026-03-04 10:00:00 +0000", "")
+
+    lines = shown(
+        "git log", f"commit {first}", *head, "    one", "", f"commit {second} (HEAD -> main)", *head, "    two"
+    )
+
+    assert lines == ["2026-03-04 Ada:", f"{first[:12]} one", f"{second[:12]} two (HEAD -> main)"]
+
+
+@pytest.mark.parametrize("lines", [("abc1234 one", "abc1235 two"), ("* commit " + "a" * 40, "| Author: Ada <a@b>")])
+def test_a_log_of_another_form_is_left_as_it_is(lines: tuple[str, ...]) -> None:
+    assert shown("git log", *lines) is None
+
+
+# --- grep
+
+
+def test_a_file_that_looks_like_a_place_is_named_whole() -> None:
+    assert shown(
+        "grep -rn -C1 b src",
+        *("src/a-12-b.py-1-    one", "src/a-12-b.py:2:    b = 3:4:5", "src/a-12-b.py-3-    two-4-five", "--"),
+        "src/sub/c.py:7:b",
+    ) == ["src/a-12-b.py", "1-one", "2:b = 3:4:5", "3-two-4-five", "src/sub/c.py", "7:b"]
+
+
+def test_files_of_one_folder_are_named_below_it() -> None:
+    assert shown("rg -n x", *("src/shop/a.py:1:x", "src/shop/b.py:2:x", "src/shop/b.py:3:x", "setup.py:4:x")) == [
+        *("src/shop/", "a.py", "1:x", "b.py", "2:x", "3:x", "./setup.py", "4:x")
+    ]
+
+
+@pytest.mark.parametrize("long", ["x" * 3000, "y" * 250])
+def test_a_long_match_is_cut_with_its_length(long: str) -> None:
+    assert shown("grep -rn x .", f"./a.js:1:{long}") == [
+        *("./a.js", f"1:{long[:200]}... (+{len(long) - 200} characters)")
+    ]
+
+
+def test_a_long_match_that_names_a_failure_is_not_cut() -> None:
+    line = "x" * 300 + " ERROR: disk is full"
+
+    assert shown("grep -rn x .", f"a/b.log:1:{line}", "a/b.log:2:x") == ["a/b.log", f"1:{line}", "2:x"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("grep -n x a.py", "grep -rn x src/a.py", "grep -rc x .", "grep -rl x .", "rg --json x"),
+        *("cat a | grep -n x", "cat a | rg -n x", "grep -rhn x .", "grep -rnZ x .", "rg -nI x", "rg -n x a.py"),
+    ],
+)
+def test_matches_without_file_names_or_in_another_form_are_left_as_they_are(command: str) -> None:
+    lines = ["src/a.py:1:x"] * 5
+
+    assert shown(command, *lines) is None
+
+
+# --- cat
+
+
+def test_equal_lines_of_a_file_are_numbered_and_said_once() -> None:
+    lines = ("a", *["waiting for orders"] * 20, "", "b")
+
+    assert shown("cat a.log", *lines) == ["1\ta", "2-21\twaiting for orders", "23\tb"]
+    assert shown("tail -n +100 a.log", *lines) == ["100\ta", "101-120\twaiting for orders", "122\tb"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["tail -n 40 a.log", "cat a.log b.log", "cat -A a.log", "cat *.log", "unknown | cat", "head -n 9 < a.log"],
+)
+def test_without_numbers_only_repeated_lines_go(command: str) -> None:
+    lines = ("a", *["waiting for orders"] * 20, "", "", "", "b", "b", "b")
+
+    assert shown(command, *lines) == ["a", "waiting for orders", "[this line 19 times more]", "", "", "", "b", "b", "b"]
+
+
+def test_source_code_comes_out_as_it_is() -> None:
+    assert shown("cat a.py", "def a():", "    return 1", "", "", "def b():", "    return 2") is None
+
+
+# --- test runs
+
+
+def test_go_of_1_22_names_goroutines() -> None:
+    lines = shown(
+        "go test ./...",
+        "--- FAIL: TestFirst (0.00s)",
+        "panic: runtime error: index out of range [0] with length 0 [recovered]",
+        "",
+        "goroutine 7 [running]:",
+        "testing.tRunner.func1.2({0x52a3e0, 0xc0000182a0})",
+        "\t/usr/local/go/src/testing/testing.go:1631 +0x24a",
+        "example.com/shop/stock.(*Shelf).First(0xc000012345?, {0x0?, 0x0, 0x0})",
+        "\t/home/ada/go/src/example.com/stock/stock.go:6 +0x1d",
+        "created by testing.(*T).Run in goroutine 1",
+        "\t/usr/local/go/src/testing/testing.go:1742 +0x390",
+        "exit status 2",
+        "FAIL\texample.com/shop/stock\t0.005s",
+        "FAIL\texample.com/shop/bill [build failed]",
+        "ok  \texample.com/shop/price\t(cached)",
+        "ok  \texample.com/shop/route\t0.004s\tcoverage: 81.2% of statements",
+        "FAIL",
+        failed=True,
+    )
+
+    assert lines == [
+        "--- FAIL: TestFirst (0.00s)",
+        "panic: runtime error: index out of range [0] with length 0 [recovered]",
+        "goroutine 7 [running]:",
+        "example.com/shop/stock.(*Shelf).First(...)",
+        "\t/home/ada/go/src/example.com/stock/stock.go:6",
+        "exit status 2",
+        "FAIL\texample.com/shop/stock\t0.005s",
+        "FAIL\texample.com/shop/bill [build failed]",
+        "ok  \texample.com/shop/route\t0.004s\tcoverage: 81.2% of statements",
+        "FAIL",
+        "4 packages (1 tests failed): 2 passed, 2 failed",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command", ["npx vitest run", "pnpm exec vitest", "npm test", "npm run test:unit", "yarn test"]
+)
+def test_vitest_keeps_what_failed(command: str) -> None:
+    assert shown(
+        command,
+        *(" RUN  v4.1.12 /home/ada/shop", "", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms", "   ✓ fine 2ms"),  # noqa: RUF001
+        *("   × not fine 26ms", " ✓ src/b.test.ts (1 test) 3ms", "", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", ""),  # noqa: RUF001
+        *(" FAIL  src/a.test.ts > not fine", "AssertionError: expected 1 to be 2", "", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001
+        *("⎯⎯⎯⎯⎯⎯⎯⎯[1/1]⎯", " Test Files  1 failed | 1 passed (2)", "      Tests  1 failed | 2 passed (3)"),
+        failed=True,
+    ) == [
+        *("ran src/b.test.ts", " RUN  v4.1.12 /home/ada/shop", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms"),  # noqa: RUF001
+        *("   × not fine 26ms", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", " FAIL  src/a.test.ts > not fine"),  # noqa: RUF001
+        *("AssertionError: expected 1 to be 2", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001
+        *(" Test Files  1 failed | 1 passed (2)", "      Tests  1 failed | 2 passed (3)"),
+    ]
+
+
+def test_a_broken_collection_of_pytest_stays_whole() -> None:
+    assert shown(
+        "uv run pytest",
+        *("=" * 10 + " test session starts " + "=" * 10, "platform linux -- Python 3.11.7, pytest-8.4.1, pluggy-1.6.0"),
+        *("rootdir: /home/ada/shop", "collected 3 items / 1 error", "", "=" * 12 + " ERRORS " + "=" * 12),
+        *(
+            "_" * 8 + " ERROR collecting tests/test_a.py " + "_" * 8,
+            "tests/test_a.py:1: in <module>",
+            "    import nothing",
+        ),
+        *("E   ModuleNotFoundError: No module named 'nothing'", "=" * 9 + " short test summary info " + "=" * 9),
+        *("ERROR tests/test_a.py", "!" * 9 + " Interrupted: 1 error during collection " + "!" * 9),
+        "=" * 12 + " 1 error in 0.12s " + "=" * 12,
+        failed=True,
+    ) == [
+        *("collected 3 items / 1 error", "== ERRORS", "__ ERROR collecting tests/test_a.py"),
+        *("tests/test_a.py:1: in <module>", "    import nothing", "E   ModuleNotFoundError: No module named 'nothing'"),
+        *("== short test summary info", "ERROR tests/test_a.py"),
+        *("!" * 9 + " Interrupted: 1 error during collection " + "!" * 9, "1 error in 0.12s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("pytest", "ERROR: usage: pytest [options] [file_or_dir]"),
+        ("go test ./...", "go: go.mod file not found in current directory or any parent directory"),
+        ("cargo test", "error: could not find `Cargo.toml` in `/home/ada` or any parent directory"),
+        ("npm test", 'npm error Missing script: "test"'),
+        ("make test", "make: *** No rule to make target 'test'.  Stop."),
+    ],
+)
+def test_a_test_run_that_did_not_run_is_left_as_it_is(command: str, line: str) -> None:
+    assert shown(command, line, line, failed=True) is None
