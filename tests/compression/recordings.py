@@ -43,6 +43,6 @@ RECORDINGS = (
     Recording("go-test", "go", "go test -v ./...", exit_code=1, program="go"),
     Recording("go-test-packages", "go", "go test ./...", exit_code=1, program="go"),
     Recording("cargo-test", "rust", "cargo test --offline", exit_code=101, program="cargo"),
-    Recording("jest", "jest", "npx jest --verbose", exit_code=1, program="npx"),
+    Recording("jest", "jest", "node_modules/.bin/jest --verbose", exit_code=1, program="npm"),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}
