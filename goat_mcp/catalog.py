@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import META_NAMES, RESOURCE_PREFIX, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.side_effect import Risk
-from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, Toolset, ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.deferral import Deferral
 from goat_mcp.registry import AnyTool, Registry, Snapshot
@@ -44,6 +44,8 @@ def server_of(spec: ToolSpec) -> str:
 def labels_of(spec: ToolSpec) -> frozenset[str]:
     """Everything that selects this tool: its names, its toolset, its server."""
     labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
+    if spec.toolset in DECLARED_TOOLSETS:
+        labels.add(f"{RESOURCE_PREFIX}{spec.name.partition(SEPARATOR)[0]}")
     if server := server_of(spec):
         labels.add(f"{UPSTREAM_PREFIX}{server}")
     return frozenset(labels)
@@ -51,13 +53,15 @@ def labels_of(spec: ToolSpec) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFilter:
-    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`).
+    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`), as does `also_on`:
+    what a user's own toolset holds, whichever of ours it is in.
 
     `servers` None means all. `only_reads`: nothing that may change something, whoever's word it is (RSK-3). What
     `also` keeps out is out, too.
     """
 
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
+    also_on: frozenset[str] = frozenset()
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
     servers: frozenset[str] | None = None
@@ -85,7 +89,8 @@ class CatalogFilter:
             return False
         if self.only_reads and not (spec.hints.read_only and spec.risk <= Risk.LOW):
             return False
-        return spec.toolset in self.toolsets and (self.allow is None or bool(labels & self.allow))
+        is_on = spec.toolset in self.toolsets or bool(labels & self.also_on)
+        return is_on and (self.allow is None or bool(labels & self.allow))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from goat_mcp.catalog import CatalogFilter, CatalogProfile
+from goat_mcp.chosen_toolsets import Declared, split
 from goat_mcp.core.names import UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.core.spec import Toolset
 from goat_mcp.presets import BrokenSelection, Selections
@@ -13,7 +14,7 @@ from goat_mcp.profile_options import ProfileOptions
 from goat_mcp.settings import BrokenSettings, Settings
 
 
-def chosen_profiles(settings: Settings, *, flat_names: bool) -> Mapping[str, CatalogProfile]:
+def chosen_profiles(settings: Settings, *, flat_names: bool, toolsets: Declared) -> Mapping[str, CatalogProfile]:
     """Raises `BrokenSettings` for a name that nobody knows, in a profile or of one."""
     for key, name in [("profile", settings.profile), *_by_client(settings)]:
         if name and name not in settings.profiles:
@@ -21,7 +22,7 @@ def chosen_profiles(settings: Settings, *, flat_names: bool) -> Mapping[str, Cat
             raise BrokenSettings(f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or mend the name.")
     return {
         name: CatalogProfile(
-            filter=_filter(name, options, lambda: _selections(settings, flat_names)),
+            filter=_filter(name, options, lambda: _selections(settings, flat_names), toolsets),
             name_cap=options.name_cap,
             dialect=options.schema_dialect,
             token_budget=options.token_budget,
@@ -52,7 +53,9 @@ def _selections(settings: Settings, flat_names: bool) -> Selections:
     return Selections(settings.catalog.presets, flat_names=flat_names)
 
 
-def _filter(profile: str, options: ProfileOptions, selections: Callable[[], Selections]) -> CatalogFilter:
+def _filter(
+    profile: str, options: ProfileOptions, selections: Callable[[], Selections], toolsets: Declared
+) -> CatalogFilter:
     allow, deny = options.tools.allow, options.tools.deny
     allowed: frozenset[str] | None = None
     denied = frozenset[str]()
@@ -66,8 +69,11 @@ def _filter(profile: str, options: ProfileOptions, selections: Callable[[], Sele
         except BrokenSelection as broken:
             raise BrokenSettings(f"profiles.{profile}.tools.{key}: {broken}", "Mend it and start again.") from None
     servers = options.upstreams
+    named = get_args(Toolset) if options.toolsets is None else options.toolsets
+    own, also_on = split(named, toolsets, f"profiles.{profile}.toolsets")
     return CatalogFilter(
-        toolsets=get_args(Toolset) if options.toolsets is None else options.toolsets,
+        toolsets=own,
+        also_on=also_on,
         allow=allowed,
         deny=denied,
         servers=None if servers is None else frozenset(_server(profile, server) for server in servers),

@@ -7,26 +7,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
+from goat_mcp.chosen_toolsets import Declared, split
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset
 from goat_mcp.registry import Registry
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
+_NO_TOOLSETS: Declared = {}
+
 
 class ChosenTools:
     """`catalog.*` of the settings, over the upstreams there are."""
 
-    def __init__(self, settings: Settings, upstreams: Sequence[UpstreamConfig]) -> None:
+    def __init__(
+        self, settings: Settings, upstreams: Sequence[UpstreamConfig], toolsets: Declared = _NO_TOOLSETS
+    ) -> None:
+        """`toolsets` are those that manifests declare."""
         self._settings = settings
+        self._declared = toolsets
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
     def filter(self) -> CatalogFilter:
         """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
         chosen = self._chosen
+        toolsets, also_on = split(chosen.toolsets, self._declared, "catalog.toolsets")
+        toolsets = _with_teams(toolsets)
         if chosen.allow is None and not chosen.deny and not chosen.presets:
-            return CatalogFilter(toolsets=_toolsets(chosen.toolsets))
+            return CatalogFilter(toolsets=toolsets, also_on=also_on)
         # Most starts select nothing.
         from goat_mcp.presets import BrokenSelection, Selections
 
@@ -40,7 +49,7 @@ class ChosenTools:
             deny = selections.labels(chosen.deny)
         except BrokenSelection as broken:
             raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
-        return CatalogFilter(toolsets=_toolsets(chosen.toolsets), allow=allow, deny=deny)
+        return CatalogFilter(toolsets=toolsets, also_on=also_on, allow=allow, deny=deny)
 
     def profiles(self) -> Mapping[str, CatalogProfile]:
         """Raises `BrokenSettings`."""
@@ -50,11 +59,12 @@ class ChosenTools:
         # Most starts have none.
         from goat_mcp.chosen_profiles import chosen_profiles
 
-        return chosen_profiles(settings, flat_names=any(upstream.naming == "flat" for upstream in self._upstreams))
+        flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
+        return chosen_profiles(settings, flat_names=flat_names, toolsets=self._declared)
 
     def check_allowed_are_on(self, registry: Registry) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
-        on = _toolsets(self._chosen.toolsets)
+        on = _with_teams(split(self._chosen.toolsets, self._declared, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
             name = NAME_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
@@ -89,7 +99,7 @@ def _or(known: Sequence[str]) -> str:
     return f"; there are {', '.join(known)}" if known else ""
 
 
-def _toolsets(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
+def _with_teams(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
     """Those of the settings, and the teams where their variable is set. Raises `BrokenSettings`."""
     if os.environ.get(TEAMS_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off"):
         return (*chosen, "teams")

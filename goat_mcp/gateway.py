@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp import chosen_manifests
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts, meta_contracts
 from goat_mcp.call_slots import CallSlots
@@ -51,7 +52,7 @@ from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.places import check_state, named_roots, scope_of
-from goat_mcp.registry import AnyTool, Registry
+from goat_mcp.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import Settings
 from goat_mcp.state.call_log import CallLog
@@ -67,7 +68,12 @@ from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
+from goat_mcp.upstreams.config.upstream_files import (
+    BrokenUpstreamsFile,
+    DeclaredEntry,
+    UpstreamFiles,
+    UpstreamProblem,
+)
 from goat_mcp.upstreams.config.watched_files import WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -84,6 +90,8 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
     from goat_mcp.item_catalog import ItemCatalog
+    from goat_mcp.manifests.manifests import Manifests
+    from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.own_resources import OwnResources
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
@@ -91,6 +99,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.coordinator import TeamCoordinator
+    from goat_mcp.upstreams.config.entry import UpstreamConfig
     from goat_mcp.upstreams.oauth.person import Person
 
 SHUTDOWN_S = 4.0
@@ -123,6 +132,10 @@ class Gateway:
         hooks: Hooks | None = None,
         login_person: Person | None = None,
     ) -> None:
+        read = chosen_manifests.read(settings)
+        odd_profiles: Sequence[ManifestProblem] = ()
+        if read is not None:
+            settings, odd_profiles = chosen_manifests.with_declared_profiles(settings, read.users)
         self.settings = settings
         self.started_s = time.time()
         self.instance = new_instance()
@@ -170,19 +183,23 @@ class Gateway:
             config_store or DatabaseConfigStore(self.database), self.config_view.check, self.telemetry.warning
         )
         self.registry = Registry()
+        self.registry.declare(BUILTIN_SOURCE)
+        self._manifest_problems = odd_profiles
+        self.manifests = self._used_manifests(read) if read is not None else None
         self._upstream_files = WatchedFiles(
             settings.upstreams,
             contents=settings.contents,
             references=self.references,
             default=settings.default_upstreams,
             is_open=self._tools_may_write,
+            declared=self._declared_upstreams,
         )
         files = self._with_name_cap(self._upstream_files.load())
-        self._chosen = ChosenTools(settings, files.configs)
+        self._chosen = self._choose(files.configs)
         self.catalog = Catalog(
             self.registry,
             self._chosen.filter(),
-            lambda name: self.upstreams.why_missing(name),
+            self._why_missing,
             Deferral(settings.catalog.mode, settings.catalog.token_budget),
             settings.catalog.schema_dialect,
             self._chosen.profiles(),
@@ -250,6 +267,62 @@ class Gateway:
             on_updated=self.announcements.changed,
         )
         self.upstreams.load_warm_catalogs()
+
+    def _choose(self, upstreams: Sequence[UpstreamConfig]) -> ChosenTools:
+        if self.manifests is None:
+            return ChosenTools(self.settings, upstreams)
+        return ChosenTools(self.settings, upstreams, chosen_manifests.declared_toolsets(self.manifests.declared))
+
+    def _used_manifests(self, read: chosen_manifests.ReadManifests) -> Manifests:
+        """The declared tools, in the registry."""
+        from goat_mcp.manifests.folder import read_folders
+        from goat_mcp.manifests.handler_log import HandlerLog
+        from goat_mcp.manifests.host import Host
+        from goat_mcp.manifests.manifests import Manifests, Surroundings
+
+        folders = chosen_manifests.folders(self.settings)
+        host = Host(
+            workspace=self.workspace,
+            sessions=self.sessions,
+            tasks=self.tasks,
+            spill=self.spill,
+            guard=self.guard,
+            environment=self.environment,
+            sandbox=lambda: self.sandbox,
+            http=self.http,
+            allow_hosts=self.settings.web.allow_hosts,
+            state=self.state,
+            references=self.references,
+            tool=self.builtin,
+        )
+        manifests = Manifests(
+            folders,
+            lambda: read_folders(folders),
+            read.shipped,
+            surroundings=Surroundings(
+                host=host,
+                config=self.settings.tools,
+                agents=lambda ctx: None,
+                log=HandlerLog(self.telemetry),
+                tools_may_write=self._tools_may_write,
+            ),
+            registry=self.registry,
+        )
+        manifests.use(read.users)
+        return manifests
+
+    def _declared_upstreams(self) -> Sequence[DeclaredEntry]:
+        """The upstreams that manifests declare."""
+        if self.manifests is None:
+            return ()
+        return [
+            DeclaredEntry(document.name, document.entry, document.document.file)
+            for document in self.manifests.declared.upstreams
+        ]
+
+    def _why_missing(self, name: str) -> ToolError | None:
+        """Of a name that nobody has: whether an upstream, or a set that is off, would have it."""
+        return self.upstreams.why_missing(name) or chosen_manifests.why_off(name)
 
     def builtin(self, name: str) -> AnyTool:
         """A built-in tool itself. The first one loads the code of all."""
@@ -574,7 +647,7 @@ class Gateway:
         for problem in files.problems:
             if problem not in self.upstreams.problems:
                 log_entry_problem(self.telemetry, problem)
-        self._chosen = ChosenTools(self.settings, files.configs)
+        self._chosen = self._choose(files.configs)
         self.upstreams.apply(files)
 
     def _upstreams_broken(self, broken: BrokenUpstreamsFile) -> None:
@@ -587,10 +660,22 @@ class Gateway:
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
+        for problem in self.manifest_problems():
+            self.telemetry.warning("manifest", problem=str(problem))
+
+    def manifest_problems(self) -> Sequence[ManifestProblem]:
+        """What is wrong with the documents that declare tools and more, as they are now."""
+        if self.manifests is None:
+            return self._manifest_problems
+        return (*self.manifests.declared.problems, *self._manifest_problems)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
         found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit, self.rules)
+        found += [
+            {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
+            for problem in self.manifest_problems()
+        ]
         return self.redactor.tree(found)
 
     @asynccontextmanager
@@ -599,6 +684,8 @@ class Gateway:
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
             group.start_soon(self._upstream_files.watch, self._upstreams_changed, self._upstreams_broken)
+            if self.manifests is not None:
+                group.start_soon(self.manifests.watch, self._upstream_files.look_again)
             group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:
@@ -608,6 +695,8 @@ class Gateway:
                     await self._session_events.end_all()
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
                     await self.tasks.stop_all()
+                    if self.manifests is not None:
+                        await self.manifests.close()
                     if "sandbox" in self.__dict__:
                         await self.sandbox.close()
                 group.cancel_scope.cancel()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
-from goat_mcp.core.spec import Toolset
+from goat_mcp.core.settings_part import Names, SettingsPart
 from goat_mcp.schemas.dialects import DialectName
 
 
@@ -27,7 +26,7 @@ class ProfileOptions(SettingsPart):
     """
 
     upstreams: Names | None = None
-    toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(one_or_many)] | None = None
+    toolsets: Names | None = None
     tools: ProfileTools = ProfileTools()
     read_only: bool = False
     name_cap: int | None = Field(default=None, ge=32, le=128)

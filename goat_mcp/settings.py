@@ -15,7 +15,7 @@ from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
-from goat_mcp.core.spec import DEFAULT_TOOLSETS, Toolset
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.deferral import TOKEN_BUDGET, CatalogMode
 from goat_mcp.editing.options import EditOptions, FileOptions
 from goat_mcp.hooks.options import HookSettings
@@ -58,7 +58,7 @@ class CatalogSettings(SettingsPart):
 
     allow: Names | None = None
     deny: Names = ()
-    toolsets: Annotated[tuple[Toolset, ...], BeforeValidator(one_or_many)] = DEFAULT_TOOLSETS
+    toolsets: Names = DEFAULT_TOOLSETS
     presets: Mapping[str, Names] = {}
     mode: CatalogMode = "auto"
     token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
@@ -82,6 +82,8 @@ class Settings(SandboxOptions):
 
     workspace: Paths = ()
     upstreams: Paths = ()
+    manifests: Paths = ()
+    tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
     plan: PlanOptions = PlanOptions()
@@ -110,6 +112,7 @@ class Settings(SandboxOptions):
     _project_file: list[Path] = PrivateAttr(default_factory=list[Path])
     _users_file: list[Path] = PrivateAttr(default_factory=list[Path])
     _default_upstreams: list[Path] = PrivateAttr(default_factory=list[Path])
+    _default_manifests: list[Path] = PrivateAttr(default_factory=list[Path])
 
     def remember(self, origin: SettingsOrigin) -> None:
         """Take in where all this came from."""
@@ -119,6 +122,7 @@ class Settings(SandboxOptions):
         self._project_file.extend(origin.project_files)
         self._users_file.extend(origin.users_files)
         self._default_upstreams.extend(origin.default_upstreams)
+        self._default_manifests.extend(origin.default_manifests)
 
     def source_of(self, key: str) -> str:
         """Where the value of a setting came from: `flag`, `environment`, `project`, `file`, `default`."""
@@ -138,6 +142,11 @@ class Settings(SandboxOptions):
     def default_upstreams(self) -> Path | None:
         """The file of upstreams that would count if it were there; None where it does, or others are named."""
         return next(iter(self._default_upstreams), None)
+
+    @property
+    def default_manifests(self) -> Path | None:
+        """The user's own directory of manifests, which need not be there; None where others are named."""
+        return next(iter(self._default_manifests), None)
 
     @property
     def contents(self) -> Mapping[Path, bytes]:
@@ -160,6 +169,7 @@ class SettingsOrigin:
     project_files: Sequence[Path] = ()
     users_files: Sequence[Path] = ()
     default_upstreams: Sequence[Path] = ()
+    default_manifests: Sequence[Path] = ()
 
 
 class BrokenSettings(ToolError):

@@ -22,7 +22,7 @@ from goat_mcp.settings import (
     setting_keys,
 )
 from goat_mcp.settings_tree import append, as_list, keys_in, layer, merge, place
-from goat_mcp.state.config_folder import config_folder, own_upstreams_file
+from goat_mcp.state.config_folder import config_folder, own_manifests_folder, own_upstreams_file
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.trust import FILE_NAME, has_project_file
 from goat_mcp.workspace.default_roots import default_roots
@@ -71,6 +71,8 @@ def load_settings(
             tree["upstreams"] = [str(_own_upstreams())]
         else:
             origin.default_upstreams = (own_upstreams_file(),)
+    if config_file is None and "manifests" not in tree:
+        origin.default_manifests = (own_manifests_folder(),)
     named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
     settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
     origin.users_files = (Path(users_file),) if users_file else ()

@@ -38,6 +38,12 @@ _SELECTION = (
         help="Other MCP servers to stand in front of: a JSON file with `mcpServers`, as in Claude Desktop.",
     ),
     click.option(
+        "--manifests",
+        multiple=True,
+        metavar="DIR",
+        help="Tools, upstreams, toolsets and profiles declared in YAML.",
+    ),
+    click.option(
         "--claude-settings",
         multiple=True,
         metavar="FILE",
@@ -73,6 +79,7 @@ def settings_from(
     workspace: Sequence[str],
     config: Path | None,
     upstreams: Sequence[str],
+    manifests: Sequence[str] = (),
     claude_settings: Sequence[str],
     mode: str | None,
     toolset: Sequence[str],
@@ -92,6 +99,7 @@ def settings_from(
         **(defaults or {}),
         "workspace": workspace,
         "upstreams": upstreams,
+        "manifests": manifests,
         "claude_settings": claude_settings,
         "mode": mode,
         "profile": profile,

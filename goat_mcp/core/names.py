@@ -13,6 +13,8 @@ SEPARATOR = "__"
 UPSTREAM_PREFIX = "mcp__"
 TOOLSET_PREFIX = "toolset:"
 """What marks a toolset's name where tools are selected by name."""
+RESOURCE_PREFIX = "resource:"
+"""What marks a declared resource where all of its exports are meant."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -35,6 +37,10 @@ GOA_ALIASES = {
     "search": "Grep",
     "bash": "Bash",
     "ask_user_question": "AskUserQuestion",
+    "ssh_bash": "ssh_bash__exec",
+    "bg_exec": "bg_exec__start",
+    "memento": "memento__note",
+    "goa_command": "goa_command__run",
 }
 TOOL_ALIASES = {**CLAUDE_CODE_ALIASES, **GOA_ALIASES}
 """Names that resolve to a built-in at call time, unless another tool has that exact name. They are never listed."""

@@ -39,6 +39,8 @@ DEFAULT_TOOLSETS: tuple[Toolset, ...] = (
     "upstream",
 )
 """Those that are on without being named (design D9)."""
+DECLARED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base", "manifests")
+"""Those whose tools are exports of declared resources."""
 
 
 @dataclass(frozen=True)

@@ -102,11 +102,11 @@ class Parameters:
 
 
 def _kind(schema: Any) -> Kind:
-    kind: Any = schema.get("type") if isinstance(schema, Mapping) else None
+    kind: Any = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
     if isinstance(kind, list):
         real = [one for one in cast("list[str]", kind) if one != "null"]
         kind = real[0] if len(real) == 1 else None
-    return _KIND_OF.get(kind, "any")
+    return _KIND_OF.get(str(kind), "any")
 
 
 def _camel_case(name: str) -> str:

@@ -131,8 +131,8 @@ def _checked_url(fields: Fields, url: str, method: str, headers: Mapping[str, st
         parts = urlsplit(url.replace("{export}", "x"))
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_usable = False
-    if not is_usable:
+        parts, is_usable = None, False
+    if parts is None or not is_usable:
         fields.fail(f"{url!r:.80} is no http or https URL", "write e.g. https://host/path", key)
         return None
     if parts.username or parts.password:

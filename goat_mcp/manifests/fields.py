@@ -138,10 +138,10 @@ class Fields:
         return value
 
 
-_KINDS = {str: "text", bool: "boolean", int: "number", float: "number", list: "list", dict: "mapping"}
+_KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict | list):
-        return f"a {_KINDS[type(cast('object', value))]}"
+        return "a list" if isinstance(value, list) else "a mapping"
     return "nothing" if value is None else f"the {_KINDS[type(value)]} {str(value)!r:.{_SHOWN_CHARS}}"

@@ -25,8 +25,7 @@ if TYPE_CHECKING:  # loaded with the first command
 class Host:
     """What a module's `build_handlers(host)` may take.
 
-    `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face; `restart` asks the
-    process to end and begin anew once its answers are out.
+    `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face.
     """
 
     workspace: Workspace
@@ -41,4 +40,3 @@ class Host:
     state: StateDirectory
     references: SecretReferences
     tool: Callable[[str], Any]
-    restart: Callable[[str], None]

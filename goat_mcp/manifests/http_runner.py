@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -75,8 +75,9 @@ class HttpRunner:
         return None if value is _NO_JSON else value
 
     def _refused(self, export: Export, status: int, value: Any, body: bytes) -> ToolError:
-        if isinstance(value, dict) and isinstance(value.get("error"), dict):
-            return told_failure({"name": f"Http{status}", **value["error"]}, self._message_limit)
+        error: Any = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
+        if isinstance(error, dict):
+            return told_failure({"name": f"Http{status}", **error}, self._message_limit)
         said = _shown(body) or "nothing more"
         return self._failed(f"{export.spec.name} answered with HTTP status {status}: {said}", name=f"Http{status}")
 
@@ -105,5 +106,5 @@ def _query(input: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Texts as they are, everything else as JSON; a list is the same name several times."""
     pairs: list[tuple[str, Any]] = []
     for name, value in input.items():
-        pairs += [(name, one) for one in value] if isinstance(value, list) else [(name, value)]
+        pairs += [(name, one) for one in cast("list[Any]", value)] if isinstance(value, list) else [(name, value)]
     return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in pairs]

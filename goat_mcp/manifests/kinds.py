@@ -109,10 +109,11 @@ def _upstream_entry(spec: Fields) -> Mapping[str, Any]:
         if not {"command", "url"} & spec.tree.keys():
             spec.fail("spec.transport is missing", "write transport: {command: ..., args: [...]} or {url: ...}")
         return dict(spec.tree)
+    given = cast("dict[str, Any]", transport)
     rest = {key: value for key, value in spec.tree.items() if key != "transport"}
-    for key in transport.keys() & rest.keys():
+    for key in given.keys() & rest.keys():
         spec.fail(f"{key} stands in spec and in spec.transport", "take one of them away", key)
-    return {**cast("dict[str, Any]", transport), **rest}
+    return {**given, **rest}
 
 
 def _references(spec: Fields) -> tuple[str, ...]:

@@ -100,8 +100,8 @@ class ManifestTool:
                 "Tell the user: the handler has to give back JSON.",
                 name="NotJson",
             ) from None
-        structured = value if isinstance(value, dict) else {"result": value}
-        return ToolResult(content=(text_block(text),), structured=structured)
+        wrapped: Any = {"result": value}
+        return ToolResult(content=(text_block(text),), structured=value if isinstance(value, dict) else wrapped)
 
     @cached_property
     def _output(self) -> Any:

@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
-from goat_mcp.manifests.folder import ManifestSet, read_folders, together
+from goat_mcp.manifests.folder import ManifestSet, together
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
@@ -57,33 +57,31 @@ class Surroundings:
 class Manifests:
     """The documents of some directories, and the tools that they declare.
 
-    `shipped` is the set that comes with us; of it only what `wanted` names (toolsets and resources) is read.
+    `shipped` are the documents that come with us. `read_users` reads those of the user's `folders`; it is called again
+    when files there change.
     """
 
     def __init__(
         self,
         folders: Sequence[Path],
-        shipped: Path | None,
+        read_users: Callable[[], ManifestSet],
+        shipped: ManifestSet,
         *,
         surroundings: Surroundings,
         registry: Registry,
     ) -> None:
         self._folders = folders
+        self._read_users = read_users
         self._shipped = shipped
         self._around = surroundings
         self._registry = registry
         self._known: dict[str, _Known] = {}
         self.declared = ManifestSet()
 
-    def load(self) -> None:
-        """Read them, and put the tools into the registry."""
-        shipped = read_folders([self._shipped], ships_with_us=True) if self._shipped is not None else ManifestSet()
-        self._ours = {document.name for document in shipped.tools}
-        self.declared = together([read_folders(self._folders), shipped])
+    def use(self, users: ManifestSet) -> None:
+        """Put their tools, and those that come with us, into the registry."""
+        self.declared = together([users, self._shipped])
         self._known = {document.name: self._resource(document) for document in self.declared.tools}
-        self._publish()
-
-    def _publish(self) -> None:
         self._registry.replace_source(SOURCE, [tool for known in self._known.values() for tool in known.tools])
 
     def _resource(self, document: ToolDocument) -> _Known:
@@ -113,7 +111,7 @@ class Manifests:
         folder = document.document.file.parent
         limit = document.error_message_limit
         if isinstance(entry, PythonEntry):
-            if document.name in self._ours and entry.file is not None:
+            if document in self._shipped.tools and entry.file is not None:
                 return InProcess(document.name, entry.file, host)
             return PythonWorker(
                 document.name,
@@ -161,7 +159,7 @@ class Manifests:
 
     async def _reload(self) -> None:
         before = self._known
-        self.load()
+        self.use(await anyio.to_thread.run_sync(self._read_users))
         for name, known in before.items():
             if known.runner is not None and self._known.get(name) is not known:
                 await known.runner.close()

@@ -18,8 +18,9 @@ from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 MAX_BYTES = 256 * 1024
 MAX_VALUES = 10_000
 MAX_DEPTH = 40
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_CONSTRUCTOR = yaml.constructor.SafeConstructor()
+_YAML: Any = yaml  # an untyped library
+_LOADER = getattr(_YAML, "CSafeLoader", _YAML.SafeLoader)
+_CONSTRUCTOR = _YAML.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
 
 Place = tuple[str | int, ...]
@@ -54,7 +55,7 @@ def read_documents(file: Path, data: bytes) -> Sequence[MarkedDocument]:
         line = data.count(b"\n", 0, wrong.start) + 1
         raise _broken(file, line, "the file is not UTF-8 text", "save it as UTF-8") from None
     try:
-        nodes = [node for node in yaml.compose_all(text, Loader=_LOADER) if node is not None]
+        nodes: list[yaml.Node] = [node for node in _YAML.compose_all(text, Loader=_LOADER) if node is not None]
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
         what = str(getattr(wrong, "problem", None) or wrong).splitlines()[0]
@@ -116,6 +117,6 @@ class _Reader:
         if kind not in ("int", "float", "bool", "null"):
             raise _broken(self._file, line, f"the tag {node.tag!r:.60} is not supported", "write a plain value")
         try:
-            return _CONSTRUCTOR.construct_object(node)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # untyped library
+            return _CONSTRUCTOR.construct_object(node)
         except (ValueError, yaml.YAMLError):
             raise _broken(self._file, line, f"{node.value!r:.60} is no {kind}", "quote it to make it a text") from None

@@ -87,7 +87,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         for line in lines:
             self._take(line)
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytearray) -> None:
         try:
             message: Any = json.loads(line)
         except ValueError:

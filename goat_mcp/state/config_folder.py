@@ -18,6 +18,11 @@ def config_folder() -> Path:
     return base / "goat-mcp"
 
 
+def own_manifests_folder() -> Path:
+    """The manifests that count where nothing names others."""
+    return config_folder() / "manifests"
+
+
 def own_upstreams_file() -> Path:
     """The upstreams that count where nothing names others."""
     return config_folder() / UPSTREAMS_FILE_NAME

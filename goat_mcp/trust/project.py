@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.trust.denials import denials_of, says_more
+from goat_mcp.trust.folder_contents import folder_contents
 from goat_mcp.trust.named_paths import paths_in, with_absolute_paths
 from goat_mcp.trust.settings_file import SettingsFile, find_project_file, read_bytes
 from goat_mcp.trust.store import TrustStore
@@ -53,7 +54,10 @@ def whole_project(file: SettingsFile, path_keys: Collection[str]) -> ProjectSett
     folder = file.path.parent
     tree = with_absolute_paths(file.tree, folder, path_keys)
     named = set(paths_in(tree, [key for key in path_keys if key not in NOT_READ]))
-    return ProjectSettings(file, tree, {path: read_bytes(path) for path in sorted(named)})
+    contents: dict[Path, bytes] = {}
+    for path in sorted(named):
+        contents |= folder_contents(path) if path.is_dir() else {path: read_bytes(path)}
+    return ProjectSettings(file, tree, contents)
 
 
 def project_say(folder: Path, store: TrustStore, path_keys: Collection[str]) -> ProjectSay | None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.secret_references import SecretReferences
@@ -35,6 +35,14 @@ class UpstreamProblem:
         return self.reason_code is not ReasonCode.UNKNOWN_KEY
 
 
+class DeclaredEntry(NamedTuple):
+    """One upstream as it is written somewhere: in a file of them, or in a manifest."""
+
+    name: str
+    entry: Any
+    file: Path
+
+
 @dataclass(frozen=True)
 class UpstreamFiles:
     """All entries of all files, in order, and what is wrong with some of them."""
@@ -57,27 +65,33 @@ def load_upstream_files(
     *,
     contents: Mapping[Path, bytes] | None = None,
     references: SecretReferences | None = None,
+    declared: Iterable[DeclaredEntry] = (),
 ) -> UpstreamFiles:
     """Read files in order. Raises `BrokenUpstreamsFile` for a file that is missing, not JSON or without `mcpServers`.
 
-    `contents` are files as the user trusted them: what has become of one on disk since does not count.
+    `contents` are files as the user trusted them: what has become of one on disk since does not count. `declared` are
+    entries of manifests; they come last.
     """
     references = references or SecretReferences()
     configs: list[UpstreamConfig] = []
     problems: list[UpstreamProblem] = []
-    for file in files:
-        for name, entry in _servers_of(file, (contents or {}).get(file)):
-            config = _read_entry(name, entry, file, references, problems)
-            if config is None:
-                continue
-            twin = next((other for other in configs if other.server == config.server), None)
-            if twin is None:
-                configs.append(config)
-            else:
-                message = (
-                    f"{name!r} has the same name as {twin.name!r} in tool names ({config.server!r}); rename one of them"
-                )
-                problems.append(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, message, str(file)))
+    in_files = (
+        DeclaredEntry(name, entry, file)
+        for file in files
+        for name, entry in _servers_of(file, (contents or {}).get(file))
+    )
+    for name, entry, file in (*in_files, *declared):
+        config = _read_entry(name, entry, file, references, problems)
+        if config is None:
+            continue
+        twin = next((other for other in configs if other.server == config.server), None)
+        if twin is None:
+            configs.append(config)
+        else:
+            message = (
+                f"{name!r} has the same name as {twin.name!r} in tool names ({config.server!r}); rename one of them"
+            )
+            problems.append(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, message, str(file)))
     return UpstreamFiles(tuple(configs), tuple(problems))
 
 

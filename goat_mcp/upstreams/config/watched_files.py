@@ -16,7 +16,12 @@ import anyio.to_thread
 
 from goat_mcp.state.config_folder import own_upstreams_file
 from goat_mcp.state.secret_references import SecretReferences
-from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, load_upstream_files
+from goat_mcp.upstreams.config.upstream_files import (
+    BrokenUpstreamsFile,
+    DeclaredEntry,
+    UpstreamFiles,
+    load_upstream_files,
+)
 
 LOOK_S = 1.0
 _Look = tuple[tuple[int, int, int, int] | None, ...]
@@ -26,7 +31,7 @@ class WatchedFiles:
     """`named` are read in their order; `contents` are those that count as they were trusted, whatever is on disk.
 
     `default` is a file that counts once it is there, where none was named. `is_open` says of a path whether tools may
-    change what lies there unasked.
+    change what lies there unasked. `declared` are the entries of manifests, which have watchers of their own.
     """
 
     def __init__(
@@ -37,35 +42,47 @@ class WatchedFiles:
         references: SecretReferences,
         default: Path | None = None,
         is_open: Callable[[Path], bool] = lambda path: False,
+        declared: Callable[[], Sequence[DeclaredEntry]] = tuple,
     ) -> None:
         self._named = tuple(named)
         self._contents = contents
         self._references = references
         self._default = default
         self._is_open = is_open
+        self._declared = declared
+        self._is_stale = False
         self._read: dict[Path, bytes] = {}
         self._seen = self._look()
 
     def load(self) -> UpstreamFiles:
         """Read all of them. Raises `BrokenUpstreamsFile`."""
-        read = {file: _content(file) for file in self._on_disk()}
-        files = load_upstream_files(self._named, contents={**read, **self._contents}, references=self._references)
+        return self._loaded({file: _content(file) for file in self._on_disk()})
+
+    def _loaded(self, read: dict[Path, bytes]) -> UpstreamFiles:
+        files = load_upstream_files(
+            self._named,
+            contents={**read, **self._contents},
+            references=self._references,
+            declared=self._declared(),
+        )
         self._read = read
         return files
+
+    def look_again(self) -> None:
+        """What manifests declare has changed."""
+        self._is_stale = True
 
     async def watch(
         self, changed: Callable[[UpstreamFiles], None], broken: Callable[[BrokenUpstreamsFile], None]
     ) -> None:
         """Look at them again and again, until cancelled; tell of what they say now, or of the one that is broken."""
-        if not self._on_disk() and self._default is None:
-            return
         while True:
             await anyio.sleep(LOOK_S)
             # Off the event loop: a file may lie on a disk that takes its time, a reference in a keyring that asks.
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
-            if look == self._seen:
+            if look == self._seen and not self._is_stale:
                 continue
-            self._seen = look
+            self._seen, self._is_stale = look, False
             try:
                 files = await anyio.to_thread.run_sync(self._load_again, abandon_on_cancel=True)
             except BrokenUpstreamsFile as problem:
@@ -77,10 +94,7 @@ class WatchedFiles:
         if self._default is not None and os.path.lexists(self._default):
             # From now on it is missed if it goes.
             self._named, self._default = (*self._named, self._default), None
-        read = {file: self._content_now(file) for file in self._on_disk()}
-        files = load_upstream_files(self._named, contents={**read, **self._contents}, references=self._references)
-        self._read = read
-        return files
+        return self._loaded({file: self._content_now(file) for file in self._on_disk()})
 
     def _content_now(self, file: Path) -> bytes:
         if file in self._read and self._stays(file):

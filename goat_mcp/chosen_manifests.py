@@ -1,0 +1,113 @@
+"""Which directories of manifests the settings choose, and what of the documents in them is settings: profiles and
+toolsets. Nothing that reads YAML is loaded where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from goat_mcp.chosen_toolsets import Declared
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
+from goat_mcp.core.spec import Toolset
+from goat_mcp.profile_options import ProfileOptions
+from goat_mcp.settings import Settings
+
+if TYPE_CHECKING:  # most starts have no manifests
+    from goat_mcp.manifests.folder import ManifestSet
+    from goat_mcp.manifests.kinds import ProfileDocument
+    from goat_mcp.manifests.problem import ManifestProblem
+
+SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
+
+
+def folders(settings: Settings) -> Sequence[Path]:
+    """The user's directories, in the order they count."""
+    default = settings.default_manifests
+    own = (default,) if default is not None and default.is_dir() else ()
+    return (*(folder.expanduser().absolute() for folder in settings.manifests), *own)
+
+
+def shipped_folder() -> Path:
+    """The set that comes with us: in the package when installed, at the root of a checkout otherwise."""
+    package = Path(__file__).resolve().parent
+    installed = package / "shipped_manifests"
+    return installed if installed.is_dir() else package.parent / "manifests"
+
+
+@dataclass(frozen=True)
+class ReadManifests:
+    """The user's documents, and of the set that comes with us what may be on."""
+
+    users: ManifestSet
+    shipped: ManifestSet
+
+
+def read(settings: Settings) -> ReadManifests | None:
+    """What there is on disk now; None where the settings want none of it."""
+    own = folders(settings)
+    if not own and not wants_shipped(settings, {}):
+        return None
+    from goat_mcp.manifests.folder import ManifestSet, read_folders
+
+    users = read_folders(own)
+    if not wants_shipped(settings, declared_toolsets(users)):
+        return ReadManifests(users, ManifestSet())
+    return ReadManifests(users, read_folders([shipped_folder()], ships_with_us=True))
+
+
+def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
+    """Whether anything of that set may be on: one of its toolsets is named, or one of the user's own."""
+    named = [*settings.catalog.toolsets]
+    for profile in settings.profiles.values():
+        named += profile.toolsets or ()
+    return any(name in SHIPPED_TOOLSETS or name in toolsets for name in named)
+
+
+def why_off(name: str) -> ToolError | None:
+    """For a tool of the set that comes with us, where that was not read at all: how to turn it on."""
+    resource, separator, _ = TOOL_ALIASES.get(name, name).partition(SEPARATOR)
+    if not separator or not resource.replace("-", "").replace("_", "").isalnum():
+        return None
+    if not (shipped_folder() / resource / "tool.yaml").is_file():
+        return None
+    return ToolError(
+        ErrorCode.TOOL_NOT_IN_CATALOG,
+        f"{name} is one of the optional tools, which are off",
+        "The operator can turn them on with --toolset goa or --toolset base.",
+    )
+
+
+def declared_toolsets(declared: ManifestSet) -> Declared:
+    return {document.name: document.tools for document in declared.toolsets}
+
+
+def with_declared_profiles(settings: Settings, declared: ManifestSet) -> tuple[Settings, Sequence[ManifestProblem]]:
+    """The settings with the profiles that manifests declare; one that the settings have themselves stays."""
+    problems: list[ManifestProblem] = []
+    profiles: dict[str, ProfileOptions] = {}
+    for document in declared.profiles:
+        if document.name in settings.profiles:
+            what = f"the profile {document.name} stands in the settings already"
+            problems.append(document.document.problem(("metadata", "name"), what, "rename one of them"))
+            continue
+        try:
+            profiles[document.name] = ProfileOptions.model_validate(dict(document.options))
+        except ValidationError as invalid:
+            problems += [_problem(document, error) for error in invalid.errors(include_url=False)]
+    if not profiles:
+        return settings, problems
+    whole: Mapping[str, ProfileOptions] = {**settings.profiles, **profiles}
+    return settings.model_copy(update={"profiles": whole}), problems
+
+
+def _problem(document: ProfileDocument, error: Any) -> ManifestProblem:
+    place = ("spec", *error["loc"])
+    key = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return document.document.problem(place, f"spec.{key} is unknown", "see the settings of `profiles`")
+    return document.document.problem(place, f"spec.{key}: {error['msg']}", "mend the value")
