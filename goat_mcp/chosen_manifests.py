@@ -15,17 +15,18 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
 from goat_mcp.profile_options import ProfileOptions
-from goat_mcp.settings import Settings
+from goat_mcp.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # most starts have no manifests
-    from goat_mcp.manifests.folder import ManifestSet
+    from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
     from goat_mcp.manifests.kinds import ProfileDocument
     from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.manifests.seal import Seal
 
 SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 
 
-def folders(settings: Settings) -> Sequence[Path]:
+def _folders(settings: Settings) -> Sequence[Path]:
     """The user's directories, in the order they count."""
     default = settings.default_manifests
     own = (default,) if default is not None and default.is_dir() else ()
@@ -41,23 +42,25 @@ def shipped_folder() -> Path:
 
 @dataclass(frozen=True)
 class ReadManifests:
-    """The user's documents, and of the set that comes with us what may be on."""
+    """The user's directories, what they declare now, and of the set that comes with us what may be on."""
 
+    folders: ManifestFolders
     users: ManifestSet
     shipped: ManifestSet
 
 
 def read(settings: Settings) -> ReadManifests | None:
     """What there is on disk now; None where the settings want none of it."""
-    own = folders(settings)
+    own = _folders(settings)
     if not own and not wants_shipped(settings, {}):
         return None
-    from goat_mcp.manifests.folder import ManifestSet, read_folders
+    from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
 
-    users = read_folders(own)
+    folders = ManifestFolders(own)
+    users = folders.read()
     if not wants_shipped(settings, declared_toolsets(users)):
-        return ReadManifests(users, ManifestSet())
-    return ReadManifests(users, read_folders([shipped_folder()], ships_with_us=True))
+        return ReadManifests(folders, users, ManifestSet())
+    return ReadManifests(folders, users, ManifestFolders([shipped_folder()], ships_with_us=True).read())
 
 
 def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
@@ -66,6 +69,26 @@ def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
     for profile in settings.profiles.values():
         named += profile.toolsets or ()
     return any(name in SHIPPED_TOOLSETS or name in toolsets for name in named)
+
+
+def seal(settings: Settings, open_to_tools: Sequence[Path]) -> Seal:
+    """What of the directories counts as it was trusted, or, where tools may write there, as it is now.
+
+    Raises `BrokenSettings` for a directory that cannot be read whole.
+    """
+    from goat_mcp.manifests.seal import Seal
+    from goat_mcp.trust.folder_contents import folder_contents
+    from goat_mcp.trust.settings_file import BrokenFile
+
+    contents = dict(settings.contents)
+    for folder in open_to_tools:
+        if any(path.is_relative_to(folder) for path in contents) or not folder.is_dir():
+            continue
+        try:
+            contents |= folder_contents(folder)
+        except BrokenFile as broken:
+            raise BrokenSettings(f"manifests: {broken}", "Mend it, or name another directory.") from None
+    return Seal(contents)
 
 
 def why_off(name: str) -> ToolError | None:

@@ -275,12 +275,15 @@ class Gateway:
 
     def _used_manifests(self, read: chosen_manifests.ReadManifests) -> Manifests:
         """The declared tools, in the registry."""
-        from goat_mcp.manifests.folder import read_folders
         from goat_mcp.manifests.handler_log import HandlerLog
         from goat_mcp.manifests.host import Host
         from goat_mcp.manifests.manifests import Manifests, Surroundings
 
-        folders = chosen_manifests.folders(self.settings)
+        open_to_tools = [folder for folder in read.folders.folders if self._tools_may_write(folder)]
+        seal = chosen_manifests.seal(self.settings, open_to_tools)
+        for folder in read.folders.folders:
+            if seal.covers(folder):
+                read.folders.seal(folder)
         host = Host(
             workspace=self.workspace,
             sessions=self.sessions,
@@ -296,15 +299,14 @@ class Gateway:
             tool=self.builtin,
         )
         manifests = Manifests(
-            folders,
-            lambda: read_folders(folders),
+            read.folders,
             read.shipped,
             surroundings=Surroundings(
                 host=host,
                 config=self.settings.tools,
                 agents=lambda ctx: None,
                 log=HandlerLog(self.telemetry),
-                tools_may_write=self._tools_may_write,
+                seal=seal,
             ),
             registry=self.registry,
         )

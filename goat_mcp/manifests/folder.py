@@ -50,45 +50,86 @@ def manifest_files(folder: Path) -> Sequence[Path]:
     return found
 
 
-def read_folders(folders: Iterable[Path], *, ships_with_us: bool = False) -> ManifestSet:
-    """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
-    declared: list[Declared] = []
-    problems: list[ManifestProblem] = []
-    for folder in folders:
+@dataclass(frozen=True)
+class _Read:
+    """What one file said, and the state of it that said so."""
+
+    state: tuple[int, int, int]
+    declared: tuple[Declared, ...]
+    problems: tuple[ManifestProblem, ...]
+
+
+class ManifestFolders:
+    """Some directories of manifests. A file that has not changed since it was read is not read again."""
+
+    def __init__(self, folders: Iterable[Path], *, ships_with_us: bool = False) -> None:
+        self.folders = tuple(folders)
+        self._ships_with_us = ships_with_us
+        self._known: dict[Path, _Read] = {}
+        self._sealed: dict[Path, Sequence[Path]] = {}
+
+    def seal(self, folder: Path) -> None:
+        """From now on what was read of this one stays, whatever becomes of its files."""
+        self._sealed[folder] = [file for file in self._known if file.is_relative_to(folder)]
+
+    def read(self) -> ManifestSet:
+        """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
+        problems: list[ManifestProblem] = []
+        known: dict[Path, _Read] = {}
+        for folder in self.folders:
+            for file in self._files(folder, problems):
+                known[file] = self._known[file] if folder in self._sealed else self._read(file)
+        self._known = known
+        declared = [one for read in known.values() for one in read.declared]
+        problems += [problem for read in known.values() for problem in read.problems]
+        return ManifestSet(
+            _once(ToolDocument, declared, problems),
+            _once(UpstreamDocument, declared, problems),
+            _once(ToolsetDocument, declared, problems),
+            _once(ProfileDocument, declared, problems),
+            tuple(problems),
+        )
+
+    def _files(self, folder: Path, problems: list[ManifestProblem]) -> Sequence[Path]:
+        if folder in self._sealed:
+            return self._sealed[folder]
         try:
-            if not ships_with_us and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
+            if not self._ships_with_us and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
                 problems.append(_about(folder, f"nothing of it is used: the directory {reason}", "mend its rights"))
-                continue
-            files = manifest_files(folder)
+                return ()
+            return manifest_files(folder)
         except OSError as problem:
             problems.append(_about(folder, f"cannot be read: {problem.strerror}", "name a directory of manifests"))
-            continue
-        for file in files:
-            _read_file(file, declared, problems, ships_with_us=ships_with_us)
-    return ManifestSet(
-        _once(ToolDocument, declared, problems),
-        _once(UpstreamDocument, declared, problems),
-        _once(ToolsetDocument, declared, problems),
-        _once(ProfileDocument, declared, problems),
-        tuple(problems),
-    )
+            return ()
+
+    def _read(self, file: Path) -> _Read:
+        declared: list[Declared] = []
+        problems: list[ManifestProblem] = []
+        state = (0, 0, 0)
+        try:
+            with file.open("rb") as opened:
+                found = os.fstat(opened.fileno())
+                state = (found.st_ino, found.st_size, found.st_mtime_ns)
+                if (before := self._known.get(file)) is not None and before.state == state:
+                    return before
+                data = opened.read(MAX_BYTES + 1)
+            _read_documents(file, data, declared, problems, ships_with_us=self._ships_with_us)
+        except OSError as problem:
+            problems.append(_about(file, f"cannot be read: {problem.strerror}", "mend its rights"))
+        except BrokenManifest as broken:
+            problems += broken.problems
+        return _Read(state, tuple(declared), tuple(problems))
 
 
-def _about(folder: Path, what: str, remedy: str) -> ManifestProblem:
-    return ManifestProblem(folder, 1, what, remedy)
+def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
+    return ManifestProblem(place, 1, what, remedy)
 
 
-def _read_file(file: Path, declared: list[Declared], problems: list[ManifestProblem], *, ships_with_us: bool) -> None:
-    try:
-        with file.open("rb") as opened:
-            documents = read_documents(file, opened.read(MAX_BYTES + 1))
-    except OSError as problem:
-        problems.append(_about(file, f"cannot be read: {problem.strerror}", "mend its rights"))
-        return
-    except BrokenManifest as broken:
-        problems += broken.problems
-        return
-    for document in filter(is_manifest, documents):
+def _read_documents(
+    file: Path, data: bytes, declared: list[Declared], problems: list[ManifestProblem], *, ships_with_us: bool
+) -> None:
+    """Raises `BrokenManifest` for a file that is no YAML; a broken document of several leaves the others alone."""
+    for document in filter(is_manifest, read_documents(file, data)):
         try:
             found, odd = read_declared(document, ships_with_us=ships_with_us)
         except BrokenManifest as broken:

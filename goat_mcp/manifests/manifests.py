@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
-from goat_mcp.manifests.folder import ManifestSet, together
+from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, together
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
@@ -25,6 +25,7 @@ from goat_mcp.manifests.in_process import InProcess
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import Runner
+from goat_mcp.manifests.seal import Seal
 from goat_mcp.manifests.tool_document import ToolDocument
 from goat_mcp.registry import Registry
 
@@ -51,27 +52,26 @@ class Surroundings:
     config: Mapping[str, Mapping[str, Any]]
     agents: Callable[[ToolContext], AgentRuntime | None]
     log: HandlerLog
-    tools_may_write: Callable[[Path], bool]
+    seal: Seal
 
 
 class Manifests:
     """The documents of some directories, and the tools that they declare.
 
-    `shipped` are the documents that come with us. `read_users` reads those of the user's `folders`; it is called again
-    when files there change.
+    `shipped` are the documents that come with us. The user's `folders` are read again when files there change, but for
+    those that are sealed.
     """
 
     def __init__(
         self,
-        folders: Sequence[Path],
-        read_users: Callable[[], ManifestSet],
+        folders: ManifestFolders,
         shipped: ManifestSet,
         *,
         surroundings: Surroundings,
         registry: Registry,
     ) -> None:
         self._folders = folders
-        self._read_users = read_users
+        self._watched = [folder for folder in folders.folders if not surroundings.seal.covers(folder)]
         self._shipped = shipped
         self._around = surroundings
         self._registry = registry
@@ -119,7 +119,9 @@ class Manifests:
                 folder=folder,
                 guard=host.guard,
                 environment=host.environment.build,
-                config=self._config(document),
+                config=lambda: self._config(document),
+                check=lambda: self._around.seal.check(folder),
+                compiled=host.state.path / "compiled_handlers",
                 message_limit=limit,
             )
         if isinstance(entry, CommandEntry):
@@ -129,6 +131,7 @@ class Manifests:
                 guard=host.guard,
                 environment=host.environment.build,
                 env=self._resolved,
+                check=lambda: self._around.seal.check(folder),
                 message_limit=limit,
             )
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
@@ -145,7 +148,7 @@ class Manifests:
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Look at the user's files again and again, until cancelled; `changed` is called after each reload."""
-        if not self._folders:
+        if not self._watched:
             return
         seen = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
         while True:
@@ -159,19 +162,18 @@ class Manifests:
 
     async def _reload(self) -> None:
         before = self._known
-        self.use(await anyio.to_thread.run_sync(self._read_users))
+        self.use(await anyio.to_thread.run_sync(self._folders.read))
         for name, known in before.items():
             if known.runner is not None and self._known.get(name) is not known:
                 await known.runner.close()
 
     def _look(self) -> _Look:
-        """What tells one state of the directories from the next; what tools may write is not looked at again."""
+        """What tells one state of the directories from the next."""
         found: list[tuple[str, int, int, int]] = []
-        for folder in self._folders:
+        for folder in self._watched:
             for file in _files_below(folder):
-                if not self._around.tools_may_write(Path(file.path)):
-                    state = file.stat()
-                    found.append((file.path, state.st_ino, state.st_size, state.st_mtime_ns))
+                state = file.stat()
+                found.append((file.path, state.st_ino, state.st_size, state.st_mtime_ns))
         return tuple(sorted(found))
 
     async def close(self) -> None:

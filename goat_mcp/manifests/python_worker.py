@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -146,15 +147,21 @@ class PythonWorker:
         folder: Path,
         guard: ProcessGuard,
         environment: Callable[[], Awaitable[Mapping[str, str]]],
-        config: Mapping[str, Any],
+        config: Callable[[], Mapping[str, Any]],
+        check: Callable[[], None],
+        compiled: Path,
         message_limit: int,
     ) -> None:
+        """`check` raises where the files are not to be run as they are now; `compiled` is where Python may keep what it
+        makes of them: beside them, a model might put its own in place of it."""
         self._name = name
         self._entry = entry
         self._folder = folder
         self._guard = guard
         self._environment = environment
         self._config = config
+        self._check = check
+        self._compiled = compiled
         self._message_limit = message_limit
         self._process: _Process | None = None
         self._running: list[_Process] = []
@@ -246,6 +253,8 @@ class PythonWorker:
             return started
 
     async def _start(self, state: tuple[int, int] | None) -> _Process:
+        config = self._config()
+        await anyio.to_thread.run_sync(self._check)
         self._guard.start()
         marker = self._guard.marker(secrets.token_hex(8))
         not_before = boot_ticks()
@@ -254,7 +263,7 @@ class PythonWorker:
         with unblocked_for_children():
             transport, pipes = await asyncio.get_running_loop().subprocess_exec(
                 lambda: _Pipes(calls),
-                *(sys.executable, "-P", str(_PROGRAM)),
+                *(sys.executable, "-P", "-X", f"pycache_prefix={self._compiled}", str(_PROGRAM)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -267,7 +276,7 @@ class PythonWorker:
         tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
         process = _Process(transport, pipes, tree, state)
         try:
-            process.send({"config": dict(self._config), "source": self._source()})
+            process.send({"config": dict(config), "source": self._source()})
             with anyio.move_on_after(START_S):
                 first = await pipes.ready
                 if first is not None and "ready" in first:

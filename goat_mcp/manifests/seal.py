@@ -17,6 +17,10 @@ class Seal:
     def __init__(self, contents: Mapping[Path, bytes]) -> None:
         self._contents = contents
 
+    def covers(self, folder: Path) -> bool:
+        """Whether what lies in `folder` counts as it was, not as it is."""
+        return any(path.is_relative_to(folder) for path in self._contents)
+
     def check(self, folder: Path) -> None:
         """Raises `ToolError(QUARANTINED)` where a file below `folder` is not as it was. Reads them: call it before
         something of it is run, not at each look."""
