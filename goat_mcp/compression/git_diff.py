@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from goat_mcp.compression.git_stat import take_stat
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
 
@@ -19,7 +20,9 @@ _PREFIX = re.compile(r"[abciwo]/")
 
 
 def press_git_diff(words: Words, lines: Sequence[str]) -> Pressed | None:
-    return take_files(lines, 0)
+    stat = take_stat(lines) if "--stat" in words or "--patch-with-stat" in words else Pressed((), 0)
+    files = take_files(lines, stat.taken)
+    return None if files is None else Pressed((*stat.lines, *files.lines), stat.taken + files.taken)
 
 
 def take_files(lines: Sequence[str], start: int) -> Pressed | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from goat_mcp.compression.failures import names_a_failure
 from goat_mcp.compression.git_diff import take_files
+from goat_mcp.compression.git_stat import stat_line
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
 
@@ -19,8 +20,6 @@ _NAME = re.compile(r"(?P<name>.*?) *<[^<>]*>")
 _DATE = re.compile(r"[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) (?P<day>\d+) [\d:]{8} (?P<year>\d{4})(?: [-+]\d{4})?")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?=[T ])")
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_STAT = re.compile(r" (?P<file>.+?) +\| +(?P<count>\d+)(?: [+-]+)?")
-_STAT_KEPT = re.compile(r" .+ \| +Bin .*| \d+ files? changed.*| (?:create|delete) mode .+| mode change .+| rename .+")
 _NAMES_SOMETHING = re.compile(r"[\w-]\.[A-Za-z]\w{0,4}\b|\w/\w|#\d+|:\d+\b|^[A-Z][\w-]+-by: ")
 _LISTS_FILES = ("--name-only", "--name-status", "--raw")
 _SHOWN_HASH = 8
@@ -108,9 +107,9 @@ class _Log:
                 self.kept.extend(files.lines)
                 self.at += files.taken
                 continue
-            if stat := _STAT.fullmatch(line):
-                self.kept.append(f" {stat['file']} | {stat['count']}")
-            elif _STAT_KEPT.fullmatch(line) or (self._lists_files and line and not _COMMIT.fullmatch(line)):
+            if (stat := stat_line(line)) is not None:
+                self.kept.append(stat)
+            elif self._lists_files and line and not _COMMIT.fullmatch(line):
                 self.kept.append(line)
             elif line not in ("", "---"):
                 return

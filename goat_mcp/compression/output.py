@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from goat_mcp.compression.brief_output import press_one_line_log, press_pwd, press_short_status
 from goat_mcp.compression.cargo_test import press_cargo_test
 from goat_mcp.compression.git_diff import press_git_diff
 from goat_mcp.compression.git_log import press_git_log
@@ -33,6 +34,7 @@ _OTHERS: dict[str, Compressor] = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), press_matches),
     **dict.fromkeys(("cat", "head", "tail"), press_shown_file),
     "echo": press_echo,
+    "pwd": press_pwd,
 }
 _NODE_RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _MAX_LINE_CHARS = 4096
@@ -118,5 +120,10 @@ def _of_git(words: Words) -> Compressor | None:
         if word in _GIT_OPTIONS_WITH_VALUE:
             next(rest, None)
         elif not word.startswith("-"):
+            options = {*rest}
+            if word == "log" and "--oneline" in options and not options & {"--graph", "--stat", "-p", "--patch"}:
+                return press_one_line_log
+            if word == "status" and options & {"-s", "--short", "-sb", "--porcelain"}:
+                return press_short_status
             return _OF_GIT.get(word)
     return None

@@ -28,6 +28,7 @@ _BEFORE_A_PROGRAM = frozenset(
     | {"rye", "hatch", "npx", "bunx", "pnpm", "yarn"}
 )
 _PYTHON = frozenset({"python", "python3"})
+_MAX_PRINTING = 40
 _STDOUT = frozenset({"", "1"})
 
 
@@ -60,7 +61,7 @@ def printing_commands(script: str, programs: frozenset[str]) -> tuple[Printing, 
         reader.statements(tree.root.children, ";")
     except _NotKnown:
         return ()
-    return tuple(reader.found)
+    return tuple(reader.found) if len(reader.found) <= _MAX_PRINTING else ()
 
 
 class _Reader:

@@ -95,6 +95,7 @@ def test_the_listing_is_found_in_a_script(command: str) -> None:
         "ls -la; echo $A",
         "ls -la '",
         "ls -la" + " a" * 20_000,
+        "ls -la" + "; echo" * 100,
         "",
     ],
 )
@@ -110,6 +111,18 @@ def test_what_agents_put_between_outputs_parts_them() -> None:
     ) == [
         *("== files", "a.txt", "== state", "## main...origin/main", "nothing to commit, working tree clean"),
         *("== tests", "4 passed in 0.12s", "== end"),
+    ]
+
+
+def test_what_is_brief_already_stays_beside_what_is_compressed() -> None:
+    assert shown(
+        "cd src && pwd && git log --oneline -2 && git status -sb && git diff --stat && ls -la",
+        *("/home/ada/shop/src", "108b601 pears: a missing count", "b6531b7 prices: rounding", "## main", " M a.py"),
+        *(" src/a.py           | 2 +-", " src/pictures/b.png | Bin 0 -> 12 bytes", " 2 files changed, 1 insertion(+)"),
+        *("total 4", f"{LONG}a.py"),
+    ) == [
+        *("/home/ada/shop/src", "108b601 pears: a missing count", "b6531b7 prices: rounding", "## main", " M a.py"),
+        *(" src/a.py | 2", " src/pictures/b.png | Bin 0 -> 12 bytes", " 2 files changed, 1 insertion(+)", "a.py"),
     ]
 
 
