@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.registry import Registry
 from goat_mcp.settings import Settings
+from goat_mcp.state.config_folder import search_priority_files
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.upstreams import Upstreams
@@ -46,8 +48,8 @@ def log_entry_problem(telemetry: Telemetry, problem: UpstreamProblem) -> None:
 def known_problems(
     upstreams: Upstreams, registry: Registry, chosen: ChosenTools, audit: AuditLog, rules: RuleSet
 ) -> list[dict[str, Any]]:
-    """What is wrong with upstreams, which tools a name collision withholds, which rules speak of nobody, and whether
-    calls go unrecorded."""
+    """What is wrong with upstreams, which tools a name collision withholds, which rules speak of nobody, whether calls
+    go unrecorded, and whether the user's order of search results can be used."""
     wrong = [
         {"name": status.name, "reason_code": status.reason_code, "detail": status.detail}
         for status in upstreams.status()
@@ -59,7 +61,18 @@ def known_problems(
     ]
     unrecorded = [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
     silent = _rules_about_nobody(rules, {status.server for status in upstreams.status()})
-    return wrong + collided + chosen.unknown_servers() + silent + unrecorded
+    return wrong + collided + chosen.unknown_servers() + silent + unrecorded + _unusable_search_priority()
+
+
+def _unusable_search_priority() -> list[dict[str, Any]]:
+    files = search_priority_files()
+    if not any(os.path.exists(path) for path in files):  # noqa: PTH110  # a path that cannot be one is not there either
+        return []
+    # Most users have no such file, and asking for problems is part of every start.
+    from goat_mcp.search.priority import SearchPriority
+
+    problem = SearchPriority(files).order().problem
+    return [{"name": "search_priority.json", "reason_code": "unusable_file", "detail": problem}] if problem else []
 
 
 def _rules_about_nobody(rules: RuleSet, servers: Collection[str]) -> list[dict[str, Any]]:

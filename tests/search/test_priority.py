@@ -148,6 +148,9 @@ async def test_grep_uses_the_file_of_goat_mcp_and_of_goa(
     file.write_text('[["md"]')
     broken = await served.call("Grep", grep, ToolContext(call_id="c"))
 
+    (problem,) = served.problems()
+    assert (problem["name"], problem["reason_code"]) == ("search_priority.json", "unusable_file")
+    assert f"[{problem['detail']}]" == broken.text.split("\n")[-1]
     assert by_file.text.split("\n") == [f"{folder}/a.md", f"{folder}/a.py"]
     assert broken.text.split("\n")[:2] == [f"{folder}/a.py", f"{folder}/a.md"]
     assert broken.text.split("\n")[-1].startswith(f"[{file}: is no JSON (")
