@@ -88,15 +88,16 @@ def _press(commands: Sequence[Printing], lines: Sequence[str]) -> list[str] | No
 
 
 def _end_of_part(commands: Sequence[Printing], index: int, lines: Sequence[str], at: int) -> int | None:
-    """Where a command's lines end at the latest: before those of the next `echo`. None: it is found twice."""
+    """Where a command's lines end at the latest: before those of the next `echo`. None: some program prints its words,
+    too."""
     if commands[index].words[0] == "echo":
         return len(lines)
-    for command in commands[index + 1 :]:
-        marker = spoken_line(command.words) if command.words[0] == "echo" else None
-        if marker and marker.strip():
-            found = [place for place in range(at, len(lines)) if lines[place] == marker]
-            return found[0] if len(found) == 1 else None
-    return len(lines)
+    spoken = [spoken_line(command.words) for command in commands[index + 1 :] if command.words[0] == "echo"]
+    marker = next((line for line in spoken if line and line.strip()), None)
+    if marker is None:
+        return len(lines)
+    found = [place for place in range(at, len(lines)) if lines[place] == marker]
+    return found[0] if len(found) == spoken.count(marker) else None
 
 
 def _compressor(words: Words) -> Compressor | None:

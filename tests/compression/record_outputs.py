@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.compression.recordings import RECORDED, RECORDINGS, Recording
 from tests.compression.sample_projects import make_go, make_jest, make_python, make_rust
+from tests.compression.savings import table_row
 
 _SHOWN_FOLDER = "/home/ada/shop"
 _ENVIRONMENT = {
@@ -47,6 +48,7 @@ def main() -> None:
                 project.mkdir()
                 _MAKERS[recording.project](project, environment)
             _record(recording, projects[recording.project], environment)
+    print("For the table of docs/compression.md:", *map(table_row, RECORDINGS), sep="\n")
 
 
 def _record(recording: Recording, project: Path, environment: Mapping[str, str]) -> None:

@@ -126,8 +126,18 @@ def test_what_is_brief_already_stays_beside_what_is_compressed() -> None:
     ]
 
 
-def test_a_marker_that_is_printed_twice_parts_nothing() -> None:
-    assert shown("cat a; echo --; cat b", "x", "x", "x", "x", "--", "--", "y") is None
+def test_the_same_words_may_part_more_than_two_outputs() -> None:
+    repeated = ["x"] * 9
+
+    lines = shown("cat a; echo ---; cat b; echo ---; ls -la", *repeated, "---", *repeated, "---", f"{LONG}a.txt")
+
+    assert lines == ["1-9\tx", "---", "1-9\tx", "---", "a.txt"]
+
+
+def test_a_marker_that_a_program_prints_as_well_parts_nothing() -> None:
+    repeated = ["x"] * 9
+
+    assert shown("cat a; echo ---; cat b", *repeated, "---", "---", *repeated) is None
 
 
 def test_what_did_not_run_after_a_failed_test_run_is_not_waited_for() -> None:

@@ -9,7 +9,6 @@ import re
 
 import pytest
 
-from goat_mcp.compression.output import compressed_output
 from tests.compression.kept_facts import (
     changes_of_compressed,
     changes_of_diff,
@@ -21,20 +20,10 @@ from tests.compression.kept_facts import (
     subjects_of_log,
 )
 from tests.compression.recordings import BY_NAME, RECORDED, RECORDINGS, Recording
+from tests.compression.savings import compressed, tokens
 
-CHARS_PER_TOKEN = 4
 LEAST_SAVED = {"git-log-stat": 0.4}
 """Of the others at least half. What is left here are names of files, and those stay."""
-
-
-def compressed(recording: Recording) -> str:
-    text = compressed_output(recording.command, recording.text, failed=recording.exit_code != 0)
-    assert text is not None
-    return text
-
-
-def tokens(text: str) -> int:
-    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.name)
