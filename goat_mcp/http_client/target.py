@@ -136,6 +136,15 @@ def refuse_plain_http(target: Target) -> None:
         )
 
 
+def as_asked(target: Target, allow_hosts: Collection[str]) -> Target:
+    """The target as it is to be asked: over https, but for hosts that the user named. What names a private address
+    is refused here, names once they are resolved. Raises `ToolError(ADDRESS)`."""
+    if target.is_among(allow_hosts):
+        return target
+    refuse_private_literal(target)
+    return target if target.scheme == "https" else target.upgraded()
+
+
 def not_public(target: Target, address: str, kind: str) -> ToolError:
     """The error of a target that leads to an address which must not be dialled."""
     where = target.host if address == target.host else f"{target.host} is {address}, which is"

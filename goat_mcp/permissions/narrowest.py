@@ -7,7 +7,7 @@ import re
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import exact_path_pattern
 from goat_mcp.permissions.rules import BrokenRule, parse_rule
-from goat_mcp.permissions.specifiers import FILE_WRITERS
+from goat_mcp.permissions.specifiers import FILE_WRITERS, REQUESTS
 
 _AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")
 """Nothing in it that means more than itself in a rule."""
@@ -34,14 +34,14 @@ def _of_tool(call: Call) -> tuple[str, ...]:
     name = call.spec.rule_name
     if name in FILE_WRITERS:
         return tuple(f"{name}({exact_path_pattern(path)})" for path in call.paths)
-    if name == "WebFetch":
+    if name == "WebFetch" or name in REQUESTS:
         from urllib.parse import urlsplit
 
         try:
             host = urlsplit(str(call.arguments.get("url", ""))).hostname
         except ValueError:
             host = None
-        return (f"WebFetch(domain:{host})",) if host else ()
+        return (f"{name}(domain:{host})",) if host else ()
     if name == "Agent":
         kind = str(call.arguments.get("subagent_type") or "general-purpose")
         return (f"Agent({kind})",) if _AGENT_TYPE.match(kind) else ()

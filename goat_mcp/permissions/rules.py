@@ -25,7 +25,7 @@ from goat_mcp.core.names import (
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
-from goat_mcp.permissions.specifiers import FILE_WRITERS, PathSpecifier, Specifier, parse_specifier
+from goat_mcp.permissions.specifiers import FILE_WRITERS, REQUESTS, PathSpecifier, Specifier, parse_specifier
 from goat_mcp.permissions.text_pattern import text_pattern
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -163,6 +163,12 @@ class RuleList:
         if call.spec.name != call.spec.rule_name:
             yield from self.about(call.spec.name)
 
+    def against_call(self, call: Call) -> Iterator[Rule]:
+        """As `about_call`, of rules that deny or ask: with those about a tool that does the same."""
+        yield from self.about_call(call)
+        if (other := REQUESTS.get(call.spec.rule_name)) is not None:
+            yield from self.about(other)
+
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""
         for family in families:
@@ -181,7 +187,7 @@ class RuleList:
     def hitting(self, call: Call, *families: str) -> Rule | None:
         """For deny and ask: the first rule that means the call, or some part of it. `families` are the names under
         which rules about paths speak of its tool."""
-        for rule in self.about_call(call):
+        for rule in self.against_call(call):
             if rule.hits(call):
                 return rule
         for path in call.paths:
@@ -271,7 +277,7 @@ class RuleSet:
 
     def denies_tool(self, spec: ToolSpec) -> bool:
         """Whether no call of this tool is let through, whatever its arguments."""
-        return any(rule.specifier is None for rule in self.deny.about_call(Call(spec)))
+        return any(rule.specifier is None for rule in self.deny.against_call(Call(spec)))
 
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # loaded with the first rule about commands
 
 SEARCHES = frozenset({"Glob", "Grep"})
 FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit"})
+REQUESTS = {"http-fetch__get": "WebFetch", "http-fetch__post": "WebFetch"}
+"""Tools that ask servers by a URL of the caller's, and the tool whose denying and asking rules hold for them, too: who
+may not fetch from a domain may not do it by another name. Allowing WebFetch allows no headers and no bodies."""
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
 _MAX_PATTERN_CHARS = 4096
 
@@ -114,7 +117,7 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
         raise ValueError(f"{tool} takes no path; write Read({text}): what may not be read is not found either")
     if tool == "Read" or tool in FILE_WRITERS:
         return PathSpecifier(parse_path_pattern(text, base))
-    if tool == "WebFetch":
+    if tool == "WebFetch" or (tool in REQUESTS and text.startswith("domain:")):
         return _domain(text)
     if tool == "Agent" and ":" not in text:
         return ArgumentSpecifier("subagent_type", text_pattern(text), default="general-purpose")

@@ -11,7 +11,7 @@ import anyio.to_thread
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.response import HttpResponse
-from goat_mcp.http_client.target import Target, parse_target, refuse_private_literal
+from goat_mcp.http_client.target import Target, as_asked, parse_target
 from goat_mcp.web.host_rate import HostRate
 from goat_mcp.web.options import WebOptions
 from goat_mcp.web.page import Page
@@ -162,11 +162,7 @@ class Fetcher:
         return _Redirect(self._permitted(target.joined(location)), response.status)
 
     def _permitted(self, target: Target) -> Target:
-        """As the target is to be asked. What names a private address is refused here, names once they are resolved."""
-        if target.is_among(self._options.allow_hosts):
-            return target
-        refuse_private_literal(target)
-        return target if target.scheme == "https" else target.upgraded()
+        return as_asked(target, self._options.allow_hosts)
 
 
 def _refuse_long(target: Target, declared: str) -> None:
