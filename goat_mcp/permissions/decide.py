@@ -99,6 +99,8 @@ def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
 
 def _allowing(call: Call, rules: RuleSet) -> Rule | None:
     """The rule, or the first of several that together allow the whole call."""
+    if not rules.allow.rules:
+        return None
     name = call.spec.rule_name
     about_commands: list[tuple[Rule, CommandSpecifier]] = []
     for rule in rules.allow.about_call(call):

@@ -32,6 +32,7 @@ class RememberedRules:
         self._state = state
         self._scope = scope
         self._warn = warn
+        self._looked_at = str(self.path)
         self._seen: tuple[int, int, int] | None = None
         self._rules: dict[str, tuple[Rule, ...]] = {}
 
@@ -42,7 +43,7 @@ class RememberedRules:
     def of(self, principal: str) -> tuple[Rule, ...]:
         """The rules this principal gave, as they stand in the file now."""
         try:
-            found = self.path.stat()
+            found = os.stat(self._looked_at)  # noqa: PTH116  # each call looks: making a path costs more than the look
         except OSError:
             return ()
         seen = (found.st_ino, found.st_size, found.st_mtime_ns)

@@ -235,6 +235,8 @@ class RuleSet:
     def denying(self, call: Call) -> Rule | None:
         """The rule that denies a call. What may not be read may not be written either, by whatever tool; and
         `Edit(...)` is about every tool that changes files."""
+        if not self.deny.rules:
+            return None
         found = self.deny.hitting(call, *families_of(call.spec.rule_name, reading=True))
         return self._denying_operand(call) if found is None and call.spec.rule_name == "Bash" else found
 
@@ -250,7 +252,7 @@ class RuleSet:
         return None
 
     def asking(self, call: Call) -> Rule | None:
-        return self.ask.hitting(call, *families_of(call.spec.rule_name, reading=True))
+        return self.ask.hitting(call, *families_of(call.spec.rule_name, reading=True)) if self.ask.rules else None
 
     @cached_property
     def hides_files(self) -> bool:

@@ -45,7 +45,7 @@ from goat_mcp.server.item_lists import ItemLists
 from goat_mcp.server.log_levels import LogLevels
 from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
 from goat_mcp.server.prompts import Prompts
-from goat_mcp.server.requests import Work
+from goat_mcp.server.requests import CalledTool, MayAnswer, Work
 from goat_mcp.server.resources import Resources
 from goat_mcp.server.session_notices import SessionNotices
 from goat_mcp.server.short_calls import ShortCalls
@@ -199,7 +199,7 @@ class Adapter:
         listed = self.gateway.catalog.listed_anywhere(name)
         return listed.entry["inputSchema"] if listed is not None else None
 
-    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    async def _call_tool(self, ctx: Context, params: CalledTool) -> Any:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
         rights = self._rights(ctx)
@@ -219,7 +219,7 @@ class Adapter:
         return deliverable(answer, ctx.protocol_version)
 
     async def converse(
-        self, ctx: Context, params: types.InputResponseRequestParams, work: Work, pin: Pin = no_pin
+        self, ctx: Context, params: MayAnswer, work: Work, pin: Pin = no_pin
     ) -> ToolResult | types.InputRequiredResult:
         """In the era without a way back the call may be left while its client answers a question (design D2)."""
 
@@ -242,7 +242,7 @@ class Adapter:
     async def _converse(
         self,
         ctx: Context,
-        params: types.InputResponseRequestParams,
+        params: MayAnswer,
         body: Callable[[Dialogue], Awaitable[ToolResult]],
         pin: Pin,
     ) -> ToolResult | types.InputRequiredResult:
@@ -356,7 +356,7 @@ class Adapter:
         if self.transport == "stdio" and self.gateway.wants_client_roots:
             self.gateway.adopt_client_roots(())
 
-    async def _roots_question(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+    async def _roots_question(self, ctx: Context, params: CalledTool) -> Any:
         """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""
         gateway = self.gateway
         if self.transport != "stdio" or not gateway.wants_client_roots:

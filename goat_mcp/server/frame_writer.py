@@ -9,12 +9,12 @@ import asyncio
 import json
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from goat_mcp.server.open_requests import OpenRequests
 
@@ -37,6 +37,22 @@ class FrameWriter:
         if self._is_closed:
             raise anyio.ClosedResourceError
         self.post(item.message)
+        await self._room()
+
+    async def send_result(self, request_id: types.RequestId, result: dict[str, Any]) -> None:
+        """As `send`, for a result of which no model was made."""
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        self._requests.closes(request_id)
+        frame = {"jsonrpc": "2.0", "id": request_id, "result": result}
+        try:
+            self.post_frame(to_json(frame))
+        except PydanticSerializationError:
+            self.post_frame(_escaped(frame))
+        await self._room()
+
+    async def _room(self) -> None:
+        """Wait where the client has not read enough."""
         if self._writer.transport.get_write_buffer_size() > WRITE_BUFFER_BYTES:
             try:
                 await self._writer.drain()
@@ -70,4 +86,8 @@ def _dump(message: types.JSONRPCMessage) -> bytes:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except (PydanticSerializationError, UnicodeEncodeError):
         # A lone surrogate: valid in JSON's escapes, not in UTF-8.
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=True).encode()
+        return _escaped(message.model_dump(by_alias=True, exclude_unset=True))
+
+
+def _escaped(frame: dict[str, Any]) -> bytes:
+    return json.dumps(frame, ensure_ascii=True).encode()

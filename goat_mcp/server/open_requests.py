@@ -34,4 +34,8 @@ class OpenRequests:
     def leaves(self, message: types.JSONRPCMessage) -> None:
         """Note a message of ours: an answer closes its request."""
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._ids.discard(str(message.id))
+            self.closes(message.id)
+
+    def closes(self, request_id: types.RequestId | None) -> None:
+        """Note the answer to a request."""
+        self._ids.discard(str(request_id))

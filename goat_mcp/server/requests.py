@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import mcp_types as types
 
@@ -15,12 +15,30 @@ AnswerT = TypeVar("AnswerT")
 Work = Callable[[ToolContext], Awaitable[ToolResult]]
 
 
+class MayAnswer(Protocol):
+    """The params of a request that may come again with answers."""
+
+    @property
+    def input_responses(self) -> Mapping[str, Any] | None: ...
+
+    @property
+    def request_state(self) -> str | None: ...
+
+
+class CalledTool(MayAnswer, Protocol):
+    """The params of `tools/call`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | None: ...
+
+
 class Requests(Protocol):
     """One kind of transport's requests."""
 
-    async def converse(
-        self, ctx: Context, params: types.InputResponseRequestParams, work: Work
-    ) -> ToolResult | types.InputRequiredResult:
+    async def converse(self, ctx: Context, params: MayAnswer, work: Work) -> ToolResult | types.InputRequiredResult:
         """What the work returns; or a question, where the client has to come back with the answer.
 
         Raises `MCPError` for what an upstream answered as an error of its own.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 import mcp_types as types
@@ -35,9 +35,10 @@ from goat_mcp.core.gateway_chain import HOPS_KEY
 from goat_mcp.server.deliverable import is_plain_text
 from goat_mcp.server.dialogue import Context
 from goat_mcp.server.frame_writer import FrameWriter
+from goat_mcp.server.requests import CalledTool
 
 CALL = "tools/call"
-Handler = Callable[[Context, types.CallToolRequestParams], Awaitable[Any]]
+Handler = Callable[[Context, CalledTool], Awaitable[Any]]
 Seal = Callable[[Context, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
 """The SDK's middleware that seals the state of a question."""
 
@@ -108,14 +109,14 @@ class ShortCalls:
         return True
 
     async def _run(self, call: _ShortCall, writer: FrameWriter) -> None:
-        answer: types.JSONRPCResponse | types.JSONRPCError | None = None
+        answer: dict[str, Any] | types.ErrorData | None = None
         try:
             with call.scope:
                 answer = await self._answer(call)
         except asyncio.CancelledError:
             # The connection ends, and its writer must not be waited for any more.
             if not call.cancel_requested.is_set():
-                writer.post(types.JSONRPCError(jsonrpc="2.0", id=call.request_id, error=_CLOSED))
+                writer.post(_error(call.request_id, _CLOSED))
             raise
         finally:
             call.is_closed = True
@@ -124,20 +125,22 @@ class ShortCalls:
         if answer is None or call.cancel_requested.is_set():
             return  # whoever cancels a call gets no answer to it
         try:
-            await writer.send(SessionMessage(answer))
+            if isinstance(answer, dict):
+                await writer.send_result(call.request_id, answer)
+            else:
+                await writer.send(SessionMessage(_error(call.request_id, answer)))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             _logger.debug("the answer to %r was dropped: the client is gone", call.request_id)
 
-    async def _answer(self, call: _ShortCall) -> types.JSONRPCResponse | types.JSONRPCError:
+    async def _answer(self, call: _ShortCall) -> dict[str, Any] | types.ErrorData:
         ctx, params = call.context()
         try:
             result = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
             if result.get("resultType") == "input_required":
                 result = await self._seal(ctx, _returning(result))
         except Exception as problem:
-            error = handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
-            return types.JSONRPCError(jsonrpc="2.0", id=call.request_id, error=error)
-        return types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=call.request_id, result=result)
+            return handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
+        return result
 
     def _wire(self, result: Any, version: str) -> dict[str, Any]:
         """The result as this revision has it, and signed in the era that has that."""
@@ -188,7 +191,7 @@ class _ShortCall:
         self._known = known
         self._writer = writer
 
-    def context(self) -> tuple[Context, types.CallToolRequestParams]:
+    def context(self) -> tuple[Context, CalledTool]:
         """What the adapter is given."""
         params, connection = self._params, self._known.connection
         ctx: Context = ServerRequestContext(
@@ -200,7 +203,7 @@ class _ShortCall:
             request_id=self.request_id,
             meta=params.get("_meta"),
         )
-        return ctx, types.CallToolRequestParams.model_construct(name=params["name"], arguments=params.get("arguments"))
+        return ctx, _PlainParams(params["name"], params.get("arguments"))
 
     def cancel(self) -> None:
         """The client wants no answer any more."""
@@ -238,6 +241,15 @@ class _ShortCall:
             await self.notify("notifications/progress", {key: one for key, one in told.items() if one is not None})
 
 
+class _PlainParams(NamedTuple):
+    """The SDK's model of a call takes longer to make than all else here."""
+
+    name: str
+    arguments: dict[str, Any] | None
+    input_responses: None = None
+    request_state: None = None
+
+
 def _is_plain(params: object, envelope: Mapping[str, Any]) -> bool:
     if not isinstance(params, dict):
         return False
@@ -264,6 +276,10 @@ def _returning(result: dict[str, Any]) -> Callable[[Any], Awaitable[Any]]:
         return result
 
     return call_next
+
+
+def _error(request_id: types.RequestId, error: types.ErrorData) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 
 def _unexpected(problem: Exception, version: str) -> types.ErrorData:
