@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import cast
@@ -21,7 +21,7 @@ from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
-from goat_mcp.upstreams.links.frames import FrameReader, encode_frame
+from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode_frame
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
@@ -190,6 +190,8 @@ class ChildPipes(asyncio.SubprocessProtocol):
         self._unasked = Allowance(_UNASKED_PER_S, _UNASKED_AT_ONCE)
         self._waits = 0
         """For how many reasons the pipe is not read at the moment."""
+        self._is_parsing = False
+        self._is_ending = False
         self._pipes: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
         self._stdout: asyncio.ReadTransport | None = None
@@ -210,16 +212,47 @@ class ChildPipes(asyncio.SubprocessProtocol):
     def _take(self, data: bytes) -> None:
         frames = self._link.frames
         junk_before = frames.junk_lines
-        unasked = 0.0
-        for message in frames.feed(data):
-            if self._link.direct.take(message):
-                continue
-            unasked += _QUESTION if isinstance(message, JSONRPCRequest) else 1
-            if not self._link.direct.take_log(message) and self._may_ask(message):
-                self.inbox.put(SessionMessage(message))
+        unasked = self._take_all(frames.feed(data))
         unasked += frames.junk_lines - junk_before
         if frames.is_dropping:
             unasked += len(data) / _DROPPED_BYTES
+        self._spend(unasked)
+
+    def _take_all(self, messages: Iterator[JSONRPCMessage | LargeFrame]) -> float:
+        """Up to the first that takes long, after which the rest is taken. What of it was unasked."""
+        unasked = 0.0
+        for message in messages:
+            if isinstance(message, LargeFrame):
+                self._pause()
+                self._is_parsing = True
+                asyncio.get_running_loop().call_soon(self._parse_on, message, messages)
+                break
+            unasked += self._take_one(message)
+        return unasked
+
+    def _take_one(self, message: JSONRPCMessage) -> float:
+        if self._link.direct.take(message):
+            return 0.0
+        if not self._link.direct.take_log(message) and self._may_ask(message):
+            self.inbox.put(SessionMessage(message))
+        return _QUESTION if isinstance(message, JSONRPCRequest) else 1.0
+
+    def _parse_on(self, large: LargeFrame, rest: Iterator[JSONRPCMessage | LargeFrame]) -> None:
+        """One step. Whatever else is ready has its turn before the next; this upstream is not read meanwhile."""
+        try:
+            next(large.steps)
+        except StopIteration as done:
+            self._is_parsing = False
+            message: JSONRPCMessage | None = done.value
+            unasked = self._take_one(message) if message is not None else 1.0
+            self._spend(unasked + self._take_all(rest))
+            self._resume()
+            if self._is_ending:
+                self._end_soon()
+        else:
+            asyncio.get_running_loop().call_soon(self._parse_on, large, rest)
+
+    def _spend(self, unasked: float) -> None:
         if unasked and (wait_s := self._unasked.spend(unasked)):
             self._pause()
             asyncio.get_running_loop().call_later(wait_s, self._resume)
@@ -255,7 +288,13 @@ class ChildPipes(asyncio.SubprocessProtocol):
         self.listens = False
         self._writable.set()
         # A child of the process may hold the pipe open: the end is the process's exit and a short drain.
-        asyncio.get_running_loop().call_later(_DRAIN_AFTER_EXIT_S, self.inbox.end)
+        asyncio.get_running_loop().call_later(_DRAIN_AFTER_EXIT_S, self._end)
+
+    def _end(self) -> None:
+        # The last thing it said may be large.
+        self._is_ending = self._is_parsing
+        if not self._is_parsing:
+            self.inbox.end()
 
     def pause_writing(self) -> None:
         self._writable.clear()

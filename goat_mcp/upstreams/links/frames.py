@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from pydantic_core import from_json, to_json
 
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
+from goat_mcp.upstreams.links.large_frame import parsed_in_steps
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _EDGE_BYTES = 512
@@ -50,6 +51,14 @@ class _Dropped:
         self.size += len(part)
 
 
+@dataclass(frozen=True)
+class LargeFrame:
+    """A frame that takes long to parse. Who takes it goes through `steps`, which return the message, and lets others
+    have their turns in between."""
+
+    steps: Generator[None, None, JSONRPCMessage | None]
+
+
 @dataclass
 class FrameReader:
     """Cuts a byte stream into frames and parses them. Junk is counted and dropped, never raised.
@@ -69,8 +78,11 @@ class FrameReader:
         """Whether what arrives belongs to a line that cannot become a message any more."""
         return self._dropping is not None
 
-    def feed(self, data: bytes) -> Iterator[JSONRPCMessage]:
-        """The messages that `data` completes, and the failures that it makes certain."""
+    def feed(self, data: bytes) -> Iterator[JSONRPCMessage | LargeFrame]:
+        """The messages that `data` completes, and the failures that it makes certain.
+
+        Nothing more may be fed, nor taken from the iterator, before a large frame has gone through its steps.
+        """
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             message = self._line_end(data[start:end])
@@ -106,7 +118,7 @@ class FrameReader:
         dropped.is_answered = failure is not None
         return failure
 
-    def _line_end(self, last: bytes) -> JSONRPCMessage | None:
+    def _line_end(self, last: bytes) -> JSONRPCMessage | LargeFrame | None:
         if not self._held and self._dropping is None:
             if len(last) <= self.max_frame_bytes:
                 return self._parse(last)
@@ -116,7 +128,7 @@ class FrameReader:
         if self._dropping is not None:
             return self._end_of(self._dropping) or failure
         line, self._held = self._held, bytearray()
-        return self._parse(line)
+        return self._parse(line) if len(line) < LARGE_BYTES else LargeFrame(self._parse_in_steps(line))
 
     def _end_of(self, dropped: _Dropped) -> JSONRPCMessage | None:
         self._dropping = None
@@ -133,12 +145,24 @@ class FrameReader:
         if not line or line.isspace():
             return None
         try:
-            frame = _loads(line)
+            frame = loads(line)
         except ValueError as broken:
-            self.junk_lines += 1
-            return self._failed_answer(
-                bytes(line[:_EDGE_BYTES]), bytes(line[-_EDGE_BYTES:]), f"its answer is not JSON: {broken}"
-            )
+            return self._broken(line, broken)
+        return self._understood(frame)
+
+    def _parse_in_steps(self, line: bytearray) -> Generator[None, None, JSONRPCMessage | None]:
+        try:
+            frame = yield from parsed_in_steps(line, loads)
+        except ValueError as broken:
+            return self._broken(line, broken)
+        return self._understood(frame)
+
+    def _broken(self, line: bytes | bytearray, broken: ValueError) -> JSONRPCMessage | None:
+        self.junk_lines += 1
+        head, tail = bytes(line[:_EDGE_BYTES]), bytes(line[-_EDGE_BYTES:])
+        return self._failed_answer(head, tail, f"its answer is not JSON: {broken}")
+
+    def _understood(self, frame: Any) -> JSONRPCMessage | None:
         message = self._message(cast("dict[str, Any]", frame)) if isinstance(frame, dict) else None
         if message is None:
             self.junk_lines += 1
@@ -188,11 +212,11 @@ class FrameReader:
         return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=INTERNAL_ERROR, message=why, data=data))
 
 
-def _loads(line: bytes | bytearray) -> Any:
+def loads(line: bytes | bytearray) -> Any:
     try:
         return from_json(line)
     except ValueError:
-        if line[:1] != b"{":
+        if line[:1] not in (b"{", b'"'):
             raise
         # The slow parser knows what the fast one refuses: lone surrogates, which JavaScript writes.
         try:
