@@ -90,6 +90,7 @@ class _File:
         old_left, new_left = int(hunk["old_count"] or 1), int(hunk["new_count"] or 1)
         at = start
         in_run = False
+        changed_before = len(self.changed)
         while at < len(lines) and (old_left or new_left or lines[at].startswith("\\ ")):
             line = lines[at]
             mark = line[:1]
@@ -109,7 +110,7 @@ class _File:
             new, new_left = new + is_new, new_left - is_new
             self.deleted_lines += mark == "-"
             at += 1
-        return None if old_left or new_left else at
+        return None if old_left or new_left or len(self.changed) == changed_before else at
 
     def shown(self) -> list[str]:
         facts = self.facts

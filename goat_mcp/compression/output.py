@@ -22,6 +22,8 @@ from goat_mcp.shell.names import Words
 
 _OF_GIT = {"status": press_git_status, "diff": press_git_diff, "log": press_git_log, "show": press_git_log}
 _GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_OTHER_DIFFS = ("--wo", "--color-w", "--output-i", "--line-p", "--ws-error")
+"""Options, however far they are written out, with which a line that begins with a blank may have changed."""
 _TEST_RUNS: dict[str, Compressor] = {
     "pytest": press_pytest,
     "py.test": press_pytest,
@@ -122,6 +124,8 @@ def _of_git(words: Words) -> Compressor | None:
             next(rest, None)
         elif not word.startswith("-"):
             options = {*rest}
+            if any(option.startswith(_OTHER_DIFFS) for option in options):
+                return None
             if word == "log" and "--oneline" in options and not options & {"--graph", "--stat", "-p", "--patch"}:
                 return press_one_line_log
             if word == "status" and options & {"-s", "--short", "-sb", "--porcelain"}:

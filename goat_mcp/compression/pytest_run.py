@@ -18,6 +18,8 @@ _PASSED = re.compile(
     rf"(?P<file>[^\s:]+\.[A-Za-z]+)::.+ (?:PASSED|XFAIL|XPASS|SKIPPED)(?: \(.*\))?{_PERCENT}"
     r"|\[gw\d+\](?: \[ *\d+%\])? (?:PASSED|XFAIL|SKIPPED) (?P<file_too>[^\s:]+\.[A-Za-z]+)::.+"
 )
+_STARTED = re.compile(r"[^\s:]+\.[A-Za-z]+::.* ")
+"""What xdist prints when it hands a test to a worker; how the test ended follows."""
 _HEAD = re.compile(
     r"platform .+ -- .*|cachedir: .+|rootdir: .+|testpaths: .+|plugins: .+|asyncio: mode=.+|"
     r"hypothesis profile .+|collect(?:ed|ing) .*|using --random.+|Using --random.+|created: \d+.+|\d+ workers .+|"
@@ -100,7 +102,7 @@ class _Report:
             self._count(self._file, len(dots["marks"]))
         elif (passed := _PASSED.fullmatch(line)) and not names_a_failure(line):
             self._count(passed["file"] or passed["file_too"], 1)
-        elif line and not _is_head(line):
+        elif line and not _is_head(line) and (not _STARTED.fullmatch(line) or names_a_failure(line)):
             self._keep(line)
 
     def _count(self, file: str, tests: int) -> None:

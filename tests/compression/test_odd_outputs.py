@@ -225,6 +225,22 @@ def test_a_diff_of_another_form_is_left_as_it_is(lines: tuple[str, ...]) -> None
     assert shown("git diff", *lines) is None
 
 
+@pytest.mark.parametrize("option", ["--word-diff", "--word-d=plain", "--color-words", "--output-indicator-new=>"])
+@pytest.mark.parametrize("command", ["git diff", "git show"])
+def test_a_diff_that_marks_words_is_left_as_it_is(command: str, option: str) -> None:
+    head = ("diff --git a/a b/a", "--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@", " one [-old-]{+new+}", "-two", "+three")
+    commit = (f"commit {'a' * 40}", "Author: Ada <a@b.example>", "", "    one", "") if command == "git show" else ()
+
+    assert shown(f"{command} {option}", *commit, *head) is None
+    assert shown(command, *commit, *head) is not None
+
+
+def test_a_hunk_in_which_nothing_changed_is_of_another_form() -> None:
+    head = ("diff --git a/a b/a", "--- a/a", "+++ b/a", "@@ -1,2 +1,2 @@")
+
+    assert shown("git diff", *head, " one [-old-]{+new+}", " two") is None
+
+
 def test_a_file_without_a_last_line_end_and_one_without_lines_are_told() -> None:
     assert shown(
         *("git diff", "diff --git a/a.py b/a.py", "index 1..2 100644", "--- a/a.py", "+++ b/a.py"),
@@ -398,6 +414,25 @@ def test_a_broken_collection_of_pytest_stays_whole() -> None:
         *("tests/test_a.py:1: in <module>", "    import nothing", "E   ModuleNotFoundError: No module named 'nothing'"),
         *("== short test summary info", "ERROR tests/test_a.py"),
         *("!" * 9 + " Interrupted: 1 error during collection " + "!" * 9, "1 error in 0.12s"),
+    ]
+
+
+def test_what_workers_of_pytest_begin_is_left_out_and_how_it_ended_is_not() -> None:
+    assert shown(
+        "pytest -n 2 -v",
+        *("=" * 9 + " test session starts " + "=" * 9, "created: 2/2 workers", "2 workers [3 items]", ""),
+        *(
+            "tests/test_a.py::test_one ",
+            "tests/test_a.py::test_two[a b] ",
+            "[gw0] [ 33%] PASSED tests/test_a.py::test_one ",
+        ),
+        *("[gw1] [ 66%] FAILED tests/test_a.py::test_two[a b] ", "tests/test_b.py::test_three "),
+        *("[gw0] [100%] PASSED tests/test_b.py::test_three ", "", "=" * 9 + " 1 failed, 2 passed in 0.12s " + "=" * 9),
+        failed=True,
+    ) == [
+        "ran tests/test_a.py (1), tests/test_b.py (1)",
+        "[gw1] [ 66%] FAILED tests/test_a.py::test_two[a b] ",
+        "1 failed, 2 passed in 0.12s",
     ]
 
 
