@@ -20,6 +20,7 @@ _COMMANDS = {
     "eject": "eject",
     "install": "install",
     "uninstall": "uninstall",
+    "manifest": "manifest",
     "export": "export",
     "docs": "docs",
     "plan": "plan",

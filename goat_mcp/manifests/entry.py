@@ -127,15 +127,21 @@ def _http(entry: Fields, folder: Path) -> Entry | None:
 
 
 def _checked_url(fields: Fields, url: str, method: str, headers: Mapping[str, str], key: str) -> Entry | None:
+    if wrong := why_no_url(url):
+        fields.fail(*wrong, key)
+        return None
+    return HttpEntry(url, method, headers)
+
+
+def why_no_url(url: str) -> tuple[str, str] | None:
+    """Why no calls can be sent there, and what to write instead; None where they can."""
     try:
         parts = urlsplit(url.replace("{export}", "x"))
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         parts, is_usable = None, False
     if parts is None or not is_usable:
-        fields.fail(f"{url!r:.80} is no http or https URL", "write e.g. https://host/path", key)
-        return None
+        return f"{url!r:.80} is no http or https URL", "write e.g. https://host/path"
     if parts.username or parts.password:
-        fields.fail("the URL holds a user name or password", "send it as a header: headers: {Authorization: ...}", key)
-        return None
-    return HttpEntry(url, method, headers)
+        return "the URL holds a user name or password", "send it as a header: headers: {Authorization: ...}"
+    return None

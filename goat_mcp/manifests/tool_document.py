@@ -23,6 +23,8 @@ USERS_TOOLSET: Toolset = "manifests"
 _RESOURCE = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*(?<!_)\Z")
 _EXPORT = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*\Z")
 _NAME_WANTED = "letters, digits, - and single _, beginning with a letter"
+_UPSTREAMS_PREFIX = "mcp"
+_WHY_NOT_MCP = "mcp begins the names of upstream tools"
 _SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
 _RISKS = tuple(risk.name.lower() for risk in Risk)
 _TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
@@ -65,11 +67,18 @@ class ToolDocument:
     config: Mapping[str, Any] | None = None
 
 
+def why_no_resource(name: str) -> str:
+    """Why a resource cannot be called so; empty where it can."""
+    if not _RESOURCE.fullmatch(name):
+        return f"wanted are {_NAME_WANTED}"
+    return _WHY_NOT_MCP if name == _UPSTREAMS_PREFIX else ""
+
+
 def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool) -> ToolDocument | None:
     """The resource; None where it has problems, which are noted."""
     name = metadata.matching("name", _RESOURCE, _NAME_WANTED)
-    if name == "mcp":
-        metadata.fail("metadata.name: mcp begins the names of upstream tools", "choose another name", "name")
+    if name == _UPSTREAMS_PREFIX:
+        metadata.fail(f"metadata.name: {_WHY_NOT_MCP}", "choose another name", "name")
     spec.only(*_TOOL_KEYS, *(("toolset",) if ships_with_us else ()))
     toolset: Toolset = spec.tree.get("toolset", USERS_TOOLSET) if ships_with_us else USERS_TOOLSET
     entry = read_entry(spec, document.file.parent)

@@ -1,0 +1,144 @@
+"""`goat-mcp manifest check`: reads manifests more thoroughly than a start does, and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.manifests.folder import ManifestSet
+    from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.manifests.tool_document import ToolDocument
+    from goat_mcp.settings import Settings
+
+WRONG = 1
+
+
+def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> int:
+    """The exit status. Raises `ToolError` for settings that are broken, and for a place without manifests."""
+    import anyio
+
+    from goat_mcp import chosen_manifests
+    from goat_mcp.settings_loading import load_settings
+
+    settings = load_settings({}, config_file=config)
+    declared = _read(places) if places else _in_use(settings)
+    _, profiles = chosen_manifests.with_declared_profiles(settings, declared)
+    found = [*declared.problems, *profiles, *anyio.run(_thorough, declared.tools)]
+    problems = sorted(dict.fromkeys(found))
+    count = {
+        "tools": sum(len(tool.exports) for tool in declared.tools),
+        "upstreams": len(declared.upstreams),
+        "toolsets": len(declared.toolsets),
+        "profiles": len(declared.profiles),
+    }
+    if places and not problems and not any(count.values()):
+        _refuse(f"{', '.join(map(str, places))}: no manifest is there")
+    if as_json:
+        click.echo(json.dumps({"problems": [_fields(problem) for problem in problems], "read": count}))
+    else:
+        _print(problems, count)
+    return WRONG if problems else 0
+
+
+def _in_use(settings: Settings) -> ManifestSet:
+    """What a start would read."""
+    from goat_mcp import chosen_manifests
+    from goat_mcp.manifests.folder import ManifestSet
+
+    read = chosen_manifests.read(settings)
+    return read.users if read is not None else ManifestSet()
+
+
+def _read(places: Sequence[Path]) -> ManifestSet:
+    """What is in directories, and of files what is in just them."""
+    from goat_mcp.manifests.folder import ManifestFolders, together
+
+    whole: list[ManifestSet] = []
+    folders = [place for place in places if not place.is_file()]
+    if folders:
+        whole.append(ManifestFolders(folders).read())
+    for file in (place for place in places if place.is_file()):
+        around = ManifestFolders([file.parent]).read()
+        whole.append(_only(around, file))
+    return together(whole)
+
+
+def _only(around: ManifestSet, file: Path) -> ManifestSet:
+    def of(documents: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(one for one in documents if one.document.file == file)
+
+    return replace(
+        around,
+        tools=of(around.tools),
+        upstreams=of(around.upstreams),
+        toolsets=of(around.toolsets),
+        profiles=of(around.profiles),
+        problems=tuple(problem for problem in around.problems if problem.file in (file, file.parent)),
+    )
+
+
+async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
+    from goat_mcp.manifests.program_problems import program_problems
+    from goat_mcp.manifests.schema_problems import schema_problems
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.subprocesses.environment import CommandEnvironment
+    from goat_mcp.subprocesses.process_guard import ProcessGuard
+
+    guard, environment = ProcessGuard(), CommandEnvironment()
+    compiled = StateDirectory.default().path / "compiled_handlers"
+    found: list[ManifestProblem] = []
+    for tool in tools:
+        found += schema_problems(tool)
+        found += await program_problems(tool, guard=guard, environment=environment, compiled=compiled)
+    return found
+
+
+def _fields(problem: ManifestProblem) -> dict[str, Any]:
+    return {
+        "file": str(problem.file),
+        "line": problem.line,
+        "what": problem.what,
+        "remedy": problem.remedy,
+        "is_fatal": problem.is_fatal,
+    }
+
+
+def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
+    from goat_mcp.cli.terminal import escaped
+
+    for problem in problems:
+        if sys.stdout.isatty():
+            _print_coloured(problem)
+        else:
+            click.echo(escaped(str(problem).replace("\n", " ")))
+    read = ", ".join(f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in count.items() if number)
+    if problems:
+        click.echo(f"{len(problems)} to mend in what was read: {read or 'nothing that can be used'}", err=True)
+    else:
+        click.echo(
+            f"Nothing is wrong: {read}." if read else "Nothing is declared. Begin with: goat-mcp manifest new weather"
+        )
+
+
+def _print_coloured(problem: ManifestProblem) -> None:
+    from rich.text import Text
+
+    from goat_mcp.cli.terminal import console, escaped
+
+    place, what = escaped(f"{problem.file}:{problem.line}"), escaped(problem.what.replace("\n", " "))
+    line = Text.assemble((place, "cyan"), ": ", (what, "red" if problem.is_fatal else "yellow"))
+    line.append(f"; {escaped(problem.remedy)}", "green")
+    console().print(line, soft_wrap=True)
+
+
+def _refuse(message: str) -> None:
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    raise ToolError(ErrorCode.NOT_FOUND, message, "Name a directory of manifests, or a file that is one.")

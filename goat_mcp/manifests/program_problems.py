@@ -1,0 +1,125 @@
+"""What keeps the entry of a declared tool from being run: Python is loaded, in a process of its own as for a call, and
+a program is looked for. Nothing is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+from goat_mcp.manifests.problem import ManifestProblem
+from goat_mcp.manifests.python_worker import START_S
+from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.subprocesses.process_guard import ProcessGuard
+from goat_mcp.subprocesses.program import run_program
+
+_PROGRAM = Path(__file__).with_name("worker.py")
+_FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
+
+
+async def program_problems(
+    tool: ToolDocument, *, guard: ProcessGuard, environment: CommandEnvironment, compiled: Path
+) -> list[ManifestProblem]:
+    """`compiled` is where Python keeps what it makes of the files."""
+    built = await environment.build()
+    if isinstance(tool.entry, CommandEntry):
+        return _command(tool, tool.entry, built["PATH"])
+    if isinstance(tool.entry, PythonEntry):
+        return await _python(tool, tool.entry, guard, built, compiled)
+    return []
+
+
+def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[ManifestProblem]:
+    name = entry.arguments[0]
+    place = ("spec", "entry", "command")
+    if "/" not in name:
+        if shutil.which(name, path=path):
+            return []
+        return [tool.document.problem(place, f"the program {name!r:.80} is not on the PATH", "install it")]
+    file = tool.document.file.parent / name
+    if not file.is_file():
+        return [tool.document.problem(place, f"{name} is not there", "create it, or mend the path")]
+    if os.access(file, os.X_OK):
+        return []
+    return [tool.document.problem(place, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}")]
+
+
+async def _python(
+    tool: ToolDocument, entry: PythonEntry, guard: ProcessGuard, environment: Mapping[str, str], compiled: Path
+) -> list[ManifestProblem]:
+    output = bytearray()
+    source = {"module": entry.module}
+    if entry.file is not None:
+        source = {"name": tool.name.replace("-", "_"), "file": str(entry.file)}
+    folder = tool.document.file.parent
+    end = await run_program(
+        [sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PROGRAM)],
+        data=json.dumps({"config": {}, "source": source}).encode() + b"\n",
+        directory=folder,
+        environment=environment,
+        guard=guard,
+        on_output=output.extend,
+        timeout_s=START_S,
+    )
+    answer = _answer(output)
+    if "ready" in answer:
+        return _missing(tool, answer["ready"])
+    what = entry.file or entry.module
+    if end.timed_out:
+        return [tool.document.problem(("spec", "entry"), f"{what} was not loaded within {START_S:g} s", _LATER)]
+    if "broken" not in answer:
+        said = (end.complaint.splitlines() or ["it said nothing"])[-1]
+        return [tool.document.problem(("spec", "entry"), f"{what} ended while it was loaded: {said}", _LATER)]
+    return [_broken(tool, entry, answer["broken"], end.complaint)]
+
+
+_LATER = "do what takes time, or ends the process, inside the handlers"
+
+
+def _answer(output: bytearray) -> dict[str, Any]:
+    try:
+        value: Any = json.loads(output.split(b"\n", 1)[0])
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _missing(tool: ToolDocument, handlers: list[str]) -> list[ManifestProblem]:
+    known = ", ".join(handlers) or "none"
+    return [
+        tool.document.problem(
+            ("spec", "exports", index, "name"),
+            f"`handlers` has no {export.name!r}; it has {known}",
+            "add the function, or mend the name",
+        )
+        for index, export in enumerate(tool.exports)
+        if export.name not in handlers
+    ]
+
+
+def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], complaint: str) -> ManifestProblem:
+    """Where the traceback ends in a file of the tool's, that is the place; else the member `entry`."""
+    what = f"cannot be loaded: {error.get('name')}: {error.get('message')}"
+    folder = tool.document.file.parent.resolve()
+    for found in reversed(list(_FRAME.finditer(complaint))):
+        file = Path(found["file"])
+        if file.is_relative_to(folder) and file.is_file():
+            return ManifestProblem(file, int(found["line"]), what, "mend the Python file")
+    name = entry.file.name if entry.file is not None else entry.module
+    remedy = _REMEDIES.get(str(error.get("name")), "mend the Python file")
+    return tool.document.problem(("spec", "entry"), f"{name} {what}", remedy)
+
+
+_REMEDIES = {
+    "AttributeError": "end it with e.g. handlers = {'today': today}",
+    "ModuleNotFoundError": "install the module for the Python that runs goat-mcp, or mend the name",
+    "TypeError": "put functions into `handlers`, not what they give back",
+}

@@ -1,0 +1,57 @@
+"""What is wrong with the JSON Schemas and examples of a declared tool, found with the library that checks values.
+
+Loading it takes a tenth of a second: this is for `manifest check`; a start has `parameters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from goat_mcp.manifests.marked_yaml import Place
+from goat_mcp.manifests.problem import ManifestProblem
+from goat_mcp.manifests.tool_document import ToolDocument
+
+_MAX_SHOWN = 200
+
+
+def schema_problems(tool: ToolDocument) -> Iterator[ManifestProblem]:
+    """Schemas that are none, and examples that their own schema refuses."""
+    spec = cast("dict[str, Any]", tool.document.tree["spec"])
+    yield from _schema(tool, spec, ("spec",), "config")
+    for index, export in enumerate(cast("list[dict[str, Any]]", spec["exports"])):
+        place: Place = ("spec", "exports", index)
+        wrong = [problem for key in ("parameters", "output") for problem in _schema(tool, export, place, key)]
+        yield from wrong
+        if not wrong:
+            yield from _examples(tool, export, place)
+
+
+def _schema(tool: ToolDocument, around: Mapping[str, Any], place: Place, key: str) -> Iterator[ManifestProblem]:
+    from jsonschema import Draft202012Validator
+
+    if not isinstance(around.get(key), dict):
+        return
+    checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    for error in checker.iter_errors(around[key]):
+        path = tuple(error.absolute_path)
+        where = ".".join(map(str, (key, *path)))
+        yield tool.document.problem(
+            (*place, key, *path), f"{where} is no JSON Schema: {error.message:.{_MAX_SHOWN}}", "see json-schema.org"
+        )
+
+
+def _examples(tool: ToolDocument, export: Mapping[str, Any], place: Place) -> Iterator[ManifestProblem]:
+    from jsonschema import Draft202012Validator
+
+    schema = tool.exports[int(place[-1])].spec.input_schema
+    checker: Any = Draft202012Validator(dict(schema))
+    for index, example in enumerate(cast("list[dict[str, Any]]", export.get("examples") or [])):
+        for error in checker.iter_errors(example.get("input")):
+            path = tuple(error.absolute_path)
+            yield tool.document.problem(
+                (*place, "examples", index, "input", *path),
+                f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
+                "mend the example, or the parameters",
+                is_fatal=False,
+            )

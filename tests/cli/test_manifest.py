@@ -1,0 +1,274 @@
+"""`goat-mcp manifest`: a tool of one's own from nothing, and what is said about manifests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_call import run
+
+pytestmark = pytest.mark.e2e
+
+PARIS = {"city": "Paris", "degrees": 2, "unit": "C", "note": "example data"}
+"""What the example of each language gives back, but for the number: each computes its own."""
+
+
+def own(home: Path) -> Path:
+    return home / ".config" / "goat-mcp" / "manifests"
+
+
+def make(home: Path, *words: str) -> dict[str, Any]:
+    done = run("manifest", "new", *words, "--json", cwd=home)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_new_tool_answers_at_once_from_an_empty_folder(tmp_path: Path) -> None:
+    made = run("manifest", "new", "weather", cwd=tmp_path)
+    called = run("call", "weather__today", "city=Paris", cwd=tmp_path)
+
+    place = own(tmp_path) / "weather"
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout == (
+        "Made weather__today:\n"
+        f"  {place}/tool.yaml   its name, description and parameters\n"
+        f"  {place}/handlers.py   what it does\n"
+        "Call it:     goat-mcp call weather__today city=Paris\n"
+        "Change it:   edit these files; a running server sees it within two seconds\n"
+        f"Check it:    goat-mcp manifest check {place}\n"
+    )
+    assert (called.returncode, json.loads(called.stdout), called.stderr) == (0, PARIS, "")
+
+
+def test_a_new_tool_in_a_directory_of_ones_own_choice_is_called_as_the_command_says(tmp_path: Path) -> None:
+    made = make(tmp_path, "weather", "--dir", "my tools")
+
+    place = tmp_path / "my tools" / "weather"
+    assert made == {
+        "tool": "weather__today",
+        "files": [str(place / "tool.yaml"), str(place / "handlers.py")],
+        "next": {
+            "call": f"goat-mcp call --manifests '{tmp_path}/my tools' weather__today city=Paris",
+            "check": f"goat-mcp manifest check '{place}'",
+        },
+    }
+    called = run(*shlex.split(made["next"]["call"])[1:], cwd=tmp_path)
+    checked = run(*shlex.split(made["next"]["check"])[1:], cwd=tmp_path)
+    assert json.loads(called.stdout) == PARIS
+    assert (checked.returncode, checked.stdout) == (0, "Nothing is wrong: 1 tool.\n")
+    assert not own(tmp_path).exists()
+
+
+@pytest.mark.parametrize("has_jq", [True, False])
+def test_a_new_shell_tool_answers_with_jq_and_without_it(tmp_path: Path, has_jq: bool) -> None:
+    if has_jq and not shutil.which("jq", path="/usr/bin:/bin"):
+        pytest.skip("jq is not installed")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cksum", "awk", "python3", *(["jq"] if has_jq else [])):
+        (programs / name).symlink_to(Path(shutil.which(name, path=f"/usr/bin:/bin:{os.environ['PATH']}") or ""))
+    variables = {"PATH": str(programs), "SHELL": "/nonexistent"}
+
+    made = run("manifest", "new", "weather", "--language", "shell", cwd=tmp_path, variables=variables)
+    called = run("call", "weather__today", 'city=Pa"ris ü', cwd=tmp_path, variables=variables)
+
+    script = own(tmp_path) / "weather" / "tool.sh"
+    assert made.returncode == 0, made.stderr
+    assert ("jq" in script.read_text()) is has_jq
+    assert os.access(script, os.X_OK)
+    assert json.loads(called.stdout) == {**PARIS, "city": 'Pa"ris ü', "degrees": 8}, called.stderr
+
+
+def test_a_new_tool_over_http_is_sent_to_the_given_place(tmp_path: Path) -> None:
+    made = make(tmp_path, "weather", "--language", "http", "--url", "http://127.0.0.1:9/weather")
+
+    assert made["files"] == [str(own(tmp_path) / "weather" / "tool.yaml")]
+    assert made["next"]["call"] == "goat-mcp call --allowed-tool weather__today weather__today city=Paris"
+    called = run(*shlex.split(made["next"]["call"])[1:], "--json", cwd=tmp_path)
+    assert called.returncode == 5
+    assert "127.0.0.1" in json.loads(called.stdout)["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["my__tool"],
+            "'my__tool' is no usable name: wanted are letters, digits, - and single _, beginning with a letter\n"
+            "For example my-tool.",
+        ),
+        (["mcp"], "'mcp' is no usable name: mcp begins the names of upstream tools\nFor example mcp-tools."),
+        (
+            ["../up"],
+            "'../up' is no usable name: wanted are letters, digits, - and single _, beginning with a letter\n"
+            "For example up.",
+        ),
+        (
+            ["a" * 44],
+            f"'{'a' * 44}' is too long: {'a' * 44}__today is to have at most 50 characters\nShorten it.",
+        ),
+        (
+            ["weather", "--language", "http"],
+            "--language http wants --url\nFor example --url http://127.0.0.1:8080/weather.",
+        ),
+        (
+            ["weather", "--language", "http", "--url", "ftp://x"],
+            "--url: 'ftp://x' is no http or https URL\nWrite e.g. https://host/path.",
+        ),
+        (
+            ["weather", "--url", "http://x"],
+            "--url is for --language http, and this is python\nLeave it out, or add --language http.",
+        ),
+    ],
+)
+def test_what_cannot_become_a_tool_is_refused_and_leaves_nothing(tmp_path: Path, words: list[str], said: str) -> None:
+    done = run("manifest", "new", *words, cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (1, f"goat-mcp: {said}\n")
+    assert not own(tmp_path).exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    handlers = own(tmp_path) / "weather" / "handlers.py"
+    handlers.write_text("mine")
+
+    again = run("manifest", "new", "weather", cwd=tmp_path)
+    (own(tmp_path) / "weather").rename(own(tmp_path) / "elsewhere")
+    declared = run("manifest", "new", "weather", cwd=tmp_path)
+
+    assert again.stderr == (
+        f"goat-mcp: {own(tmp_path)}/weather is there already\n"
+        "Edit it, take another name than weather, or remove it first.\n"
+    )
+    assert declared.stderr == (
+        f"goat-mcp: weather is declared in {own(tmp_path)}/elsewhere/tool.yaml already\n"
+        "Take another name, or edit that file.\n"
+    )
+    assert (again.returncode, declared.returncode) == (1, 1)
+    assert (own(tmp_path) / "elsewhere" / "handlers.py").read_text() == "mine"
+
+
+def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    make(tmp_path, "tide", "--language", "shell")
+    make(tmp_path, "moon")
+    weather, tide, moon = (own(tmp_path) / name for name in ("weather", "tide", "moon"))
+    (weather / "handlers.py").write_text("handlers = {'tomorrow': print}\n")
+    (tide / "tool.sh").chmod(0o644)
+    (moon / "handlers.py").write_text("import json\n\nhandlers = {'today': jsn.loads}\n")
+    manifest = moon / "tool.yaml"
+    manifest.write_text(manifest.read_text().replace("minLength: 1", "minLength: one"))
+
+    done = run("manifest", "check", cwd=tmp_path)
+    as_json = run("manifest", "check", "--json", cwd=tmp_path)
+    one = run("manifest", "check", str(weather / "tool.yaml"), cwd=tmp_path)
+
+    line = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "minLength" in text)
+    name = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "- name: today" in text)
+    command = next(n for n, text in enumerate((tide / "tool.yaml").read_text().splitlines(), 1) if "command:" in text)
+    wanted = [
+        f"{moon}/handlers.py:3: cannot be loaded: NameError: name 'jsn' is not defined; mend the Python file",
+        f"{manifest}:{line}: parameters.properties.city.minLength is no JSON Schema: 'one' is not of type 'integer'; "
+        "see json-schema.org",
+        f"{tide}/tool.yaml:{command}: ./tool.sh is not executable; chmod +x {tide}/tool.sh",
+        f"{weather}/tool.yaml:{name}: `handlers` has no 'today'; it has tomorrow; add the function, or mend the name",
+    ]
+    assert done.stdout.splitlines() == wanted
+    assert done.returncode == as_json.returncode == one.returncode == 1
+    assert one.stdout.splitlines() == wanted[-1:]
+    document = json.loads(as_json.stdout)
+    assert [f"{p['file']}:{p['line']}: {p['what']}; {p['remedy']}" for p in document["problems"]] == wanted
+    assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0}
+
+
+def test_checking_runs_nothing_but_what_loads_the_handlers(tmp_path: Path) -> None:
+    make(tmp_path, "weather", "--language", "shell")
+    (own(tmp_path) / "weather" / "tool.sh").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+
+    done = run("manifest", "check", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "Nothing is wrong: 1 tool.\n")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_place_without_manifests_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    empty = run("manifest", "check", "empty", cwd=tmp_path)
+    gone = run("manifest", "check", "gone", cwd=tmp_path)
+    none = run("manifest", "check", cwd=tmp_path)
+
+    assert (empty.returncode, gone.returncode, none.returncode) == (1, 1, 0)
+    assert empty.stderr == (
+        "goat-mcp: empty: no manifest is there\nName a directory of manifests, or a file that is one.\n"
+    )
+    assert gone.stdout == "gone:1: cannot be read: No such file or directory; name a directory of manifests\n"
+    assert none.stdout == "Nothing is declared. Begin with: goat-mcp manifest new weather\n"
+
+
+OTHERS = """\
+apiVersion: goat-mcp/v1
+kind: Upstream
+metadata: {name: notes}
+spec: {command: notes-server}
+---
+apiVersion: goat-mcp/v1
+kind: Toolset
+metadata: {name: mine}
+spec: {tools: [Read, weather]}
+---
+apiVersion: goat-mcp/v1
+kind: Profile
+metadata: {name: quiet}
+spec: {read_only: true}
+"""
+
+
+def test_what_is_declared_is_listed_with_its_state(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    make(tmp_path, "tide", "--language", "shell")
+    (own(tmp_path) / "broken.yaml").write_text("apiVersion: goat-mcp/v1\nkind: Tol\n")
+    (own(tmp_path) / "others.yaml").write_text(OTHERS)
+
+    as_json = run("manifest", "list", "--json", "--disallowed-tool", "tide__today", cwd=tmp_path)
+    as_text = run("manifest", "list", "--disallowed-tool", "tide__today", cwd=tmp_path)
+
+    document = json.loads(as_json.stdout)
+    tools = {row["name"]: row for row in document["tools"] if row["toolset"] not in ("goa", "base")}
+    assert tools["weather__today"] == {
+        "name": "weather__today",
+        "file": f"{own(tmp_path)}/weather/tool.yaml",
+        "entry": "python",
+        "side_effect": "none",
+        "toolset": "manifests",
+        "state": "loaded",
+        "reason": "",
+    }
+    assert {name: row["state"] for name, row in tools.items()} == {
+        "tide__today": "hidden",
+        "weather__today": "loaded",
+        "": "broken",
+    }
+    others = f"{own(tmp_path)}/others.yaml"
+    assert document["upstreams"] == [{"name": "notes", "file": others}]
+    assert document["toolsets"] == [{"name": "mine", "file": others, "tools": ["Read", "weather"]}]
+    assert document["profiles"] == [{"name": "quiet", "file": others}]
+    assert [problem["line"] for problem in document["problems"]] == [1, 1, 2]
+    assert f"weather__today\tloaded\tpython\tnone\t{own(tmp_path)}/weather/tool.yaml" in as_text.stdout.splitlines()
+    assert f"upstream\tnotes\t{others}" in as_text.stdout.splitlines()
+    assert f"{own(tmp_path)}/broken.yaml:2: kind: the text 'Tol' is unknown; did you mean Tool?" in as_text.stderr
+
+
+def test_tools_that_come_with_us_are_listed_as_hidden_until_their_toolset_is_on(tmp_path: Path) -> None:
+    before = json.loads(run("manifest", "list", "--json", cwd=tmp_path).stdout)["tools"]
+    after = json.loads(run("manifest", "list", "--json", "--toolset", "base", cwd=tmp_path).stdout)["tools"]
+
+    assert {row["state"] for row in before} <= {"hidden"}
+    assert {row["state"] for row in after if row["toolset"] == "base"} <= {"loaded"}
