@@ -63,8 +63,9 @@ class Fields:
         if value is None:
             return default
         if value not in known:
-            near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(known), n=1)
-            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
+            spelled = {name.lower(): name for name in known}
+            near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(spelled), n=1)
+            hint = f"did you mean {spelled[near[0]]}?" if near else f"write one of {', '.join(known)}"
             self.fail(f"{self.name_of(key)}: {_shown(value)} is unknown", hint, key)
             return default
         return cast("Known", value)
