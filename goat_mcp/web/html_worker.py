@@ -9,9 +9,9 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
 from types import FrameType
 
+from goat_mcp.computing.limits import limit_resources
 from goat_mcp.web.charset import decode_page
 from goat_mcp.web.visible_markdown import OutOfRoom, VisibleMarkdown
 
@@ -27,7 +27,7 @@ class _OutOfTime(Exception):
 
 def main() -> None:
     """Convert the page on standard input, and exit."""
-    _limit_resources()
+    limit_resources(cpu_s=_HARD_CPU_S, memory_bytes=_MEMORY_BYTES)
     with open(0, "rb", closefd=False) as source:
         request = json.loads(source.readline())
         body = source.read()
@@ -49,22 +49,6 @@ def main() -> None:
         out.write(json.dumps({"cut": cut, "is_too_deep": page.is_too_deep}).encode("ascii") + b"\n")
         out.write(text.encode("utf-8", "replace"))
     os._exit(0)  # taking the interpreter down takes longer than many pages
-
-
-def _limit_resources() -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    for kind, most in (
-        (resource.RLIMIT_CPU, _HARD_CPU_S),
-        (resource.RLIMIT_AS, _MEMORY_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        # Not every system has every limit, and a lower one may be in force.
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
 
 
 def _start_timer() -> None:

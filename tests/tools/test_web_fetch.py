@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.computing import worker_process
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client.target import parse_target
@@ -531,7 +532,7 @@ async def test_wf_41_html_bombs_end_in_bounded_text(tmp_path: Path, bomb: str, m
 
 
 async def test_a_worker_that_overruns_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    monkeypatch.setattr(worker_process, "_START", "import time; time.sleep(600)")
     guard = WatchedGuard()
     with anyio.fail_after(30), pytest.raises(ToolError) as refused:
         await conversion.HtmlConverter(guard).markdown(b"<p>", content_type="", url="http://x/", limit_s=0.5)
@@ -737,7 +738,7 @@ async def test_progress_is_told_only_who_asked_for_it_and_errors_stay_plain(tmp_
 
 
 async def test_a_cancelled_call_leaves_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    monkeypatch.setattr(worker_process, "_START", "import time; time.sleep(600)")
     guard = WatchedGuard()
     async with desk(tmp_path, {"/": page("<p>x")}) as (web, server), anyio.create_task_group() as group:
         web.use(guard)

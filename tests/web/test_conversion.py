@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from goat_mcp.computing import worker_process
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.web import conversion
@@ -47,7 +48,7 @@ async def test_pages_are_converted_side_by_side() -> None:
 async def test_pages_that_take_long_wait_for_each_other_and_leave_everybody_elses_threads_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    monkeypatch.setattr(worker_process, "_START", "import time; time.sleep(600)")
     guard = WatchedGuard()
     converter = HtmlConverter(guard)
 
@@ -67,7 +68,7 @@ async def test_pages_that_take_long_wait_for_each_other_and_leave_everybody_else
 
 
 async def test_a_page_that_gets_no_place_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "_START", "import time; time.sleep(600)")
+    monkeypatch.setattr(worker_process, "_START", "import time; time.sleep(600)")
     monkeypatch.setattr(conversion, "MAX_WORKERS", 1)
     guard = WatchedGuard()
     converter = HtmlConverter(guard)
@@ -106,7 +107,7 @@ async def test_nothing_of_the_environment_reaches_the_worker(tmp_path: Path, mon
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "html2text.py"))
     monkeypatch.setenv("SECRET_KEY", "canary")
-    monkeypatch.setattr(conversion, "_START", "import os; open(1, 'w').write('{}\\n' + repr(dict(os.environ)))")
+    monkeypatch.setattr(worker_process, "_START", "import os; open(1, 'w').write('{}\\n' + repr(dict(os.environ)))")
     monkeypatch.setattr(conversion, "_read", lambda answer: Markdown(answer.decode(), ()))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType, reportUnknownMemberType]
 
     told = (await convert(b"")).text
@@ -116,7 +117,7 @@ async def test_nothing_of_the_environment_reaches_the_worker(tmp_path: Path, mon
 
 
 async def test_a_worker_that_breaks_is_an_error_that_offers_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "_START", "raise SystemExit(3)")
+    monkeypatch.setattr(worker_process, "_START", "raise SystemExit(3)")
 
     with pytest.raises(ToolError) as refused:
         await convert(b"<p>" * 1_000_000)

@@ -1,0 +1,70 @@
+"""From a request to the answer of a worker's process, or to the error that says what became of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.computing.exchange import LIMIT_S
+from goat_mcp.computing.worker_process import WorkerProcess
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.subprocesses import ProcessGuard
+
+STARTS_S = 3.0
+"""What a busy machine may take to start the process, and an idle one does not."""
+MAX_AT_ONCE = 4
+"""Each may take a core and half a gigabyte; the next ones wait."""
+_TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`head` is JSON, `body` what it is about."""
+
+    head: Mapping[str, Any]
+    body: bytes
+
+
+class Computation:
+    """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `exchange`)."""
+
+    def __init__(self, guard: ProcessGuard, module: str, packages: Sequence[str] = ()) -> None:
+        self._guard = guard
+        self._module = module
+        self._packages = packages
+        # Of its own: work that takes long must not use up the threads everybody else works in.
+        self._places = anyio.CapacityLimiter(MAX_AT_ONCE)
+
+    async def answer(self, head: Mapping[str, Any], body: bytes, *, what: str) -> Answer:
+        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s, TOO_LARGE where memory ran out."""
+        async with self._places:
+            worker = WorkerProcess(self._guard, self._module, self._packages)
+            given: bytes | None = None
+            try:
+                # The work itself is timed by the process (`exchange`); this is for one that cannot even do that.
+                with anyio.move_on_after(LIMIT_S + STARTS_S):
+                    given = await anyio.to_thread.run_sync(
+                        worker.run, (json.dumps(head).encode("ascii"), b"\n", body), abandon_on_cancel=True
+                    )
+            finally:
+                worker.kill()
+        if given is None or worker.exit_code in _TIMED_OUT:
+            raise ToolError(
+                ErrorCode.TIMEOUT,
+                f"{what} was stopped: it took longer than {LIMIT_S:g} s",
+                "Make it simpler, or work on less at a time.",
+            )
+        first, _, rest = given.partition(b"\n")
+        if worker.exit_code != 0 or not first:
+            raise ToolError(
+                ErrorCode.TOO_LARGE,
+                f"{what} took more memory than there is for it, or broke what runs it (exit code {worker.exit_code})",
+                "Make it simpler, or work on less at a time.",
+            )
+        return Answer(json.loads(first), rest)
