@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,17 +60,15 @@ class ManifestTool:
         fields = self.export.access
         if not (fields.reads or fields.writes or fields.category):
             return Access()
-        reads = self._paths(input, fields.reads)
-        writes = self._paths(input, fields.writes)
-        return Access((*reads, *writes), reads, writes, fields.category)
+        reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
+        return Access((*reads, *writes), _real(reads), _real(writes), fields.category)
 
     def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
-        found = [input[name] for name in names if isinstance(input.get(name), str) and input[name]]
-        return tuple(str(self._path(text)) for text in found)
-
-    def _path(self, text: str) -> Any:
-        """Relative ones lie below the handler's working directory, as a Goondan tool's do."""
-        return self.resource.workspace.primary / text if not text.startswith(("/", "@")) else text
+        """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""
+        roots = self.resource.workspace.roots
+        given = [input[name] for name in names if isinstance(input.get(name), str) and input[name]]
+        below = str(roots[0]) if roots else "/"
+        return tuple(posixpath.normpath(posixpath.join(below, _below_root(text))) for text in given)
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
@@ -119,3 +119,12 @@ class ManifestTool:
                 "Tell the user: handler and `output` of its manifest disagree.",
                 name="OutputMismatch",
             )
+
+
+def _real(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.realpath(path) for path in paths)
+
+
+def _below_root(text: str) -> str:
+    """`@src/a.py` is `src/a.py` of the workspace."""
+    return text[1:].lstrip("/") if text.startswith("@") else text

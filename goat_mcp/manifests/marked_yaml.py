@@ -94,12 +94,17 @@ class _Reader:
         if len(self.lines) > MAX_VALUES or len(place) > MAX_DEPTH:
             raise _broken(self._file, line, "holds too many values", f"at most {MAX_VALUES}, {MAX_DEPTH} deep")
         if isinstance(node, yaml.MappingNode):
-            return {key: self.value(child, (*place, key)) for key, child in self._members(node)}
+            return {key.value: self._member(key, child, place) for key, child in self._members(node)}
         if isinstance(node, yaml.SequenceNode):
             return [self.value(child, (*place, index)) for index, child in enumerate(node.value)]
         return self._scalar(node, line)
 
-    def _members(self, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
+    def _member(self, key: yaml.Node, child: yaml.Node, place: Place) -> Any:
+        value = self.value(child, (*place, key.value))
+        self.lines[(*place, key.value)] = key.start_mark.line + 1  # where a person looks for it
+        return value
+
+    def _members(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
         seen: set[str] = set()
         for key, child in node.value:
             line = key.start_mark.line + 1
@@ -108,7 +113,7 @@ class _Reader:
             if key.value in seen:
                 raise _broken(self._file, line, f"the key {key.value!r:.80} stands twice", "take one of them away")
             seen.add(key.value)
-            yield key.value, child
+            yield key, child
 
     def _scalar(self, node: yaml.Node, line: int) -> Any:
         kind = node.tag.removeprefix(_TAG)

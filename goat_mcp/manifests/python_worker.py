@@ -66,6 +66,9 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._rest = bytearray()
         self._complaint = bytearray()
         self.is_broken = False
+        """What it said could not be understood."""
+        self.is_over = False
+        """It says nothing more; its end may be seen later."""
 
     @property
     def complaint(self) -> str:
@@ -106,6 +109,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._end()
 
     def _end(self) -> None:
+        self.is_over = True
         if not self.ready.done():
             self.ready.set_result(None)
         self.calls.end()
@@ -133,7 +137,7 @@ class _Process:
 
     @property
     def is_usable(self) -> bool:
-        return not self.pipes.exited.is_set() and not self.pipes.is_broken
+        return not self.pipes.exited.is_set() and not self.pipes.is_over
 
 
 class PythonWorker:
@@ -198,6 +202,8 @@ class PythonWorker:
             message = await queues[number].get()
             if message is None:
                 del queues[number]
+                with anyio.move_on_after(CANCEL_GRACE_S):
+                    await process.pipes.exited.wait()
                 raise self._died(process)
             if "value" in message:
                 del queues[number]

@@ -22,7 +22,7 @@ from goat_mcp.core.names import (
     InvalidName,
     split_name,
 )
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import FILE_WRITERS, REQUESTS, PathSpecifier, Specifier, parse_specifier
@@ -237,7 +237,7 @@ class RuleSet:
         `Edit(...)` is about every tool that changes files."""
         if not self.deny.rules:
             return None
-        found = self.deny.hitting(call, *families_of(call.spec.rule_name, reading=True))
+        found = self.deny.hitting(call, *_families_against(call))
         return self._denying_operand(call) if found is None and call.spec.rule_name == "Bash" else found
 
     def _denying_operand(self, call: Call) -> Rule | None:
@@ -252,7 +252,7 @@ class RuleSet:
         return None
 
     def asking(self, call: Call) -> Rule | None:
-        return self.ask.hitting(call, *families_of(call.spec.rule_name, reading=True)) if self.ask.rules else None
+        return self.ask.hitting(call, *_families_against(call)) if self.ask.rules else None
 
     @cached_property
     def hides_files(self) -> bool:
@@ -284,6 +284,14 @@ class RuleSet:
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
         return next((rule.text for rule in self.deny.rules if rule.server == server), "")
+
+
+def _families_against(call: Call) -> tuple[str, ...]:
+    """As `families_of`, for deny and ask. Files that a declared tool reads or writes are files: `Read(...)` and
+    `Edit(...)` are about them, too."""
+    if call.spec.toolset in DECLARED_TOOLSETS and call.paths:
+        return ("Edit", "Read") if call.writes else ("Read",)
+    return families_of(call.spec.rule_name, reading=True)
 
 
 def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:

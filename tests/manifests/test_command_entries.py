@@ -1,0 +1,100 @@
+"""A tool whose entry is a program in any language: JSON on standard input, JSON on standard output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.gateway import Gateway
+from tests.manifests.declared import call, error_of, gateway_over, tool, write
+
+pytestmark = pytest.mark.anyio
+
+
+def over(tmp_path: Path, script: str, **spec: Any) -> Gateway:
+    document = tool("probe", {"command": [sys.executable, "probe.py", "{export}"]}, "run", "other", **spec)
+    write(tmp_path / "tools", document, probe_py=f"import json, os, sys, time\n{script}")
+    return gateway_over(tmp_path, tmp_path / "tools")
+
+
+async def test_the_program_gets_the_input_and_its_value_is_the_answer(tmp_path: Path) -> None:
+    gateway = over(tmp_path, "print(json.dumps({'got': json.load(sys.stdin), 'export': sys.argv[1]}))")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__other", city="Pärís")
+
+    assert result.structured == {"got": {"city": "Pärís"}, "export": "other"}
+
+
+async def test_it_knows_whose_call_it_is_and_runs_beside_its_manifest(tmp_path: Path) -> None:
+    names = ("GOAT_EXPORT", "GOAT_TOOL", "GOAT_WORKDIR", "GOAT_CALL_ID")
+    gateway = over(tmp_path, f"print(json.dumps([*(os.environ[name] for name in {names}), os.getcwd()]))")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__run")
+
+    place = str(tmp_path / "tools" / "probe")
+    workspace = str(tmp_path / "workspace")
+    assert result.structured == {"result": ["run", "probe__run", workspace, "call-1", place]}
+
+
+async def test_a_script_beside_the_manifest_is_named_as_in_a_shell(tmp_path: Path) -> None:
+    document = tool("probe", {"command": ["./probe.sh"]}, "run")
+    write(tmp_path / "tools", document, probe_sh="#!/bin/sh\ncat >/dev/null\necho '[1]'\n")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        assert (await call(gateway, "probe__run")).text == "[1]"
+
+
+async def test_its_variables_may_be_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLACE", "here")
+    entry = {"command": [sys.executable, "probe.py"], "env": {"WHERE": "${env:PLACE}", "N": 3}}
+    source = "import json, os\nprint(json.dumps([os.environ['WHERE'], os.environ['N']]))"
+    write(tmp_path / "tools", tool("probe", entry, "run"), probe_py=source)
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        assert (await call(gateway, "probe__run")).text == '["here", "3"]'
+
+
+FAILURES = {
+    "an exit code": ("print('no such city', file=sys.stderr); sys.exit(4)", "E_TOOL", "exit code 4): no such city"),
+    "a signal": ("os.kill(os.getpid(), 9)", "E_TOOL", "signal 9"),
+    "nothing": ("pass", "E_TOOL", "printed nothing"),
+    "no json": ("print('sunny')", "E_TOOL", "printed no JSON value on standard output, but 'sunny'"),
+    "two values": ("print('1\\n2')", "E_TOOL", "printed no JSON"),
+    "too much": ("print(json.dumps('x' * (17 * 1024 ** 2)))", "E_TOOL", "printed more than"),
+    "a flood of complaints": ("[print('x' * 1000, file=sys.stderr) for _ in range(10_000)]; sys.exit(1)", "E_TOOL", ""),
+    "no end": ("time.sleep(600)", "E_TIMEOUT", "did not answer within"),
+    "an end that leaves a child with its pipes": ("os.fork() or time.sleep(600)", "E_TOOL", "printed nothing"),
+}
+
+
+@pytest.mark.parametrize(("script", "code", "says"), FAILURES.values(), ids=FAILURES.keys())
+async def test_a_program_that_fails_is_an_error_and_the_next_call_works(
+    tmp_path: Path, script: str, code: str, says: str
+) -> None:
+    gateway = over(tmp_path, f"if sys.argv[1] == 'run':\n    {script}\nelse:\n    print(1)", timeoutMs=4000)
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "probe__run"))
+        after = await call(gateway, "probe__other")
+
+    assert error["code"] == code
+    assert says in error["message"]
+    assert after.text == "1"
+
+
+async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "tools", tool("probe", {"command": ["no-such-program-here"]}, "run"))
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "probe__run"))
+
+    assert error["code"] == "E_TOOL"
+    assert error["message"] == "no-such-program-here cannot be started: No such file or directory"

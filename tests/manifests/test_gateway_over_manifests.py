@@ -1,0 +1,335 @@
+"""Declared tools, upstreams, toolsets and profiles in a running gateway: what is on, what is hot, what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import yaml
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.rights import Rights
+from goat_mcp.gateway import Gateway
+from goat_mcp.settings import BrokenSettings
+from tests.manifests.declared import call, error_of, eventually, gateway_over, python, tool, write
+
+pytestmark = pytest.mark.anyio
+
+ONE = "handlers = {'say': lambda ctx, input: 1}"
+WEATHER = Path(__file__).resolve().parents[2] / "examples" / "weather_stdio.py"
+
+
+def document(folder: Path, kind: str, name: str, **spec: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump({"apiVersion": "goat-mcp/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    (folder / f"{kind}-{name}.yaml".lower()).write_text(text)
+
+
+def names(gateway: Gateway) -> list[str]:
+    return [tool.spec.name for tool in gateway.catalog.tools()]
+
+
+async def test_a_declared_tool_is_listed_after_the_built_in_ones_and_before_upstreams(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "probe", ONE, "say")
+
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    assert names(gateway)[0] == "Bash"
+    assert names(gateway)[-1] == "probe__say"
+
+
+async def test_its_entry_in_the_list_is_what_the_manifest_says(tmp_path: Path) -> None:
+    export = {
+        "name": "say",
+        "title": "Say it",
+        "description": "Says it.",
+        "sideEffect": "network",
+        "hints": {"idempotentHint": False},
+        "parameters": {"type": "object", "properties": {"it": {"type": "string"}}, "required": ["it"]},
+        "output": {"type": "object", "properties": {"said": {"type": "string"}}},
+    }
+    write(tmp_path / "tools", tool("probe", "./handlers.py", export), handlers_py=ONE)
+
+    entry = gateway_over(tmp_path, tmp_path / "tools").catalog.shown()["probe__say"].entry
+
+    assert entry == {
+        "name": "probe__say",
+        "title": "Say it",
+        "description": "Says it.",
+        "inputSchema": {"type": "object", "properties": {"it": {"type": "string"}}, "required": ["it"]},
+        "outputSchema": {"type": "object", "properties": {"said": {"type": "string"}}},
+        "annotations": {
+            "title": "Say it",
+            "readOnlyHint": False,
+            "destructiveHint": False,
+            "idempotentHint": False,
+            "openWorldHint": True,
+        },
+    }
+
+
+async def test_all_problems_with_the_arguments_are_told_at_once(tmp_path: Path) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["C", "F"]}},
+        "required": ["city"],
+    }
+    python(tmp_path / "tools", "probe", ONE, {"name": "say", "parameters": parameters})
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__say", dayz=1, days="many", unit="K")
+
+    assert result.text.splitlines() == [
+        "dayz: unknown field; did you mean days?",
+        'days: wants integer; got str "many"',
+        'unit: wants one of C, F; got str "K"',
+        "city: is required",
+        "Correct these fields and call the tool again.",
+        "[E_INPUT]",
+    ]
+
+
+async def test_arguments_are_taken_as_leniently_as_those_of_built_in_tools(tmp_path: Path) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "days": {"type": "integer"},
+            "deep": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "max_bytes": {"type": "integer"},
+        },
+    }
+    source = "handlers = {'say': lambda ctx, input: input}"
+    python(tmp_path / "tools", "probe", source, {"name": "say", "parameters": parameters})
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__say", text="5", days=" +3", deep="true", tags="a", maxBytes="null")
+
+    assert result.structured == {"text": "5", "days": 3, "deep": True, "tags": ["a"]}
+
+
+async def test_a_value_that_the_manifest_does_not_promise_is_an_error(tmp_path: Path) -> None:
+    export = {"name": "say", "output": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    python(tmp_path / "tools", "probe", "handlers = {'say': lambda ctx, input: {'n': 'one'}}", export)
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "probe__say"))
+
+    assert (error["code"], error["name"]) == ("E_TOOL", "OutputMismatch")
+    assert error["message"].startswith("probe__say gave back what its manifest does not promise: n: ")
+
+
+async def test_rules_hold_for_it(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "probe", ONE, "say")
+    gateway = gateway_over(tmp_path, tmp_path / "tools", permissions={"deny": ["probe__say(city:Paris)"]})
+
+    async with gateway.running():
+        denied = await call(gateway, "probe__say", city="Paris")
+        allowed = await call(gateway, "probe__say", city="Rome")
+
+    assert error_of(denied)["code"] == "E_PERMISSION"
+    assert allowed.text == "1"
+
+
+async def test_a_file_it_says_it_reads_is_kept_by_rules_about_files(tmp_path: Path) -> None:
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
+    export = {"name": "say", "sideEffect": "read_only", "access": {"reads": ["path"]}, "parameters": parameters}
+    python(tmp_path / "tools", "probe", ONE, export)
+    gateway = gateway_over(tmp_path, tmp_path / "tools", permissions={"deny": ["Read(secret.txt)"]})
+    (tmp_path / "workspace" / "secret.txt").write_text("x")
+
+    async with gateway.running():
+        denied = await call(gateway, "probe__say", path="secret.txt")
+        allowed = await call(gateway, "probe__say", path="other.txt")
+
+    assert error_of(denied)["code"] == "E_PERMISSION"
+    assert allowed.text == "1"
+
+
+async def test_a_broken_one_is_a_problem_and_the_rest_works(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "good", ONE, "say")
+    place = python(tmp_path / "tools", "bad", ONE, "say")
+    (place / "tool.yaml").write_text("apiVersion: goat-mcp/v1\nkind: Tul\nmetadata: {name: bad}\nspec: {}\n")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        result = await call(gateway, "good__say")
+
+    assert result.text == "1"
+    assert gateway.problems() == [
+        {
+            "name": "tool.yaml",
+            "reason_code": "broken_manifest",
+            "detail": f"{place}/tool.yaml:2: kind: the text 'Tul' is unknown; did you mean Tool?",
+        }
+    ]
+
+
+async def test_new_changed_and_removed_manifests_are_seen_while_it_runs(tmp_path: Path) -> None:
+    place = python(tmp_path / "tools", "probe", ONE, "say")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        await call(gateway, "probe__say")
+        python(tmp_path / "tools", "second", ONE, "say")
+        await eventually(lambda: "second__say" in names(gateway))
+        python(tmp_path / "tools", "second", ONE, "shout")
+        await eventually(lambda: "second__shout" in names(gateway))
+        (place / "tool.yaml").write_text("kind: nonsense")
+        await eventually(lambda: "probe__say" not in names(gateway))
+
+        assert {problem["reason_code"] for problem in gateway.problems()} == {"broken_manifest"}
+        assert "second__say" not in names(gateway)
+
+
+async def test_a_declared_upstream_is_one_of_the_gateways_and_is_hot(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    document(folder, "Upstream", "weather", transport={"command": sys.executable, "args": [str(WEATHER)]})
+    gateway = gateway_over(tmp_path, folder)
+
+    async with gateway.running():
+        assert [status.name for status in gateway.upstreams.status()] == ["weather"]
+        result = await call(gateway, "mcp__weather__list_towns")
+        document(folder, "Upstream", "second", command=sys.executable, args=[str(WEATHER)], naming="w2")
+        await eventually(lambda: len(gateway.upstreams.status()) == 2)
+
+    assert not result.is_error, result.text
+
+
+async def test_a_broken_declared_upstream_is_a_problem_like_one_of_a_file(tmp_path: Path) -> None:
+    document(tmp_path / "tools", "Upstream", "weather", transport={"command": 7})
+
+    problems = gateway_over(tmp_path, tmp_path / "tools").problems()
+
+    assert [(problem["name"], problem["reason_code"]) for problem in problems] == [("weather", "config_error")]
+
+
+async def test_a_declared_toolset_turns_on_what_it_holds_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", ONE, "say", "shout")
+    document(folder, "Toolset", "ops", tools=["Read", {"ref": {"kind": "Tool", "name": "probe"}}])
+
+    gateway = gateway_over(tmp_path, folder, catalog={"toolsets": ["ops"]})
+
+    assert names(gateway) == ["Read", "probe__say", "probe__shout"]
+
+
+async def test_a_toolset_that_nobody_declared_stops_the_start(tmp_path: Path) -> None:
+    document(tmp_path / "tools", "Toolset", "ops", tools=["Read"])
+
+    with pytest.raises(BrokenSettings, match=r"catalog.toolsets: 'opps' is no toolset; did you mean ops\?"):
+        gateway_over(tmp_path, tmp_path / "tools", catalog={"toolsets": ["opps"]})
+
+
+async def test_a_declared_profile_narrows_as_one_of_the_settings_does(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", ONE, "say")
+    document(folder, "Profile", "small", tools={"allow": ["Read", "probe__say"]})
+
+    gateway = gateway_over(tmp_path, folder)
+
+    view = gateway.catalog.of(Rights(profiles=("small",)))
+    assert [tool.spec.name for tool in view.tools()] == ["Read", "probe__say"]
+
+
+async def test_a_broken_profile_is_a_problem_with_its_line(tmp_path: Path) -> None:
+    document(tmp_path / "tools", "Profile", "small", toolz=["Read"])
+
+    problems = gateway_over(tmp_path, tmp_path / "tools").problems()
+
+    file = tmp_path / "tools" / "profile-small.yaml"
+    assert problems[0]["detail"] == f"{file}:6: spec.toolz is unknown; see the settings of `profiles`"
+
+
+async def test_what_ships_with_us_and_is_off_says_how_to_turn_it_on(tmp_path: Path) -> None:
+    gateway = gateway_over(tmp_path)
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "json-query__query", data="{}", query="a"))
+
+    assert error["code"] == "E_TOOL_NOT_IN_CATALOG"
+    assert error["suggestion"] == "The operator can turn them on with --toolset goa or --toolset base."
+
+
+async def test_handlers_that_a_tool_could_have_changed_are_not_run(tmp_path: Path) -> None:
+    """A directory inside the workspace counts as it was when the server began (R-CONF-1)."""
+    folder = tmp_path / "workspace" / "tools"
+    place = python(folder, "probe", ONE, "say")
+    gateway = gateway_over(tmp_path, folder)
+
+    async with gateway.running():
+        before = await call(gateway, "probe__say")
+        (place / "handlers.py").write_text("handlers = {'say': lambda ctx, input: 'changed'}")
+        python(folder, "new", ONE, "say")
+        after = await call(gateway, "probe__say")
+        await anyio.sleep(2.5)  # two looks at directories that are watched
+
+        assert "new__say" not in names(gateway)
+    assert before.text == "1"
+    assert error_of(after)["code"] == "E_QUARANTINED"
+
+
+async def test_compiled_python_beside_a_handler_is_not_taken_for_it(tmp_path: Path) -> None:
+    import py_compile
+
+    folder = tmp_path / "workspace" / "tools"
+    place = python(folder, "probe", "handlers = {'say': lambda ctx, input: 1}", "say")
+    gateway = gateway_over(tmp_path, folder)
+    forged = tmp_path / "forged.py"
+    forged.write_text("handlers = {'say': lambda ctx, input: 2}")
+    cached = place / "__pycache__" / f"handlers.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(str(forged), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+
+    async with gateway.running():
+        assert (await call(gateway, "probe__say")).text == "1"
+
+
+async def test_a_projects_manifests_are_inert_until_it_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R-CONF-1: a project's file adds nothing but denials until its content, and that of what it names, is trusted."""
+    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.settings import path_keys
+    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.trust.project import whole_project
+    from goat_mcp.trust.settings_file import find_project_file
+    from goat_mcp.trust.store import TrustStore
+
+    project = tmp_path / "project"
+    place = python(project / "tools", "probe", ONE, "say")
+    (project / "goat-mcp.yaml").write_text("manifests: [tools]\n")
+    state = StateDirectory(tmp_path / "state")
+    monkeypatch.chdir(project)
+
+    def gateway() -> Gateway:
+        return Gateway(load_settings({}, state=state), approval=Approval.HOST, state=state)
+
+    untrusted = names(gateway())
+    found = find_project_file(project)
+    assert found is not None
+    TrustStore(state).trust(found.path, whole_project(found, path_keys()).sha256)
+    trusted = names(gateway())
+    (place / "handlers.py").write_text("handlers = {'say': lambda ctx, input: 2}")
+    changed = names(gateway())
+
+    assert [("probe__say" in seen) for seen in (untrusted, trusted, changed)] == [False, True, False]
+
+
+async def test_an_audit_line_and_a_hook_see_it_under_its_own_name(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "probe", ONE, "say")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        await gateway.call("probe__say", {}, ToolContext(call_id="call-7"))
+
+    lines = [json.loads(line) for line in (tmp_path / "state" / "audit.jsonl").read_text().splitlines()]
+    assert {line["tool"] for line in lines if line.get("call_id") == "call-7"} == {"probe__say"}
