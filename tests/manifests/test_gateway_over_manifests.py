@@ -157,7 +157,7 @@ async def test_a_file_it_says_it_reads_is_kept_by_rules_about_files(tmp_path: Pa
 async def test_a_broken_one_is_a_problem_and_the_rest_works(tmp_path: Path) -> None:
     python(tmp_path / "tools", "good", ONE, "say")
     place = python(tmp_path / "tools", "bad", ONE, "say")
-    (place / "tool.yaml").write_text("apiVersion: goat-mcp/v1\nkind: Tul\nmetadata: {name: bad}\nspec: {}\n")
+    (place / "tool.yaml").write_text("apiVersion: goat-mcp/v1\nkind: Tools\nmetadata: {name: bad}\nspec: {}\n")
     gateway = gateway_over(tmp_path, tmp_path / "tools")
 
     async with gateway.running():
@@ -168,7 +168,7 @@ async def test_a_broken_one_is_a_problem_and_the_rest_works(tmp_path: Path) -> N
         {
             "name": "tool.yaml",
             "reason_code": "broken_manifest",
-            "detail": f"{place}/tool.yaml:2: kind: the text 'Tul' is unknown; did you mean Tool?",
+            "detail": f"{place}/tool.yaml:2: kind: the text 'Tools' is unknown; did you mean Tool?",
         }
     ]
 
@@ -253,7 +253,7 @@ async def test_what_ships_with_us_and_is_off_says_how_to_turn_it_on(tmp_path: Pa
     gateway = gateway_over(tmp_path)
 
     async with gateway.running():
-        error = error_of(await call(gateway, "json-query__query", data="{}", query="a"))
+        error = error_of(await call(gateway, "http-fetch__get", url="https://example.org"))
 
     assert error["code"] == "E_TOOL_NOT_IN_CATALOG"
     assert error["suggestion"] == "The operator can turn them on with --toolset goa or --toolset base."
