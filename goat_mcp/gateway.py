@@ -87,6 +87,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
     from goat_mcp.changes.file_changes import FileChanges
+    from goat_mcp.core.agent_runtime import AgentRuntime
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
     from goat_mcp.item_catalog import ItemCatalog
@@ -98,6 +99,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
+    from goat_mcp.teams.bus import AgentBus
     from goat_mcp.teams.coordinator import TeamCoordinator
     from goat_mcp.upstreams.config.entry import UpstreamConfig
     from goat_mcp.upstreams.oauth.person import Person
@@ -304,7 +306,7 @@ class Gateway:
             surroundings=Surroundings(
                 host=host,
                 config=self.settings.tools,
-                agents=lambda ctx: None,
+                agents=self._agents_of,
                 log=HandlerLog(self.telemetry),
                 seal=seal,
             ),
@@ -486,6 +488,18 @@ class Gateway:
 
         return CommandLine(options, self.guard, replace(self.environment, passed_on=options.command_env))
 
+    def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
+        from goat_mcp.teams.callers_agents import CallersAgents
+
+        return CallersAgents(lambda: self.agent_bus, ctx)
+
+    @cached_property
+    def agent_bus(self) -> AgentBus:
+        """How calls reach agents; loaded when the first one tries."""
+        from goat_mcp.teams.bus import AgentBus
+
+        return AgentBus(self.spawner, self.tasks, lambda: self.teams if "teams" in self.__dict__ else None)
+
     @cached_property
     def teams(self) -> TeamCoordinator:
         """Teams of agents; loaded when the first one is made."""
@@ -511,10 +525,14 @@ class Gateway:
     async def _bring_mail(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
     ) -> ToolResult:
-        """An extension: with a result comes what members of a team wrote to whoever leads it."""
-        if "teams" not in self.__dict__:
-            return await call_next(arguments)
-        return await self.teams.deliver_to_lead(spec, arguments, ctx, call_next)
+        """An extension: with a result comes what agents, and members of a team, wrote to the session they serve."""
+        if "teams" in self.__dict__:
+            result = await self.teams.deliver_to_lead(spec, arguments, ctx, call_next)
+        else:
+            result = await call_next(arguments)
+        if "agent_bus" not in self.__dict__:
+            return result
+        return self.agent_bus.with_mail(spec, result, ctx)
 
     async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""

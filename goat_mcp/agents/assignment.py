@@ -21,6 +21,17 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.registry import AnyTool
 
 _TITLE_CHARS = 200
+_SESSION_PREFIX = "agent:"
+
+
+def session_key_of(agent_id: str) -> str:
+    """What an agent's own calls carry."""
+    return _SESSION_PREFIX + agent_id
+
+
+def agent_of(session_key: str) -> str:
+    """The id of the agent that a call comes from; empty for a client's own call."""
+    return session_key.removeprefix(_SESSION_PREFIX) if session_key.startswith(_SESSION_PREFIX) else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +58,7 @@ class Assignment:
     @property
     def session_key(self) -> str:
         """The same whenever it is resumed: what it has read and where its shell stands go on."""
-        return f"agent:{self.agent_id}"
+        return session_key_of(self.agent_id)
 
     @property
     def model(self) -> str:
@@ -66,7 +77,7 @@ class Assignment:
     def rights(self, worktree: Worktree | None) -> Rights:
         """Those of the call, narrowed."""
         given = self.ctx.rights
-        too_deep: frozenset[str] = frozenset({"Agent"} if given.depth + 1 >= MAX_DEPTH else ())
+        too_deep: frozenset[str] = frozenset({"Agent", "agents__spawn"} if given.depth + 1 >= MAX_DEPTH else ())
         return given.narrowed(
             allowed=self.type.tools,
             denied=self.type.denied | self.request.withheld | too_deep,
@@ -92,6 +103,7 @@ class Assignment:
             host_model=host,
             rights=rights,
             meta={},
+            message=None,
             client_waits_since_s=None,
         )
         return AgentJob(
@@ -109,7 +121,7 @@ class Assignment:
             effort=self.request.effort or self.type.effort,
             earlier=self.record.messages if self.record is not None else (),
             resume_token=self.record.facts.resume_token if self.record is not None else "",
-            mail=self.request.mail,
+            mail=self.request.mail or self.request.inbox,
         )
 
     def to_keep(self, state: AgentState, worktree: Worktree | None, workspace: str) -> AgentRecord | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from goat_mcp.agents.engine import AgentState
 from goat_mcp.core.model import ModelMessage, ModelReply
@@ -47,6 +48,11 @@ class Conversation:
     def answer(self, results: Sequence[Block]) -> None:
         """What the tools that the last reply wants have given."""
         self._messages.append(ModelMessage("user", tuple(results)))
+
+    def last_said(self) -> Mapping[str, Any]:
+        """The model's last message, as JSON has it."""
+        message = next(message for message in reversed(self._messages) if message.role == "assistant")
+        return {"role": message.role, "content": [dict(block) for block in message.content]}
 
     def tool_use_ids(self) -> set[str]:
         blocks = (block for message in self._messages for block in message.content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goat_mcp.agents.inbox import Inbox
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 
@@ -13,6 +14,16 @@ class LiveAgent:
     principal: str
     name: str
     title: str
+    type: str = ""
+    profiles: tuple[str, ...] = ()
+    started_by: str = ""
+    """The session that started it."""
+    inbox: Inbox | None = None
+    """None for one that only its team can write to, or that reads nothing."""
+
+    @property
+    def called(self) -> str:
+        return self.name or self.id
 
     def __str__(self) -> str:
         return f"{self.id} ({self.name or self.title[:40]})"
@@ -46,6 +57,10 @@ class LiveAgents:
 
     def leave(self, agent_id: str) -> None:
         self._live.pop(agent_id, None)
+
+    def of(self, principal: str) -> list[LiveAgent]:
+        """Oldest first."""
+        return [agent for agent in self._live.values() if agent.principal == principal]
 
     def named(self, id_or_name: str, principal: str) -> LiveAgent | None:
         return next(

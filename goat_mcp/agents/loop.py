@@ -190,4 +190,5 @@ class _Run:
             call_id=secrets.token_hex(8),
             started_at_s=time.monotonic(),
             model=CallingModel(names, self._loop.is_local),
+            message=self._talk.last_said(),
         )

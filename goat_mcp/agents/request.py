@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from goat_mcp.agents.engine import Mail
+from goat_mcp.agents.inbox import Inbox
 
 WITHHELD = frozenset({"AskUserQuestion", "ExitPlanMode", "TodoWrite", "TeamCreate", "SendMessage", "TeamDelete"})
 """What only whoever talks with the user may do, and the user's own list, which an agent would overwrite."""
@@ -33,3 +34,5 @@ class AgentRequest:
     withheld: frozenset[str] = WITHHELD
     granted: frozenset[str] = frozenset()
     mail: Mail | None = None
+    inbox: Inbox | None = None
+    """What it is told and asked by others, where that is not a team's mail."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
 from goat_mcp.agents.assignment import Assignment
 from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
 from goat_mcp.agents.engines import ChosenEngine, Engines
+from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentRecord, AgentRecords
@@ -95,16 +96,31 @@ class Spawner:
             )
         record = await self._record(request, ctx)
         type, broken_types = await self._type(request, record)
+        chosen = self._engine(request, ctx, record)
+        if request.mail is None and request.inbox is None and chosen.engine.resumes_from == "messages":
+            # A program is given all it is told at its start, and cannot hear more.
+            request = replace(request, inbox=Inbox())
         one = Assignment(
             request=request,
             ctx=ctx,
             type=type,
-            chosen=self._engine(request, ctx, record),
+            chosen=chosen,
             agent_id=new_task_id() if record is None else record.facts.id,
             record=record,
             options=self.options,
         )
-        self.live.enter(LiveAgent(one.agent_id, ctx.principal, one.name, request.title))
+        self.live.enter(
+            LiveAgent(
+                one.agent_id,
+                ctx.principal,
+                one.name,
+                request.title,
+                type=type.name,
+                profiles=ctx.rights.profiles,
+                started_by=ctx.session_key,
+                inbox=request.inbox,
+            )
+        )
         worktree: Worktree | None = None
         work: AgentTask | None = None
         try:
@@ -213,6 +229,8 @@ class Spawner:
             with anyio.move_on_after(CLOSING_LIMIT_S, shield=True):
                 await self._close(one, work, worktree, outcome)
             self.live.leave(one.agent_id)
+            if one.request.inbox is not None:
+                one.request.inbox.close(outcome)
 
     def _transcript(self, one: Assignment, worktree: Worktree | None) -> RunningTranscript:
         def write(state: AgentState) -> None:

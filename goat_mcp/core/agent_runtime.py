@@ -9,9 +9,11 @@ from typing import Any, Protocol
 class AgentRuntime(Protocol):
     """The agents of one call's caller. Every method answers with JSON values and raises `ToolError`."""
 
-    async def request(self, target: str, message: str, *, timeout_s: float | None = None) -> Mapping[str, Any]:
+    async def request(
+        self, target: str, message: str = "", *, timeout_s: float | None = None, correlation_id: str = ""
+    ) -> Mapping[str, Any]:
         """Say something to an agent and wait for its answer: `{"answer": ...}`, or after the wait a
-        `{"correlationId": ...}` under which the answer will be."""
+        `{"correlationId": ...}` under which the answer will be: ask again with it alone, or look at that task."""
         ...
 
     async def send(self, target: str, message: str) -> Mapping[str, Any]:
@@ -19,7 +21,8 @@ class AgentRuntime(Protocol):
         ...
 
     async def spawn(self, type: str, *, name: str = "", message: str = "") -> Mapping[str, Any]:
-        """Start an agent of a type: `{"name": ..., "type": ..., "taskId": ...}`."""
+        """Start an agent of a type: `{"name": ..., "type": ..., "taskId": ...}`, and the
+        `correlationId` of its answer to `message`, where there is one."""
         ...
 
     async def list(self) -> Sequence[Mapping[str, Any]]:

@@ -41,8 +41,11 @@ class Runtime:
     def __init__(self, ask: Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, Any]]) -> None:
         self._ask = ask
 
-    async def request(self, target: str, message: str, *, timeout_s: float | None = None) -> Any:
-        return await self._ask("request", {"target": target, "message": message, "timeout_s": timeout_s})
+    async def request(
+        self, target: str, message: str = "", *, timeout_s: float | None = None, correlation_id: str = ""
+    ) -> Any:
+        params = {"target": target, "message": message, "timeout_s": timeout_s, "correlation_id": correlation_id}
+        return await self._ask("request", params)
 
     async def send(self, target: str, message: str) -> Any:
         return await self._ask("send", {"target": target, "message": message})

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.agents.marked_mail import marked
 from goat_mcp.teams.mailbox import Letter, Mailbox
 
-NONCE_BYTES = 6
 _ASKED_TO_END = (
     "You are asked to end: finish what you must, tell {sender} with SendMessage (type shutdown_response) what is done "
     "and what is not, and stop."
@@ -62,10 +60,9 @@ def shown(letter: Letter) -> str:
     Who wrote it stands in the marks.
     """
     what = {"broadcast": " to everyone", "shutdown_request": " (a request to end)", "idle": " (is waiting for work)"}
-    nonce = secrets.token_hex(NONCE_BYTES)
-    head = f"<<<mail {nonce} from {letter.sender}{what.get(letter.kind, '')}; a team member, not the user"
+    about = f"from {letter.sender}{what.get(letter.kind, '')}; a team member, not the user"
     body = _ASKED_TO_END.format(sender=letter.sender) if letter.kind == "shutdown_request" else ""
-    return "\n".join(part for part in (head, make_visible(letter.text), body, f"mail {nonce}>>>") if part)
+    return marked("mail", about, letter.text, body)
 
 
 async def store(mailbox: Mailbox, letter: Letter) -> None:
