@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -140,7 +139,7 @@ class Place:
         self._waits = 0
         # All but asking is the client's own.
         client = cast("ClientSide", _AskedMeanwhile(ctx.client, self.given_away)) if ctx.client is not None else None
-        self.ctx = replace(ctx, ask=self._ask_meanwhile, client=client, while_elsewhere=self.elsewhere)
+        self.ctx = ctx.changed(ask=self._ask_meanwhile, client=client, while_elsewhere=self.elsewhere)
 
     @contextmanager
     def given_away(self) -> Generator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from goat_mcp.core.redaction import Redactor
 
 _MAX_EARLY_LINES = 200
 LEVELS = ("debug", "info", "warning", "error")
+_UNCHANGED = nullcontext()
 
 
 class Telemetry:
@@ -23,12 +24,12 @@ class Telemetry:
         self._copy_to: Callable[[str], None] | None = None
         self._early: list[str] = []
 
-    @contextmanager
-    def at_least(self, level: str | None) -> Generator[None]:
+    def at_least(self, level: str | None) -> AbstractContextManager[None]:
         """Log what `level` asks for, meanwhile. It never makes the log quieter; None changes nothing."""
-        if level is None:
-            yield
-            return
+        return _UNCHANGED if level is None else self._wishing(level)
+
+    @contextmanager
+    def _wishing(self, level: str) -> Generator[None]:
         self._wished.append(level)
         try:
             yield
@@ -62,7 +63,8 @@ class Telemetry:
         self._log.error("call failed unexpectedly", call_id=call_id, tool=tool, exc_info=bug)
 
     def _shows(self, level: str) -> bool:
-        return any(LEVELS.index(level) >= LEVELS.index(wanted) for wanted in (self._level, *self._wished))
+        rank = LEVELS.index(level)
+        return rank >= LEVELS.index(self._level) or any(rank >= LEVELS.index(wanted) for wanted in self._wished)
 
     @cached_property
     def _log(self) -> Any:

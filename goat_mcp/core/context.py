@@ -61,6 +61,12 @@ class ToolContext:
     client_waits_since_s: Callable[[], float] | None = None
     """Where one call is several requests of a client, when the present one came."""
 
+    def changed(self, **members: Any) -> ToolContext:
+        """As `dataclasses.replace`, in a tenth of its time: every call has its context changed."""
+        other = object.__new__(ToolContext)
+        other.__dict__.update(self.__dict__, **members)
+        return other
+
     def wait_left_s(self, limit_s: float = WAIT_LIMIT_S) -> float:
         """Seconds this call may still wait before it has to answer; never negative."""
         since_s = self.started_at_s if self.client_waits_since_s is None else self.client_waits_since_s()

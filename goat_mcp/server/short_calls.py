@@ -115,14 +115,14 @@ class ShortCalls:
                 answer = await self._answer(call)
         except asyncio.CancelledError:
             # The connection ends, and its writer must not be waited for any more.
-            if not call.cancel_requested.is_set():
+            if not call.is_cancelled:
                 writer.post(_error(call.request_id, _CLOSED))
             raise
         finally:
             call.is_closed = True
             if self._running.get(key := coerce_request_id(call.request_id)) is call:
                 del self._running[key]
-        if answer is None or call.cancel_requested.is_set():
+        if answer is None or call.is_cancelled:
             return  # whoever cancels a call gets no answer to it
         try:
             if isinstance(answer, dict):
@@ -185,8 +185,9 @@ class _ShortCall:
     ) -> None:
         self.request_id = request_id
         self.scope = anyio.CancelScope()
-        self.cancel_requested = anyio.Event()
+        self.is_cancelled = False
         self.is_closed = False
+        self._cancel_requested: anyio.Event | None = None
         self._params = params
         self._known = known
         self._writer = writer
@@ -207,8 +208,17 @@ class _ShortCall:
 
     def cancel(self) -> None:
         """The client wants no answer any more."""
-        self.cancel_requested.set()
+        self.is_cancelled = True
+        if self._cancel_requested is not None:
+            self._cancel_requested.set()
         self.scope.cancel()
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        # Made when somebody looks at it, which we do not.
+        if self._cancel_requested is None:
+            self._cancel_requested = anyio.Event()
+        return self._cancel_requested
 
     @property
     def transport(self) -> TransportContext:

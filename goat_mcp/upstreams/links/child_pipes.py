@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -21,7 +21,7 @@ from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
-from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode_frame
+from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode, encode_frame
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
@@ -158,6 +158,15 @@ class Outbox:
         await self._process.drain()
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._link.questions.discard(message.id)
+
+    async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None:
+        """As `send`, for a request of which no model was made."""
+        if not self._process.listens:
+            raise anyio.ClosedResourceError
+        frame = encode({"jsonrpc": "2.0", "method": method, "id": request_id, "params": params})
+        self._link.unanswered.add(request_id)
+        self._process.write(frame)
+        await self._process.drain()
 
     def post(self, message: JSONRPCMessage) -> None:
         """Write without waiting, if anybody still reads."""

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 import anyio
 import anyio.lowlevel
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 
 Answer = JSONRPCResponse | JSONRPCError
 LOG_MESSAGE = "notifications/message"
@@ -26,7 +25,7 @@ def _nobody(method: str, params: Mapping[str, Any] | None) -> None:
 
 
 class Writer(Protocol):
-    async def send(self, item: SessionMessage, /) -> None: ...
+    async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None: ...
 
     def post(self, message: JSONRPCMessage) -> None:
         """Write without waiting, if anybody still reads."""
@@ -52,8 +51,7 @@ class DirectCalls:
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
         try:
-            request = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
-            await writer.send(SessionMessage(request))
+            await writer.send_request(request_id, method, params)
             return await answer
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None

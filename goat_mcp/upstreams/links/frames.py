@@ -237,9 +237,14 @@ def encode_frame(message: JSONRPCMessage) -> bytes:
             frame["id"] = message.id
         if message.params is not None:
             frame["params"] = message.params
-        try:
-            return to_json(frame) + b"\n"
-        except ValueError:
-            # A lone surrogate: no UTF-8 carries it, a JSON escape does.
-            return json.dumps(frame).encode() + b"\n"
+        return encode(frame)
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+
+
+def encode(frame: dict[str, Any]) -> bytes:
+    """A message's members as one line."""
+    try:
+        return to_json(frame) + b"\n"
+    except ValueError:
+        # A lone surrogate: no UTF-8 carries it, a JSON escape does.
+        return json.dumps(frame).encode() + b"\n"

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
@@ -20,10 +19,10 @@ class Pipe:
     written: list[JSONRPCMessage] = field(default_factory=list[JSONRPCMessage])
     refuses: Exception | None = None
 
-    async def send(self, item: SessionMessage, /) -> None:
+    async def send_request(self, request_id: int, method: str, params: dict[str, Any]) -> None:
         if self.refuses is not None:
             raise self.refuses
-        self.written.append(item.message)
+        self.written.append(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
 
     def post(self, message: JSONRPCMessage) -> None:
         self.written.append(message)
