@@ -6,12 +6,16 @@ The library that checks values is loaded, and the schema compiled, by the first 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import Problem, input_error, shown_value
 from goat_mcp.core.lenient_values import Kind, has_lone_surrogate, lenient
+
+if TYPE_CHECKING:  # loads the validation library
+    from goat_mcp.schemas.bounded_schema import BoundedSchema
 
 _KIND_OF: Mapping[str, Kind] = {
     "string": "text",
@@ -35,22 +39,33 @@ class Parameters:
         self._aliases = {_camel_case(name): name for name in self._properties if _camel_case(name) != name}
 
     @cached_property
-    def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
+    def _compiled(self) -> BoundedSchema:
+        from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
 
-        return Draft202012Validator(self._schema)
+        try:
+            return BoundedSchema(self._schema, "parameters")
+        except Uncheckable as why:
+            raise ToolError(ErrorCode.CONFIG, f"the manifest of this tool: {why}", "Tell the user.") from None
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the handler gets them. Raises `ToolError(INPUT)` with a line for each problem."""
         problems: list[Problem] = []
         ready = self._ready(arguments, problems)
-        for error in self._validator.iter_errors(ready):
-            problem = self._described(error)
-            if problem not in problems:
-                problems.append(problem)
+        problems += self._mismatches(ready, known=problems)
         if problems:
             raise input_error(problems)
         return ready
+
+    def _mismatches(self, ready: Mapping[str, Any], known: Sequence[Problem]) -> list[Problem]:
+        from goat_mcp.schemas.bounded_schema import Uncheckable
+
+        found: dict[Problem, None] = {}
+        try:
+            for error in self._compiled.errors(ready):
+                found[self._described(error)] = None
+        except Uncheckable as why:
+            raise ToolError(ErrorCode.INPUT, f"these arguments cannot be checked: {why}", "Send less.") from None
+        return [problem for problem in found if problem not in known]
 
     def _ready(self, arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
         is_closed = self._schema.get("additionalProperties", False) is False

@@ -9,11 +9,10 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
@@ -23,6 +22,9 @@ from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.workspace import Workspace
+
+if TYPE_CHECKING:  # loads the validation library
+    from goat_mcp.schemas.bounded_schema import BoundedSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,21 +106,25 @@ class ManifestTool:
         return ToolResult(content=(text_block(text),), structured=value if isinstance(value, dict) else wrapped)
 
     @cached_property
-    def _output(self) -> Any:
-        from jsonschema import Draft202012Validator
+    def _output(self) -> BoundedSchema:
+        from goat_mcp.schemas.bounded_schema import BoundedSchema
 
-        return Draft202012Validator(dict(self.export.output or {}))
+        return BoundedSchema(dict(self.export.output or {}), "output")
 
     def _check_output(self, value: Any) -> None:
-        error: Any = next(self._output.iter_errors(value), None)
-        if error is not None:
-            where = ".".join(map(str, error.absolute_path)) or "the value"
-            raise ToolError(
-                ErrorCode.TOOL,
-                f"{self.spec.name} gave back what its manifest does not promise: {where}: {error.message}",
-                "Tell the user: handler and `output` of its manifest disagree.",
-                name="OutputMismatch",
-            )
+        from goat_mcp.schemas.bounded_schema import Uncheckable
+
+        try:
+            mismatch = self._output.mismatch(value)
+        except Uncheckable as why:
+            what = f"what {self.spec.name} gave back cannot be checked: {why}"
+        else:
+            if mismatch is None:
+                return
+            what = f"{self.spec.name} gave back what its manifest does not promise: {mismatch.path}: {mismatch.demand}"
+        raise handler_failed(
+            what, "Tell the user: handler and `output` of its manifest disagree.", name="OutputMismatch"
+        )
 
 
 def _real(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "REL-3",
         "Output schemas are passed on; a result that breaks its own is relayed and counted, or an error where you want "
         "that.",
-        "upstreams/calls/output_check upstreams/calls/output_schema",
+        "upstreams/calls/output_check schemas/bounded_schema",
         "upstreams/calls/test_output_check.py::test_clients_get_what_the_mode_of_the_upstream_says "
         "upstreams/calls/test_output_check.py::"
         "test_a_mismatch_is_counted_each_time_and_logged_once_per_tool_without_its_data",
@@ -440,7 +440,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-4",
         "Schemas have bounds in size, depth and parts; nothing is fetched for one, and checking ends in time.",
-        "schemas/usable schemas/references upstreams/calls/output_schema upstreams/listing/listed_entries",
+        "schemas/usable schemas/references schemas/bounded_schema upstreams/listing/listed_entries",
         "schemas/test_portable_properties.py::test_nothing_expands_without_end "
         "schemas/test_shown_tools.py::test_a_schema_that_comes_back_to_itself_is_no_expansion_without_end "
         "upstreams/test_hostile_upstreams.py::test_up_25_a_schema_thousands_deep_is_withheld "

@@ -307,7 +307,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-3",
         "Foreign schemas have limits, and nothing they refer to is fetched.",
-        "upstreams/calls/output_schema",
+        "schemas/bounded_schema",
         "upstreams/calls/test_output_check.py::test_no_schema_breaks_the_check "
         "upstreams/test_hostile_upstreams.py::test_up_25*",
     ),

@@ -124,7 +124,7 @@ async def test_a_value_that_the_manifest_does_not_promise_is_an_error(tmp_path: 
         error = error_of(await call(gateway, "probe__say"))
 
     assert (error["code"], error["name"]) == ("E_TOOL", "OutputMismatch")
-    assert error["message"].startswith("probe__say gave back what its manifest does not promise: n: ")
+    assert error["message"].startswith("probe__say gave back what its manifest does not promise: $.n: type: ")
 
 
 async def test_rules_hold_for_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.telemetry import Telemetry
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.upstreams.calls.output_schema import Mismatch, OutputSchema
+    from goat_mcp.schemas.bounded_schema import BoundedSchema, Mismatch
 
 OutputMode = Literal["off", "warn", "strict"]
 MISSING: Any = object()
@@ -33,7 +33,7 @@ class _Known:
     """A tool's schema as it was last seen. `compiled` is None where it cannot be checked against."""
 
     schema: Mapping[str, Any]
-    compiled: OutputSchema | None
+    compiled: BoundedSchema | None
     was_told: bool = False
     is_costly: bool = False
     max_weight: int = _MAX_WEIGHT
@@ -95,11 +95,11 @@ class OutputCheck:
         return known
 
     async def _mismatch(self, tool: str, known: _Known, data: Any) -> tuple[str, str, str] | None:
-        from goat_mcp.upstreams.calls.output_schema import Uncheckable
+        from goat_mcp.schemas.bounded_schema import Uncheckable
 
         if data is MISSING:
             return "$", "required", "structuredContent, which is missing"
-        compiled = cast("OutputSchema", known.compiled)
+        compiled = cast("BoundedSchema", known.compiled)
         weight = _weight(data)
         if weight >= known.max_weight:
             if weight >= _MAX_WEIGHT:
@@ -125,12 +125,12 @@ class OutputCheck:
         _keep(self._unchecked, _shown(tool), reason)
 
 
-def _compiled(schema: Mapping[str, Any]) -> OutputSchema | str:
+def _compiled(schema: Mapping[str, Any]) -> BoundedSchema | str:
     """The schema, or why it cannot be used."""
-    from goat_mcp.upstreams.calls.output_schema import OutputSchema, Uncheckable
+    from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
 
     try:
-        return OutputSchema(schema)
+        return BoundedSchema(schema)
     except Uncheckable as reason:
         return str(reason)
     except RecursionError:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.schemas.bounded_schema import MAX_DEPTH, MAX_SCHEMA_BYTES, BoundedSchema, Uncheckable
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck, OutputMode
-from goat_mcp.upstreams.calls.output_schema import MAX_DEPTH, MAX_SCHEMA_BYTES, OutputSchema, Uncheckable
 from tests.upstreams.fleet import fleet, server
 
 pytestmark = pytest.mark.anyio
@@ -204,7 +204,7 @@ async def test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody(schem
     ],
 )
 def test_keywords_mean_what_the_specification_says(schema: Any, data: Any, path: str | None) -> None:
-    found = OutputSchema(schema).mismatch(data)
+    found = BoundedSchema(schema).mismatch(data)
 
     assert (found.path if found else None) == path
 
@@ -230,7 +230,7 @@ JSON = st.recursive(
 )
 def test_no_schema_breaks_the_check(schema: dict[str, Any], data: Any) -> None:
     try:
-        OutputSchema(schema).mismatch(data)
+        BoundedSchema(schema).mismatch(data)
     except Uncheckable as reason:
         assert "outputSchema" in str(reason) or "steps" in str(reason)
 

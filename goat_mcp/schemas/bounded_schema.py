@@ -1,7 +1,7 @@
-"""An upstream's output schema, compiled so that a check ends soon whatever schema and data say (SCH-4, R-SCHEMA-3).
+"""Somebody else's JSON Schema, compiled so that a check ends soon whatever schema and data say (SCH-4, R-SCHEMA-3).
 
-Nothing is fetched, patterns run in linear time, and work is counted. What to do about a mismatch is `output_check`'s.
-Loaded with the first result there is a schema for: the validation library costs more than the rest of a call.
+Nothing is fetched, patterns run in linear time, and work is counted. What to do about a mismatch is the caller's.
+Loaded with the first value there is a schema for: the validation library costs more than the rest of a call.
 """
 
 from __future__ import annotations
@@ -50,24 +50,25 @@ class Mismatch:
     demand: str
 
 
-class OutputSchema:
-    """One compiled schema. Raises `Uncheckable` for one that is broken or too large."""
+class BoundedSchema:
+    """One compiled schema. `name` is what errors call it. Raises `Uncheckable` for one that is broken or too large."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, name: str = "outputSchema") -> None:
+        self._name = name
         try:
             if len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
-                raise Uncheckable(f"its outputSchema is larger than {MAX_SCHEMA_BYTES} bytes")
+                raise Uncheckable(f"its {name} is larger than {MAX_SCHEMA_BYTES} bytes")
         except RecursionError:
-            raise Uncheckable(f"its outputSchema is nested deeper than {MAX_DEPTH} levels") from None
+            raise Uncheckable(f"its {name} is nested deeper than {MAX_DEPTH} levels") from None
         dialect = _DIALECTS.get(_dialect_of(schema))
         if dialect is None:
-            raise Uncheckable("its outputSchema is of a dialect other than 2020-12, 2019-09 and draft-07")
-        survey = _Survey()
+            raise Uncheckable(f"its {name} is of a dialect other than 2020-12, 2019-09 and draft-07")
+        survey = _Survey(name)
         own = survey.copied(schema, 0)
         try:
             dialect.check_schema(own)
         except SchemaError as broken:
-            raise Uncheckable(f"its outputSchema is broken at {broken.json_path}"[:_SHOWN_CHARS]) from None
+            raise Uncheckable(f"its {name} is broken at {broken.json_path}"[:_SHOWN_CHARS]) from None
         self._steps = _Steps()
         bounded = cast("Any", extend)(dialect, _bounded_keywords(dialect, survey.patterns, self._steps))
         # An empty registry knows no way to fetch: a remote reference is unresolvable, never a request.
@@ -75,19 +76,23 @@ class OutputSchema:
 
     def mismatch(self, data: Any, max_steps: int = MAX_STEPS) -> Mismatch | None:
         """The first mismatch, None if there is none. Raises `Uncheckable`."""
-        self._steps.left = max_steps
-        try:
-            error: ValidationError | None = next(self._validator.iter_errors(data), None)
-        except Uncheckable:
-            raise
-        except Exception as failure:
-            # A foreign schema can break the library in ways of its own (references that lead nowhere or in
-            # circles among them). That is no fault of the result.
-            raise Uncheckable(f"its outputSchema cannot be followed: {type(failure).__name__}") from None
+        error = next(self.errors(data, max_steps), None)
         if error is None:
             return None
         keyword = str(error.validator)
         return Mismatch(make_visible(error.json_path[:_SHOWN_CHARS]), keyword, _shown(keyword, error.validator_value))
+
+    def errors(self, data: Any, max_steps: int = MAX_STEPS) -> Iterator[ValidationError]:
+        """Every mismatch, as the library has it. Raises `Uncheckable`."""
+        self._steps.left = max_steps
+        try:
+            yield from self._validator.iter_errors(data)
+        except Uncheckable:
+            raise
+        except Exception as failure:
+            # A foreign schema can break the library in ways of its own (references that lead nowhere or in
+            # circles among them). That is no fault of the data.
+            raise Uncheckable(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
 
 
 def _dialect_of(schema: Any) -> str:
@@ -108,17 +113,17 @@ class _Steps(threading.local):
     def take(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise Uncheckable("checking its result takes too many steps")
+            raise Uncheckable("checking its value takes too many steps")
 
 
 class _Pattern:
     """A pattern in an engine that cannot backtrack; the usual one can be made to run for years."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, name: str) -> None:
         try:
             self._matches = SchemaValidator(str_schema(pattern=pattern), {"regex_engine": "rust-regex"})
         except BrokenPattern:
-            raise Uncheckable(f"its outputSchema has a pattern we do not run: {pattern[:80]!r}") from None
+            raise Uncheckable(f"its {name} has a pattern we do not run: {pattern[:80]!r}") from None
 
     def found_in(self, text: str) -> bool:
         return self._matches.isinstance_python(text)
@@ -127,7 +132,8 @@ class _Pattern:
 class _Survey:
     """Copies a schema, and learns on the way whether it is one to compile."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.patterns: dict[str, _Pattern] = {}
         self._nodes = 0
 
@@ -135,9 +141,9 @@ class _Survey:
         """`node` without `$schema`, which would switch a part of it to keywords not bounded, and without its `$id`."""
         self._nodes += 1
         if depth > MAX_DEPTH:
-            raise Uncheckable(f"its outputSchema is nested deeper than {MAX_DEPTH} levels")
+            raise Uncheckable(f"its {self._name} is nested deeper than {MAX_DEPTH} levels")
         if self._nodes > MAX_NODES:
-            raise Uncheckable(f"its outputSchema has more than {MAX_NODES} parts")
+            raise Uncheckable(f"its {self._name} has more than {MAX_NODES} parts")
         if isinstance(node, list):
             return [self.copied(child, depth + 1) for child in cast("list[Any]", node)]
         if not isinstance(node, dict):
@@ -154,7 +160,7 @@ class _Survey:
         refers = [schema[key] for key in _REFERENCES if isinstance(schema.get(key), str)]
         # By way of a metaschema, a schema could come back to itself past our bounds.
         if not all(target.startswith("#") for target in refers) or (depth and isinstance(schema.get("$id"), str)):
-            raise Uncheckable("its outputSchema refers to something beside itself")
+            raise Uncheckable(f"its {self._name} refers to something beside itself")
         pattern, by_pattern, kinds = schema.get("pattern"), schema.get("patternProperties"), schema.get("type")
         if isinstance(pattern, str):
             self._learn(pattern)
@@ -162,13 +168,13 @@ class _Survey:
             for each in cast("dict[str, Any]", by_pattern):
                 self._learn(each)
             if "unevaluatedProperties" in schema:
-                raise Uncheckable("its outputSchema joins patternProperties and unevaluatedProperties")
+                raise Uncheckable(f"its {self._name} joins patternProperties and unevaluatedProperties")
         if isinstance(kinds, list) and len(cast("list[Any]", kinds)) > 7:
-            raise Uncheckable("its outputSchema names more types than there are")
+            raise Uncheckable(f"its {self._name} names more types than there are")
 
     def _learn(self, pattern: str) -> None:
         if pattern not in self.patterns:
-            self.patterns[pattern] = _Pattern(pattern)
+            self.patterns[pattern] = _Pattern(pattern, self._name)
 
 
 Errors = Iterator[ValidationError] | None
