@@ -5,6 +5,8 @@ It begins after the start, and nothing of it is on the way of a call.
 
 from __future__ import annotations
 
+import time
+
 import anyio
 import anyio.to_thread
 
@@ -14,6 +16,10 @@ from goat_mcp.status.gateway_status import STATUS_URI, GatewayStatus
 from goat_mcp.status.process_files import ProcessFiles
 
 DEBOUNCE_S = 0.25
+MAX_DEBOUNCE_S = 2.0
+REST_SHARE = 20.0
+"""How many times as long as writing took nothing is written: an upstream that keeps changing its state, and many of
+them, must not take more than a twentieth of the time of a processor with it."""
 REFRESH_S = 10.0
 
 
@@ -34,10 +40,12 @@ class StatusPublisher:
             await anyio.to_thread.run_sync(self._files.running)  # clears away what others left
             while True:
                 self._changed = anyio.Event()
+                began_s = time.monotonic()
                 await self._write()
+                rest_s = min((time.monotonic() - began_s) * REST_SHARE, MAX_DEBOUNCE_S)
                 with anyio.move_on_after(REFRESH_S):
                     await self._changed.wait()
-                await anyio.sleep(DEBOUNCE_S)
+                await anyio.sleep(max(DEBOUNCE_S, rest_s))
         finally:
             self._files.remove()
 
