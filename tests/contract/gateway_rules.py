@@ -581,8 +581,17 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "e2e/test_bad_upstreams.py::test_a_call_that_never_ends_delays_no_other "
         "upstreams/test_stdio_upstreams.py::"
         "test_a_hanging_upstream_delays_neither_the_list_nor_the_calls_of_others "
-        "upstreams/test_resources.py::test_bad_neighbours_cost_a_healthy_server_nothing",
-        waived="2026-11-22: how far the 95th percentile of a healthy one moves is being measured.",
+        "upstreams/test_resources.py::test_bad_neighbours_cost_a_healthy_server_nothing "
+        "e2e/test_bad_upstreams.py::"
+        "test_more_calls_that_never_end_than_run_at_a_time_keep_no_other_from_running "
+        "upstreams/links/test_large_results.py::"
+        "test_others_have_their_turns_while_a_large_answer_is_read_and_what_follows_comes_after_it "
+        "chaos/test_chaos.py::"
+        "test_the_healthy_ones_make_no_error_beside_all_the_bad_ones_and_nothing_grows",
+        waived="2026-11-22: no call of a healthy one fails beside 29 bad ones, and memory stays flat, but the delay is "
+        "over the bar of 10 %. With two processors for all of them the median moved by 12 % and the 95th percentile "
+        "from 8 to 21 ms, before calls that hang gave their places away and large results were read in steps; "
+        "since then `python -m bench.run chaos` has only been run on a busy machine.",
     ),
     _rule(
         "ISO-2",
