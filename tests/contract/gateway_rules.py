@@ -149,8 +149,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "Every name is one that hosts accept; one that had to be changed ends in a hash of what it was.",
         "core/names",
         "core/test_names.py::test_every_exposed_name_is_one_that_hosts_accept "
-        "core/test_names.py::test_a_name_that_had_to_be_cleaned_never_meets_one_that_is_clean",
-        waived="2026-11-22: a cap other than 50, per process or profile, has no test from end to end.",
+        "core/test_names.py::test_a_name_that_had_to_be_cleaned_never_meets_one_that_is_clean "
+        "e2e/test_name_caps.py::test_a_name_is_as_long_as_the_host_takes_and_its_tool_is_called_by_it",
     ),
     _rule(
         "NAM-5",
@@ -627,13 +627,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "CFG-1",
-        "A file as Claude Desktop has it works as it is; a key we do not know is told and changes nothing.",
-        "upstreams/config/upstream_files upstreams/config/written_entry",
+        "A file as Claude Desktop has it works as it is, and so does a manifest; a key we do not know is told and changes "
+        "nothing.",
+        "upstreams/config/upstream_files upstreams/config/written_entry manifests/kinds",
         "upstreams/config/test_upstream_files.py::test_a_claude_desktop_file_loads_as_it_is "
         "upstreams/config/test_upstream_files.py::test_an_unknown_key_is_reported_and_the_entry_works "
         "upstreams/config/test_upstream_files.py::test_our_own_keys_are_read "
-        "hosts/test_golden.py::test_what_is_taken_over_is_read_without_a_word",
-        waived="2026-11-22: manifests of `kind: Upstream` are not read; every key of theirs has its place in the file.",
+        "hosts/test_golden.py::test_what_is_taken_over_is_read_without_a_word "
+        "manifests/test_gateway_over_manifests.py::test_a_declared_upstream_is_one_of_the_gateways_and_is_hot "
+        "manifests/test_gateway_over_manifests.py::test_a_broken_declared_upstream_is_a_problem_like_one_of_a_file",
     ),
     _rule(
         "CFG-2",
