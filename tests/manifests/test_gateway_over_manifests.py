@@ -191,6 +191,7 @@ async def test_new_changed_and_removed_manifests_are_seen_while_it_runs(tmp_path
 
 
 async def test_a_declared_upstream_is_one_of_the_gateways_and_is_hot(tmp_path: Path) -> None:
+    """CFG-1, CFG-4."""
     folder = tmp_path / "tools"
     document(folder, "Upstream", "weather", transport={"command": sys.executable, "args": [str(WEATHER)]})
     gateway = gateway_over(tmp_path, folder)
