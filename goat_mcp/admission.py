@@ -14,7 +14,7 @@ from goat_mcp.call_through import check_only_reads, target_of
 from goat_mcp.catalog import Resolver
 from goat_mcp.core.arguments import canonical_arguments, copied_json
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.questions import Answer, Form
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
@@ -29,6 +29,7 @@ from goat_mcp.registry import AnyTool
 from goat_mcp.telemetry import Telemetry
 
 _MAX_READMISSIONS = 3
+_SHOWN_COMMAND_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class Admission:
                     decision = await self._settled(tool, call, judged, ctx, wish)
                 seen = seen_arguments(call.arguments, call.asked)
                 return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
+            if access.seen is not None:
+                raise _rewritten(spec, judged.arguments)
             seen_before = call.arguments
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
 
@@ -141,15 +144,15 @@ class Admission:
         # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
         arguments = copied_json(judged.arguments)
         input = tool.validate(arguments)
-        judged.arguments = canonical_arguments(input, arguments)
         access = tool.access(input)
+        judged.arguments = access.seen or canonical_arguments(input, arguments)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
         roots = self.permission.root_texts()
         if ctx.rights.writes_below:
             roots = (*roots, ctx.rights.writes_below)  # an agent's worktree: `Edit(src/**)` is about its copy as well
-        workdir = str(judged.arguments.get("workdir") or "")
+        workdir = str(judged.arguments.get("workdir") or judged.arguments.get("cwd") or "")
         directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
-        call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory)
+        call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory, access.runs)
         return input, access, call
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
@@ -190,6 +193,16 @@ class Admission:
                 "Call it again: the user decides about the tool as it is now.",
                 facts={"tool": tool.spec.rule_name},
             )
+
+
+def _rewritten(spec: ToolSpec, arguments: Mapping[str, Any]) -> ToolError:
+    """What hooks see of such a tool is made from its arguments, and there is no way back."""
+    command = cut_middle(str(arguments.get("command", "")), _SHOWN_COMMAND_CHARS)
+    return ToolError(
+        ErrorCode.HOOK_DENIED,
+        f"a hook rewrote what {spec.name} was to run, to `{command}`",
+        f"{spec.name} cannot run that; use {spec.rule_name}.",
+    )
 
 
 def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:

@@ -25,6 +25,10 @@ class Access:
     Paths are absolute. Two calls of one category (e.g. "shell") in one session take turns. `risk` is this call's own,
     where a tool's calls differ; None means the tool's. `asked` are the paths as the call names them, before links are
     followed, for rules about paths. Source: goa `Accessor`.
+
+    `seen` are the arguments as rules, hooks and the record see them, where a tool that is judged as Bash has no
+    `command` of its own. `runs` is further shell text that the call runs, e.g. on another machine: rules about commands
+    may deny it or ask about it, and none can allow it.
     """
 
     asked: tuple[str, ...] = ()
@@ -32,6 +36,8 @@ class Access:
     writes: tuple[str, ...] = ()
     category: str = ""
     risk: Risk | None = None
+    seen: Mapping[str, Any] | None = None
+    runs: tuple[str, ...] = ()
 
 
 class Tool(Protocol[InputT]):

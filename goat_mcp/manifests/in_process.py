@@ -18,6 +18,9 @@ from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.tool_document import Export
 
+_GRACE_S = 3.0
+"""Handlers of ours look at the time themselves, and have more to say of it; this is for one that hangs."""
+
 
 class InProcess:
     """One resource of ours: a module with `build_handlers(host)`."""
@@ -32,7 +35,7 @@ class InProcess:
         """As `Runner.run`. A handler's own `ToolError` goes on as it is; anything else it raises is a bug of ours."""
         if self._handlers is None:
             self._handlers = await anyio.to_thread.run_sync(self._load)
-        with anyio.move_on_after(timeout_s):
+        with anyio.move_on_after(timeout_s + _GRACE_S):
             return await self._handlers[export.name](ctx, input)
         raise timed_out(export.spec.name, timeout_s)
 

@@ -20,11 +20,14 @@ from goat_mcp.manifests.arguments import Parameters
 from goat_mcp.manifests.failure import handler_failed
 from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.runner import Runner
-from goat_mcp.manifests.tool_document import Export
+from goat_mcp.manifests.shell_access import shell_access
+from goat_mcp.manifests.tool_document import AccessFields, Export
 from goat_mcp.workspace import Workspace
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.schemas.bounded_schema import BoundedSchema
+
+_TOUCHES_NOTHING = AccessFields()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +63,12 @@ class ManifestTool:
     def access(self, input: Mapping[str, Any]) -> Access:
         """The files that the declaration says a call touches, as the workspace knows them."""
         fields = self.export.access
-        if not (fields.reads or fields.writes or fields.category):
+        if fields == _TOUCHES_NOTHING:
             return Access()
         reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
-        return Access((*reads, *writes), _real(reads), _real(writes), fields.category)
+        is_bash = self.spec.canonical_name == "Bash"
+        seen, runs = shell_access(fields, input, self.resource.workspace, is_judged_as_bash=is_bash)
+        return Access((*reads, *writes), _real(reads), _real(writes), fields.category, seen=seen, runs=runs)
 
     def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
         """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
-from goat_mcp.core.names import NAME_CAP, SEPARATOR
+from goat_mcp.core.names import BUILTIN_NAMES, NAME_CAP, SEPARATOR
 from goat_mcp.core.side_effect import HINTS_OF, RISK_OF, Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, Toolset, ToolSpec
 from goat_mcp.manifests.entry import Entry, read_entry
@@ -32,16 +32,33 @@ _EXPORT_KEYS = (
     *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
     *("timeoutMs", "access"),
 )
+_SHIPPED_EXPORT_KEYS = (*_EXPORT_KEYS, "judgedAs")
+"""What only those that ship with us may say: by which built-in tool's rules they are judged."""
+_NAMING_PARAMETERS = {
+    "reads": "reads",
+    "writes": "writes",
+    "argv": "argv",
+    "script": "script",
+    "another_machine": "anotherMachine",
+}
+"""Members of `access` that hold names of parameters, by the field they go to."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 @dataclass(frozen=True)
 class AccessFields:
-    """Which parameters name files that a call reads or writes, and the category it takes turns in."""
+    """Which parameters name files that a call reads or writes, and the category it takes turns in.
+
+    And what of it is a command: the parameters that make its words (`argv`), those that make a script's name and its
+    arguments (`script`), or the one that holds shell text for `another_machine`.
+    """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     category: str = ""
+    argv: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+    another_machine: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,7 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
     config = read_schema(spec, "config")
     exports: list[Export] = []
     for fields in spec.each("exports"):
+        fields.only(*(_SHIPPED_EXPORT_KEYS if ships_with_us else _EXPORT_KEYS))
         export = _export(fields, name, toolset, timeout_ms)
         if any(other.name == export.name for other in exports):
             fields.fail(f"the export {export.name!r} is declared twice", "rename one of them", "name")
@@ -97,7 +115,6 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
 
 
 def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) -> Export:
-    fields.only(*_EXPORT_KEYS)
     name = fields.matching("name", _EXPORT, _NAME_WANTED)
     full_name = f"{resource}{SEPARATOR}{name}"
     if len(full_name) > NAME_CAP:
@@ -123,6 +140,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) ->
             risk=Risk[risk.upper()] if risk else RISK_OF[effect],
             hints=_hints(fields, effect),
             examples=_examples(fields),
+            canonical_name=fields.choice("judgedAs", BUILTIN_NAMES) or "",
         ),
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
         _access(fields, schema),
@@ -177,11 +195,11 @@ def _access(fields: Fields, schema: Mapping[str, Any] | None) -> AccessFields:
     given = fields.mapping("access")
     if given is None:
         return AccessFields()
-    given.only("reads", "writes", "category")
-    reads, writes = given.texts("reads"), given.texts("writes")
+    given.only(*_NAMING_PARAMETERS.values(), "category")
+    found = {field: given.texts(key) for field, key in _NAMING_PARAMETERS.items()}
     properties = (schema or {}).get("properties", {})
-    for key, names in (("reads", reads), ("writes", writes)):
-        for name in names:
+    for field, key in _NAMING_PARAMETERS.items():
+        for name in found[field]:
             if name not in properties:
                 given.fail(f"access.{key} names {name!r:.60}, which is no parameter", "name a parameter", key)
-    return AccessFields(reads, writes, given.text("category", default=""))
+    return AccessFields(category=given.text("category", default=""), **found)

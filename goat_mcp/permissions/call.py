@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the parser behind it is loaded with the first command that 
 class Call:
     """Paths are absolute. `asked` are those the call names, before links are followed; `reads` and `writes` the real
     ones. `roots` are the workspace's directories, which relative patterns speak of. `directory` is where a command
-    would begin."""
+    would begin. `runs` is shell text that it runs beside its `command` (see `Access`)."""
 
     spec: ToolSpec
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -26,6 +26,7 @@ class Call:
     writes: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     directory: str = ""
+    runs: tuple[str, ...] = ()
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -38,3 +39,13 @@ class Call:
         from goat_mcp.shell.script import read_script
 
         return read_script(str(self.arguments.get("command", "")))
+
+    @cached_property
+    def scripts(self) -> tuple[ShellScript, ...]:
+        """All the shell text that would run, taken apart, for rules that deny or ask."""
+        own = (self.script,) if self.spec.rule_name == "Bash" else ()
+        if not self.runs:
+            return own
+        from goat_mcp.shell.script import read_script
+
+        return (*own, *map(read_script, self.runs))

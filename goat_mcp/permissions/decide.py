@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.permissions.rules import Rule, RuleSet, families_of
+from goat_mcp.permissions.rules import Rule, RuleList, RuleSet, families_of
 from goat_mcp.permissions.specifiers import CommandSpecifier
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -46,13 +46,13 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     spec = call.spec
     if (rule := rules.denying(call)) is not None:
         return _by(Effect.DENY, rule)
-    if hidden := _hidden(call, rules.deny.about(spec.rule_name)):
+    if hidden := _hidden(call, rules.deny):
         return Decision(Effect.DENY, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
-    if spec.rule_name == "Bash" and rules.only_commands and (reason := _not_listed(call, rules.only_commands)):
+    if call.scripts and rules.only_commands and (reason := _not_listed(call, rules.only_commands)):
         return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
     if (rule := rules.asking(call)) is not None:
         return _by(Effect.ASK, rule)
-    if hidden := _hidden(call, rules.ask.about(spec.rule_name)):
+    if hidden := _hidden(call, rules.ask):
         return Decision(Effect.ASK, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
     by_mode = effect_by_mode(mode, spec)
     if mode is Mode.PLAN and by_mode is Effect.DENY:
@@ -75,25 +75,24 @@ def _by(effect: Effect, rule: Rule) -> Decision:
     return Decision(effect, f"rule {rule.text}", by_rule=True, rule=rule)
 
 
-def _hidden(call: Call, rules: Iterable[Rule]) -> str:
+def _hidden(call: Call, rules: RuleList) -> str:
     """Why rules about commands cannot see all that a script would run; empty where they can, or there are none.
 
     Source: R-SHELL-5, R-SHELL-6.
     """
-    if call.spec.rule_name != "Bash":
+    if not call.scripts or next(rules.about_commands(), None) is None:
         return ""
-    if any(isinstance(rule.specifier, CommandSpecifier) for rule in rules):
-        return call.script.hidden
-    return ""
+    return next((script.hidden for script in call.scripts if script.hidden), "")
 
 
 def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
     """Why a script runs something that `bash.allowed` does not list; empty where it runs nothing else."""
-    if call.script.hidden:
-        return f"what it would run cannot be told: {call.script.hidden}"
-    for words in call.script.seen:
-        if not any(pattern.matches_any_spelling(words) for pattern in listed):
-            return f"{words[0]} is not among the commands that may run"
+    for script in call.scripts:
+        if script.hidden:
+            return f"what it would run cannot be told: {script.hidden}"
+        for words in script.seen:
+            if not any(pattern.matches_any_spelling(words) for pattern in listed):
+                return f"{words[0]} is not among the commands that may run"
     return ""
 
 

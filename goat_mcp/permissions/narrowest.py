@@ -17,6 +17,8 @@ def narrowest_rules(call: Call) -> tuple[str, ...]:
     """Texts of rules; empty where none would let this call pass again: it is asked about each time."""
     if call.spec.rule_name == "Bash":
         return _of_script(call)
+    if call.runs:
+        return ()  # commands elsewhere: a rule for this tool would let any of them pass
     texts = _of_tool(call)
     # A name may hold what means something else in a rule.
     return texts if texts and all(_covers(text, call) for text in texts) else ()

@@ -25,7 +25,14 @@ from goat_mcp.core.names import (
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
-from goat_mcp.permissions.specifiers import FILE_WRITERS, REQUESTS, PathSpecifier, Specifier, parse_specifier
+from goat_mcp.permissions.specifiers import (
+    FILE_WRITERS,
+    REQUESTS,
+    CommandSpecifier,
+    PathSpecifier,
+    Specifier,
+    parse_specifier,
+)
 from goat_mcp.permissions.text_pattern import text_pattern
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
@@ -163,11 +170,17 @@ class RuleList:
         if call.spec.name != call.spec.rule_name:
             yield from self.about(call.spec.name)
 
+    def about_commands(self) -> Iterator[Rule]:
+        """The rules about some commands, in whatever tool they are run."""
+        return (rule for rule in self._by_tool.get("Bash", ()) if isinstance(rule.specifier, CommandSpecifier))
+
     def against_call(self, call: Call) -> Iterator[Rule]:
         """As `about_call`, of rules that deny or ask: with those about a tool that does the same."""
         yield from self.about_call(call)
         if (other := REQUESTS.get(call.spec.rule_name)) is not None:
             yield from self.about(other)
+        if call.runs and call.spec.rule_name != "Bash":
+            yield from self.about_commands()
 
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""

@@ -57,7 +57,7 @@ class CommandSpecifier:
     def hits(self, call: Call) -> bool:
         from goat_mcp.shell.rules import denied_by
 
-        return denied_by(call.script, self.pattern)
+        return any(denied_by(script, self.pattern) for script in call.scripts)
 
     def covers(self, call: Call) -> bool:
         from goat_mcp.shell.rules import allowed_by

@@ -33,6 +33,7 @@ from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_limits import limit_line
 from goat_mcp.subprocesses.process_table import Process, command_line
 from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree, boot_ticks
+from goat_mcp.subprocesses.separate_streams import SeparateStreams
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 
 QUIET_S = 0.2
@@ -80,6 +81,8 @@ class RunningCommand:
         started_s: float,
         status: int = -1,
         launch: Launch | None = None,
+        errors: int = -1,
+        streams: SeparateStreams | None = None,
     ) -> None:
         self.capture = capture
         self.started_s = started_s
@@ -107,7 +110,10 @@ class RunningCommand:
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
         self._open: dict[int, Callable[[], None]] = {output: self._read_output, report: self._read_report}
-        self._output, self._report_end = output, report
+        self._output, self._errors, self._report_end = output, errors, report
+        self._streams = streams
+        if errors >= 0:
+            self._open[errors] = self._read_errors
         if launch is not None:
             self._open[status] = self._read_status
         for descriptor, read in self._open.items():
@@ -178,7 +184,7 @@ class RunningCommand:
             self._close(descriptor)
         self._process.wait()
         # What was written before the exit is in the pipes by now.
-        for read in (self._read_output, self._read_report, self._read_status):
+        for read in (self._read_output, self._read_errors, self._read_report, self._read_status):
             read()
         self._exited.set()
         self._reaped.set()
@@ -188,9 +194,22 @@ class RunningCommand:
             data = self._read(self._output)
             if not data:
                 return
-            self.capture.add(data)
-            if self.capture.total > OUTPUT_LIMIT_BYTES:
-                self.begin_end(EndedBy.OUTPUT, grace_s=0.0)
+            if self._streams is not None:
+                self._streams.stdout.add(data)
+            self._printed(data)
+
+    def _read_errors(self) -> None:
+        for _ in range(_READS_AT_ONCE):
+            data = self._read(self._errors)
+            if not data or self._streams is None:
+                return
+            self._streams.stderr.add(data)
+            self._printed(data)
+
+    def _printed(self, data: bytes) -> None:
+        self.capture.add(data)
+        if self.capture.total > OUTPUT_LIMIT_BYTES:
+            self.begin_end(EndedBy.OUTPUT, grace_s=0.0)
 
     def _read_report(self) -> None:
         while data := self._read(self._report_end):
@@ -202,6 +221,7 @@ class RunningCommand:
             self._status += data[:_MAX_STATUS_BYTES]
         if len(self._status) > 1:
             self._read_output()
+            self._read_errors()
             self._read_report()
             self._exited.set()
 
@@ -267,7 +287,10 @@ class RunningCommand:
     async def _drain(self) -> None:
         """Take what still arrives: until it ends, is quiet for 200 ms, or 2 s are over."""
         deadline_s = time.monotonic() + DRAIN_S
-        while self._output in self._open and (left_s := deadline_s - time.monotonic()) > 0:
+        while (
+            not self._open.keys().isdisjoint((self._output, self._errors))
+            and (left_s := deadline_s - time.monotonic()) > 0
+        ):
             self._activity.clear()
             if not await _within(self._activity, min(QUIET_S, left_s)):
                 return
@@ -308,6 +331,8 @@ class RunningCommand:
         for descriptor in tuple(self._open):
             self._close(descriptor)
         self.capture.close()
+        if self._streams is not None:
+            self._streams.close()
         self._guard.forget(self.pid)
         self.gone_after_s = time.monotonic() - self.started_s
         self.gone.set()
@@ -323,11 +348,16 @@ def start_command(
     create_file: CreateFile,
     confined: Confined | None = None,
     options: BashOptions | None = None,
+    stdin: int = subprocess.DEVNULL,
+    streams: SeparateStreams | None = None,
 ) -> RunningCommand:
     """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
 
     Only for the thread of the event loop: a sandbox dies with the thread that started it. Where it is `confined` that
-    names the directory. Raises `OSError` when bash, the directory or a path of the sandbox cannot be used.
+    names the directory. `stdin` is a descriptor that the caller closes afterwards. `streams` get what it prints to each
+    of its two outputs, beside the one capture of both.
+
+    Raises `OSError` when bash, the directory or a path of the sandbox cannot be used.
     """
     started_s = time.monotonic()
     guard.start()
@@ -337,7 +367,10 @@ def start_command(
     output, output_write = os.pipe()
     report, report_write = os.pipe()
     status, status_write = os.pipe() if confined is not None else (-1, -1)
-    ours, theirs = [output, report, status], [output_write, script_read]
+    errors, errors_write = os.pipe() if streams is not None else (-1, output_write)
+    ours, theirs = [output, report, status, errors], [output_write, script_read]
+    if streams is not None:
+        theirs.append(errors_write)
     launch: Launch | None = None
     try:
         theirs.append(report_write := raised(report_write))
@@ -363,9 +396,9 @@ def start_command(
         with unblocked_for_children():
             process = subprocess.Popen(
                 plan.arguments,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=output_write,
-                stderr=output_write,
+                stderr=errors_write,
                 cwd=plan.directory,
                 env=plan.environment,
                 start_new_session=True,
@@ -396,6 +429,8 @@ def start_command(
         started_s=started_s,
         status=status,
         launch=launch,
+        errors=errors,
+        streams=streams,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ from goat_mcp.subprocesses.output_text import cut
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name, start_command
 from goat_mcp.subprocesses.self_kill import kill_of_this_server
+from goat_mcp.subprocesses.separate_streams import SeparateStreams
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tasks.shell_task import ShellTask
 from goat_mcp.workspace import Workspace
@@ -113,6 +115,18 @@ class _Limits:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a tool of another face gives with a command: the script that is run where the input's `command` is only how
+    it is judged and shown, a standard input (a descriptor), and what keeps its two outputs apart. `notices` are what
+    the result says in brackets."""
+
+    script: str = ""
+    stdin: int = subprocess.DEVNULL
+    streams: Callable[[], SeparateStreams] | None = None
+    notices: list[str] = field(default_factory=list[str])
+
+
 @dataclass(frozen=True)
 class _Call:
     """One call at work."""
@@ -165,32 +179,39 @@ class Bash(
         return Access(category="shell")
 
     async def execute(self, input: BashInput, ctx: ToolContext) -> ToolResult:
+        return await self.run(input, ctx)
+
+    async def run(self, input: BashInput, ctx: ToolContext, given: Given | None = None) -> ToolResult:
+        """As `execute`, for tools that run commands under these same rules."""
+        given = given or Given()
         _refuse(input)
         with suppress(_SandboxFailed):
-            return await self._run(input, ctx)
+            return await self._run(input, ctx, given)
         # Nothing has run. Most likely somebody replaced a file just when it was being mounted.
         try:
-            return await self._run(input, ctx)
+            return await self._run(input, ctx, given)
         except _SandboxFailed:
             if self.sandbox is not None:
                 self.sandbox.start_failed()
             raise
 
-    async def _run(self, input: BashInput, ctx: ToolContext) -> ToolResult:
+    async def _run(self, input: BashInput, ctx: ToolContext, given: Given) -> ToolResult:
         if input.run_in_background:
             self.tasks.check_room()
         session = self.sessions.of(ctx.session_key)
         environment = await self.environment.build(input.env)
-        notices: list[str] = []
+        notices = given.notices
+        notices.clear()
         with self._directory(input, session, notices) as (started_in, directory):
             environment |= await GitHardening(self.guard).environment(input.command, directory, environment)
             confined, sandbox = await self._confine(input, ctx, directory, notices)
             before = ReadFilesBefore.of(session.reads)
             # bash itself comes from the user's PATH, whatever PATH the command is to see. A sandbox shows the system's.
             path = await self.environment.login_path.read() if confined is None else _SYSTEM_PATH
-            command = self._start(input, environment, path, started_in, confined)
+            command = self._start(given.script or input.command, given, environment, path, started_in, confined)
         limits = self._limits(input, ctx)
-        call = _Call(input, ctx, session, command, directory, limits, [*notices, *limits.notices], sandbox)
+        notices += limits.notices
+        call = _Call(input, ctx, session, command, directory, limits, notices, sandbox)
         try:
             command.end_at(limits.run_s)
             if input.run_in_background or not await _wait(command, limits.wait_s, ctx):
@@ -222,7 +243,8 @@ class Bash(
 
     def _start(
         self,
-        input: BashInput,
+        script: str,
+        given: Given,
         environment: Mapping[str, str],
         path: str,
         directory: str,
@@ -233,7 +255,7 @@ class Bash(
             raise ToolError(ErrorCode.NOT_CONFIGURED, "there is no bash on PATH", "Ask the user to install bash.")
         try:
             return start_command(
-                input.command,
+                script,
                 bash=bash,
                 directory=directory,
                 environment=environment,
@@ -241,6 +263,8 @@ class Bash(
                 create_file=self.spill.create,
                 confined=confined,
                 options=self.options,
+                stdin=given.stdin,
+                streams=given.streams() if given.streams is not None else None,
             )
         except OSError as problem:
             raise ToolError(

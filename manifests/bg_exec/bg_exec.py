@@ -1,0 +1,43 @@
+"""`bg_exec__start`: a program in the background, under Bash's rules. Source: goa, `bg_exec`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.tools.bash import Bash, Given
+
+DEFAULT_TIMEOUT_S = 1800
+
+
+@dataclass(frozen=True)
+class BgExec:
+    host: Host
+
+    async def start(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+        bash: Bash = self.host.tool("Bash")
+        command = shlex.join([str(input["command"]), *input.get("args", ())])
+        timeout_ms = int(input.get("timeout", DEFAULT_TIMEOUT_S)) * 1000
+        asked = bash.validate({"command": command, "run_in_background": True, "timeout": timeout_ms})
+        # A file, not a pipe: nobody has to stay to write into it, and it ends where the text does.
+        with tempfile.TemporaryFile(prefix="stdin-") as stdin:
+            stdin.write(str(input.get("stdin", "")).encode())
+            stdin.seek(0)
+            extra = Given(script=f"exec -- {command}", stdin=os.dup(stdin.fileno()))
+        try:
+            result = await bash.run(asked, ctx.call, extra)
+        finally:
+            os.close(extra.stdin)
+        facts = result.facts or {}
+        value = {"taskId": facts.get("task_id"), "command": command, "outputFile": facts.get("output_file")}
+        return {**value, "notices": extra.notices}
+
+
+def build_handlers(host: Host) -> Mapping[str, Handler]:
+    return {"start": BgExec(host).start}
