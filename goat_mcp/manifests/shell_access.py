@@ -26,7 +26,9 @@ def shell_access(
     if fields.another_machine:
         return ShellAccess(runs=tuple(_words(input, fields.another_machine)))
     if fields.argv:
-        command, inside, folded = shlex.join(_words(input, fields.argv)), (), fields.argv
+        command, inside, folded = shlex.join(_words(input, fields.argv)), (), (*fields.argv, *fields.stdin)
+        if given := "".join(_words(input, fields.stdin)):
+            command += f" <<< {shlex.quote(given)}"  # what a shell is given there are commands, too
     elif fields.script:
         asked, *arguments = _words(input, fields.script)
         script = script_file(workspace, asked)

@@ -38,6 +38,7 @@ _NAMING_PARAMETERS = {
     "reads": "reads",
     "writes": "writes",
     "argv": "argv",
+    "stdin": "stdin",
     "script": "script",
     "another_machine": "anotherMachine",
 }
@@ -49,14 +50,15 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 class AccessFields:
     """Which parameters name files that a call reads or writes, and the category it takes turns in.
 
-    And what of it is a command: the parameters that make its words (`argv`), those that make a script's name and its
-    arguments (`script`), or the one that holds shell text for `another_machine`.
+    And what of it is a command: the parameters that make its words (`argv`) and its `stdin`, those that make a script's
+    name and its arguments (`script`), or the one that holds shell text for `another_machine`.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     category: str = ""
     argv: tuple[str, ...] = ()
+    stdin: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     another_machine: tuple[str, ...] = ()
 
