@@ -71,10 +71,10 @@ async def test_it_is_ended_when_its_seconds_are_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({}, "command: is required"),
+        ({"args": []}, "command: is required"),
         ({"command": "a\0b"}, "holds a NUL character"),
         ({"command": "ls", "timeout": 0}, "timeout: wants minimum 1"),
-        ({"command": "ls", "args": [{}]}, "args.0: wants string"),
+        ({"command": "ls", "args": [{"a": 1}]}, "args.0: wants string"),
         ({"command": "ls", "cwd": "/"}, "cwd: unknown field"),
     ],
 )
