@@ -40,6 +40,14 @@ def shipped_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "manifests"
 
 
+def shipped() -> ManifestSet:
+    """All of that set. What else lies there, the contracts of the built-in tools among it, is none of it."""
+    from goat_mcp.manifests.folder import ManifestFolders
+
+    folders = sorted(file.parent for file in shipped_folder().glob("*/tool.yaml"))
+    return ManifestFolders(folders, ships_with_us=True).read()
+
+
 @dataclass(frozen=True)
 class ReadManifests:
     """The user's directories, what they declare now, and of the set that comes with us what may be on."""
@@ -60,7 +68,7 @@ def read(settings: Settings) -> ReadManifests | None:
     users = folders.read()
     if not wants_shipped(settings, declared_toolsets(users)):
         return ReadManifests(folders, users, ManifestSet())
-    return ReadManifests(folders, users, ManifestFolders([shipped_folder()], ships_with_us=True).read())
+    return ReadManifests(folders, users, shipped())
 
 
 def wants_shipped(settings: Settings, toolsets: Declared) -> bool:

@@ -17,6 +17,7 @@ import yaml
 
 from goat_mcp.builtin_contracts import FILE, META_FILE, contract_document
 from goat_mcp.builtin_tools import TOOL_CLASSES
+from goat_mcp.chosen_manifests import shipped
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.meta_tools import META_CLASSES
 from goat_mcp.tool_docs.page import document, short_doc
@@ -80,11 +81,22 @@ def tools_table(specs: list[ToolSpec], *, folder: str) -> str:
     return "\n".join(rows)
 
 
+def shipped_specs() -> list[ToolSpec]:
+    """The optional tools, by toolset and resource."""
+    specs = [export.spec for resource in shipped().tools for export in resource.exports]
+    return sorted(specs, key=lambda spec: (spec.toolset, spec.name.partition("__")[0]))
+
+
 def pages(specs: list[ToolSpec]) -> dict[Path, str]:
     """One page for each tool, and the list of them."""
-    files = {PAGES / f"{spec.name}.md": document(spec).markdown() for spec in specs}
-    index = f"# The tools\n\n`goat-mcp docs TOOL` prints these pages.\n\n{tools_table(specs, folder='')}\n"
-    return {**files, PAGES / "README.md": index}
+    optional = shipped_specs()
+    files = {PAGES / f"{spec.name}.md": document(spec).markdown() for spec in (*specs, *optional)}
+    lines = ["# The tools", "", "`goat-mcp docs TOOL` prints these pages.", "", tools_table(specs, folder="")]
+    lines += ["", "## Optional tools", "", "They are off until you turn their toolset on, e.g. `--toolset base`."]
+    for toolset in sorted({spec.toolset for spec in optional}):
+        of_it = [spec for spec in optional if spec.toolset == toolset]
+        lines += ["", f"### `{toolset}`", "", tools_table(of_it, folder="")]
+    return {**files, PAGES / "README.md": "\n".join(lines) + "\n"}
 
 
 def attacks_page() -> str:
