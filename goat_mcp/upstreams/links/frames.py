@@ -97,13 +97,14 @@ class FrameReader:
     def _hold(self, part: bytes) -> JSONRPCMessage | None:
         """Keep the beginning of a line, as long as it may become a message."""
         if self._dropping is not None:
-            self._dropping.add(part)
+            self._drop(self._dropping, part)
             return None
         if not self._held:
             part = part.lstrip()
             if part[:1] not in (b"", b"{"):
                 # Only objects are messages: what begins otherwise need not be kept to be counted.
                 self._dropping = _Dropped(part)
+                self.oversized_frames += len(part) > self.max_frame_bytes
                 return None
         self._held += part
         if len(self._held) > LARGE_BYTES:
@@ -113,10 +114,17 @@ class FrameReader:
     def _drop_held(self) -> JSONRPCMessage | None:
         """Let go of a frame that has become too large. Who waits for it need not wait for the rest of it."""
         dropped = self._dropping = _Dropped(self._held)
+        self.oversized_frames += 1
         self._held = bytearray()
         failure = self._too_large(dropped.head, b"")
         dropped.is_answered = failure is not None
         return failure
+
+    def _drop(self, dropped: _Dropped, part: bytes) -> None:
+        was_oversized = dropped.size > self.max_frame_bytes
+        dropped.add(part)
+        if not was_oversized and dropped.size > self.max_frame_bytes:
+            self.oversized_frames += 1
 
     def _line_end(self, last: bytes) -> JSONRPCMessage | LargeFrame | None:
         if not self._held and self._dropping is None:
@@ -133,7 +141,6 @@ class FrameReader:
     def _end_of(self, dropped: _Dropped) -> JSONRPCMessage | None:
         self._dropping = None
         if dropped.size > self.max_frame_bytes:
-            self.oversized_frames += 1
             return None if dropped.is_answered else self._too_large(dropped.head, dropped.tail)
         self.junk_lines += 1
         return self._failed_answer(dropped.head, dropped.tail, "its answer is not JSON: it does not begin as an object")
