@@ -108,5 +108,8 @@ class CommandRunner:
     def _failed(self, message: str, suggestion: str = "") -> Exception:
         return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)
 
+    async def retire(self) -> None:
+        """Nothing outlives a call."""
+
     async def close(self) -> None:
         """Nothing outlives a call."""

@@ -84,6 +84,9 @@ class HttpRunner:
     def _failed(self, message: str, suggestion: str = "", name: str = "HttpFailed") -> ToolError:
         return handler_failed(message, suggestion, name=name, limit=self._message_limit)
 
+    async def retire(self) -> None:
+        """Nothing outlives a call."""
+
     async def close(self) -> None:
         """Nothing outlives a call."""
 

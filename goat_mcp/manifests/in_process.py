@@ -48,5 +48,8 @@ class InProcess:
         handlers: Mapping[str, Handler] = module.build_handlers(self._host)
         return handlers
 
+    async def retire(self) -> None:
+        """What ships with us changes with us."""
+
     async def close(self) -> None:
         """Handlers keep nothing that outlives a call."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from goat_mcp.registry import Registry
 SOURCE = "manifests"
 LOOK_S = 1.0
 """How often files are looked at: a change is seen within two seconds (design D15)."""
-_Look = tuple[tuple[str, int, int, int], ...]
+_Look = Mapping[str, tuple[int, int, int]]
 
 
 @dataclass
@@ -156,25 +157,30 @@ class Manifests:
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
             if look == seen:
                 continue
+            touched = {Path(path).parent for path, _ in seen.items() ^ look.items()}
             seen = look
-            await self._reload()
+            await self._reload(touched)
             changed()
 
-    async def _reload(self) -> None:
+    async def _reload(self, touched: Collection[Path]) -> None:
+        """Read again what changed. What runs goes on as it began; calls that come get what is there now, also where
+        it was not the manifest that changed, but a file beside it."""
         before = self._known
         self.use(await anyio.to_thread.run_sync(self._folders.read))
         for name, known in before.items():
-            if known.runner is not None and self._known.get(name) is not known:
-                await known.runner.close()
+            is_other = self._known.get(name) is not known or known.document.document.file.parent in touched
+            if known.runner is not None and is_other:
+                await known.runner.retire()
 
     def _look(self) -> _Look:
         """What tells one state of the directories from the next."""
-        found: list[tuple[str, int, int, int]] = []
+        found: dict[str, tuple[int, int, int]] = {}
         for folder in self._watched:
             for file in _files_below(folder):
-                state = file.stat()
-                found.append((file.path, state.st_ino, state.st_size, state.st_mtime_ns))
-        return tuple(sorted(found))
+                with suppress(OSError):  # it has just gone
+                    state = file.stat()
+                    found[file.path] = (state.st_ino, state.st_size, state.st_mtime_ns)
+        return found
 
     async def close(self) -> None:
         """End what runs."""

@@ -332,6 +332,12 @@ class PythonWorker:
         self._guard.forget(process.transport.get_pid())
         process.transport.close()
 
+    async def retire(self) -> None:
+        """As `Runner.retire`: the process ends with the last of its calls."""
+        process, self._process = self._process, None
+        if process is not None and not process.pipes.calls.queues:
+            await self._end(process)
+
     async def close(self) -> None:
         """End what runs."""
         for process in tuple(self._running):

@@ -16,6 +16,10 @@ class Runner(Protocol):
         """The handler's value, as JSON has it. Raises `ToolError`; nothing of the call runs on after it."""
         ...
 
+    async def retire(self) -> None:
+        """What runs goes on to its end; the next call begins anew, with the files as they are then."""
+        ...
+
     async def close(self) -> None:
         """End what runs."""
         ...

@@ -318,6 +318,39 @@ async def test_a_changed_file_is_used_by_the_next_call(tmp_path: Path) -> None:
     assert (before.text, after.text) == ("1", "two")
 
 
+async def test_a_changed_file_beside_it_is_used_soon_and_a_call_that_runs_ends_as_it_began(tmp_path: Path) -> None:
+    source = """
+import asyncio, os
+import words
+async def say(ctx, input):
+    if input.get("wait_for"):
+        while not os.path.exists(input["wait_for"]):
+            await asyncio.sleep(0.05)
+    return words.WORD
+handlers = {"say": say}
+"""
+    place = python(tmp_path / "tools", "probe", source, "say")
+    (place / "words.py").write_text("WORD = 'old'")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+    texts: list[str] = []
+    go = tmp_path / "go"
+
+    async def wait() -> None:
+        texts.append((await call(gateway, "probe__say", wait_for=str(go))).text)
+
+    async with gateway.running(), anyio.create_task_group() as group:
+        assert (await call(gateway, "probe__say")).text == "old"
+        group.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
+        (place / "words.py").write_text("WORD = 'new one'")
+        with anyio.fail_after(30):
+            while (await call(gateway, "probe__say")).text != "new one":  # noqa: ASYNC110  # it looks at files itself
+                await anyio.sleep(0.1)
+        go.touch()
+
+    assert texts == ["old"]
+
+
 async def test_nothing_of_it_runs_before_the_first_call(tmp_path: Path) -> None:
     python(tmp_path / "tools", "probe", f"open({str(tmp_path / 'ran')!r}, 'w')\nhandlers = {{}}", "v")
 
