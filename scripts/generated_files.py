@@ -1,5 +1,6 @@
-"""Make what is generated from the code: the contracts, manifests/builtin/*.yaml, docs/tools/*.md, the README's table;
-docs/upstream-problems.md; and from tables of the tests docs/attack-cases.md, docs/security.md and docs/gateway.md.
+"""Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
+docs/tools/*.md, the README's table and docs/upstream-problems.md; and from tables of the tests docs/attack-cases.md,
+docs/security.md and docs/gateway.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -19,6 +20,7 @@ from goat_mcp.builtin_contracts import FILE, META_FILE, contract_document
 from goat_mcp.builtin_tools import TOOL_CLASSES
 from goat_mcp.chosen_manifests import shipped
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.manifest_schema import manifest_schema
 from goat_mcp.meta_tools import META_CLASSES
 from goat_mcp.tool_docs.page import document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
@@ -32,6 +34,7 @@ ATTACKS = ROOT / "docs" / "attack-cases.md"
 SECURITY = ROOT / "docs" / "security.md"
 GATEWAY = ROOT / "docs" / "gateway.md"
 REASONS = ROOT / "docs" / "upstream-problems.md"
+SCHEMA = ROOT / "manifests" / "schema.json"
 TABLE_START, TABLE_END = "<!-- tools: generated -->", "<!-- /tools -->"
 
 
@@ -187,6 +190,7 @@ def wanted_files() -> dict[Path, str]:
     files[SECURITY] = security_page()
     files[GATEWAY] = gateway_page()
     files[REASONS] = reasons_page()
+    files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
     head, _, rest = README.read_text().partition(TABLE_START)
     _, _, tail = rest.partition(TABLE_END)
     files[README] = f"{head}{TABLE_START}\n\n{tools_table(specs, folder='docs/tools/')}\n\n{TABLE_END}{tail}"

@@ -64,3 +64,13 @@ def list_(as_json: bool, **selection: Any) -> None:
     from goat_mcp.cli.manifest_list import print_list
 
     print_list(flags.settings_from(**selection), as_json)
+
+
+@manifest.command()
+def schema() -> None:
+    """Print the JSON Schema of manifests, for editors."""
+    import json
+
+    from goat_mcp.manifest_schema import manifest_schema
+
+    click.echo(json.dumps(manifest_schema(), indent=2))

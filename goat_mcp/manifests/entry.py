@@ -12,8 +12,11 @@ from urllib.parse import urlsplit
 
 from goat_mcp.manifests.fields import Fields
 
+ENTRY_KEYS = ("python", "module", "command", "http")
+"""What an entry may be: one of these."""
+HTTP_KEYS = ("url", "method", "headers")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
+MODULE_SHAPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 _RUNS_WITH = {".js": "node", ".mjs": "node", ".ts": "bun", ".sh": "bash", ".rb": "ruby", ".go": "go run"}
 _WANTED = "a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}"
 
@@ -62,10 +65,10 @@ def read_entry(spec: Fields, folder: Path) -> Entry | None:
         return None
     entry = spec.mapping("entry")
     assert entry is not None  # it is a mapping
-    entry.only("python", "module", "command", "env", "http")
-    kinds = [key for key in ("python", "module", "command", "http") if key in entry.tree]
+    entry.only(*ENTRY_KEYS, "env")
+    kinds = [key for key in ENTRY_KEYS if key in entry.tree]
     if len(kinds) != 1:
-        entry.fail("spec.entry is to be one thing", "give exactly one of python, module, command, http")
+        entry.fail("spec.entry is to be one thing", f"give exactly one of {', '.join(ENTRY_KEYS)}")
         return None
     return {"python": _python, "module": _module, "command": _command, "http": _http}[kinds[0]](entry, folder)
 
@@ -80,7 +83,7 @@ def _from_text(spec: Fields, value: str, folder: Path) -> Entry | None:
         program = ", ".join(_RUNS_WITH[suffix].split())
         spec.fail(f"spec.entry: {value} is no Python file", f"write entry: {{command: [{program}, {value}]}}", "entry")
         return None
-    if _MODULE.match(value):
+    if MODULE_SHAPE.match(value):
         return PythonEntry(module=value)
     spec.fail(f"spec.entry: {value!r:.80} is of no known kind", f"write {_WANTED}", "entry")
     return None
@@ -105,7 +108,7 @@ def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
 
 
 def _module(entry: Fields, folder: Path) -> Entry | None:
-    module = entry.matching("module", _MODULE, "a module's name, e.g. my_package.tools")
+    module = entry.matching("module", MODULE_SHAPE, "a module's name, e.g. my_package.tools")
     return PythonEntry(module=module)
 
 
@@ -125,7 +128,7 @@ def _http(entry: Fields, folder: Path) -> Entry | None:
     http = entry.mapping("http")
     if http is None:
         return None
-    http.only("url", "method", "headers")
+    http.only(*HTTP_KEYS)
     method = http.choice("method", METHODS, default="POST") or "POST"
     return _checked_url(http, http.text("url", what="a URL"), method, http.text_map("headers"), "url")
 

@@ -17,7 +17,10 @@ API_VERSIONS = ("goat-mcp/v1", "goondan.ai/v1")
 KINDS = ("Tool", "Upstream", "Toolset", "Profile")
 PACKAGES = ("@goondan/base", "goat-mcp")
 """Packages of a reference that mean the set that ships with us."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec")
+METADATA_KEYS = ("name", "description", "labels", "annotations")
+REFERENCE_KEYS = ("kind", "name", "package")
+NAME_SHAPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _NAME_WANTED = "letters, digits, - and _"
 _NOT_OURS = ("goondan.ai/v1",)
 """Whose documents may be of kinds that are none of ours: they are passed over."""
@@ -73,15 +76,16 @@ def read_declared(
         return None, ()
     if version and version not in API_VERSIONS:
         root.fail(f"apiVersion {version!r:.60} is unknown", f"write {API_VERSIONS[0]}", "apiVersion")
-    root.only("apiVersion", "kind", "metadata", "spec")
+    root.only(*ROOT_KEYS)
     kind = root.choice("kind", KINDS)
-    if "kind" not in root.tree:
-        root.fail("kind is missing", f"write one of {', '.join(KINDS)}")
+    if root.tree.get("kind") is None:
+        state, below = ("has no value", ("kind",)) if "kind" in root.tree else ("is missing", ())
+        root.fail(f"kind {state}", f"write one of {', '.join(KINDS)}", *below)
     metadata = root.mapping("metadata", required=True)
     spec = root.mapping("spec", required=True)
     declared: Declared | None = None
     if kind is not None and metadata is not None and spec is not None:
-        metadata.only("name", "description", "labels", "annotations")
+        metadata.only(*METADATA_KEYS)
         declared = _of_kind(kind, document, metadata, spec, ships_with_us=ships_with_us)
     if declared is None or any(problem.is_fatal for problem in problems):
         raise BrokenManifest(*sorted(problems))
@@ -93,7 +97,7 @@ def _of_kind(
 ) -> Declared | None:
     if kind == "Tool":
         return read_tool(document, metadata, spec, ships_with_us=ships_with_us)
-    name = metadata.matching("name", _NAME, _NAME_WANTED)
+    name = metadata.matching("name", NAME_SHAPE, _NAME_WANTED)
     if kind == "Upstream":
         return UpstreamDocument(name, document, _upstream_entry(spec))
     if kind == "Toolset":
@@ -138,7 +142,7 @@ def _references(spec: Fields) -> tuple[str, ...]:
 
 
 def _reference(ref: Fields) -> str:
-    ref.only("kind", "name", "package")
+    ref.only(*REFERENCE_KEYS)
     if ref.tree.get("kind", "Tool") != "Tool":
         ref.fail("a toolset holds tools", "write kind: Tool", "kind")
     package = ref.text("package", default="")

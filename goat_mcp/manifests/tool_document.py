@@ -19,20 +19,21 @@ from goat_mcp.manifests.parameters import EMPTY, read_schema
 MAX_TIMEOUT_MS = 45_000
 """No call waits longer: hosts give up at 60 s (contract: tools.md, "Time")."""
 MAX_DESCRIPTION_CHARS = 1_200
+ERROR_MESSAGE_LIMITS = (100, 10_000)
 USERS_TOOLSET: Toolset = "manifests"
-_RESOURCE = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*(?<!_)\Z")
-_EXPORT = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*\Z")
+RESOURCE_SHAPE = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*(?<!_)\Z")
+EXPORT_SHAPE = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]|_(?!_))*\Z")
 _NAME_WANTED = "letters, digits, - and single _, beginning with a letter"
 _UPSTREAMS_PREFIX = "mcp"
 _WHY_NOT_MCP = "mcp begins the names of upstream tools"
-_SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
-_RISKS = tuple(risk.name.lower() for risk in Risk)
-_TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
-_EXPORT_KEYS = (
+SIDE_EFFECTS = tuple(effect.value for effect in SideEffect)
+RISKS = tuple(risk.name.lower() for risk in Risk)
+TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
+EXPORT_KEYS = (
     *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
     *("timeoutMs", "access"),
 )
-_SHIPPED_EXPORT_KEYS = (*_EXPORT_KEYS, "judgedAs")
+_SHIPPED_EXPORT_KEYS = (*EXPORT_KEYS, "judgedAs")
 """What only those that ship with us may say: by which built-in tool's rules they are judged."""
 _NAMING_PARAMETERS = {
     "reads": "reads",
@@ -43,7 +44,9 @@ _NAMING_PARAMETERS = {
     "another_machine": "anotherMachine",
 }
 """Members of `access` that hold names of parameters, by the field they go to."""
-_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+HINT_KEYS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+ACCESS_KEYS = (*_NAMING_PARAMETERS.values(), "category")
+EXAMPLE_KEYS = ("description", "input", "output")
 
 
 @dataclass(frozen=True)
@@ -88,25 +91,26 @@ class ToolDocument:
 
 def why_no_resource(name: str) -> str:
     """Why a resource cannot be called so; empty where it can."""
-    if not _RESOURCE.fullmatch(name):
+    if not RESOURCE_SHAPE.fullmatch(name):
         return f"wanted are {_NAME_WANTED}"
     return _WHY_NOT_MCP if name == _UPSTREAMS_PREFIX else ""
 
 
 def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships_with_us: bool) -> ToolDocument | None:
     """The resource; None where it has problems, which are noted."""
-    name = metadata.matching("name", _RESOURCE, _NAME_WANTED)
+    name = metadata.matching("name", RESOURCE_SHAPE, _NAME_WANTED)
     if name == _UPSTREAMS_PREFIX:
         metadata.fail(f"metadata.name: {_WHY_NOT_MCP}", "choose another name", "name")
-    spec.only(*_TOOL_KEYS, *(("toolset",) if ships_with_us else ()))
+    spec.only(*TOOL_KEYS, *(("toolset",) if ships_with_us else ()))
     toolset: Toolset = spec.tree.get("toolset", USERS_TOOLSET) if ships_with_us else USERS_TOOLSET
     entry = read_entry(spec, document.file.parent)
-    limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=100, most=10_000)
+    least, most = ERROR_MESSAGE_LIMITS
+    limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=least, most=most)
     timeout_ms = spec.integer("timeoutMs", MAX_TIMEOUT_MS, least=1, most=MAX_TIMEOUT_MS)
     config = read_schema(spec, "config")
     exports: list[Export] = []
     for fields in spec.each("exports"):
-        fields.only(*(_SHIPPED_EXPORT_KEYS if ships_with_us else _EXPORT_KEYS))
+        fields.only(*(_SHIPPED_EXPORT_KEYS if ships_with_us else EXPORT_KEYS))
         export = _export(fields, name, toolset, timeout_ms)
         if any(other.name == export.name for other in exports):
             fields.fail(f"the export {export.name!r} is declared twice", "rename one of them", "name")
@@ -117,7 +121,7 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
 
 
 def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) -> Export:
-    name = fields.matching("name", _EXPORT, _NAME_WANTED)
+    name = fields.matching("name", EXPORT_SHAPE, _NAME_WANTED)
     full_name = f"{resource}{SEPARATOR}{name}"
     if len(full_name) > NAME_CAP:
         fields.fail(f"{full_name} has {len(full_name)} characters", f"hosts take {NAME_CAP}: shorten a part", "name")
@@ -126,7 +130,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) ->
         remedy = f"hosts cut it: keep it to {MAX_DESCRIPTION_CHARS}"
         fields.fail(f"the description has {len(description)} characters", remedy, "description", is_fatal=False)
     effect = SideEffect(_side_effect(fields))
-    risk = fields.choice("risk", _RISKS)
+    risk = fields.choice("risk", RISKS)
     schema = read_schema(fields, "parameters")
     output = read_schema(fields, "output")
     return Export(
@@ -152,9 +156,9 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) ->
 
 def _side_effect(fields: Fields) -> str:
     if "sideEffect" not in fields.tree:
-        remedy = f"write one of {', '.join(_SIDE_EFFECTS)}; until then it counts as network"
+        remedy = f"write one of {', '.join(SIDE_EFFECTS)}; until then it counts as network"
         fields.fail("sideEffect is missing, so people are asked before each call", remedy, is_fatal=False)
-    return fields.choice("sideEffect", _SIDE_EFFECTS) or SideEffect.NETWORK.value
+    return fields.choice("sideEffect", SIDE_EFFECTS) or SideEffect.NETWORK.value
 
 
 def _hints(fields: Fields, effect: SideEffect) -> Hints:
@@ -163,10 +167,10 @@ def _hints(fields: Fields, effect: SideEffect) -> Hints:
     given = fields.mapping("hints")
     if given is None:
         return implied
-    given.only(*_HINTS)
-    stated = {key: given.flag(key) for key in _HINTS}
+    given.only(*HINT_KEYS)
+    stated = {key: given.flag(key) for key in HINT_KEYS}
     wire = implied.wire()
-    return Hints(*(wire[key] if (value := stated[key]) is None else value for key in _HINTS))
+    return Hints(*(wire[key] if (value := stated[key]) is None else value for key in HINT_KEYS))
 
 
 def _examples(fields: Fields) -> tuple[ToolExample, ...]:
@@ -174,7 +178,7 @@ def _examples(fields: Fields) -> tuple[ToolExample, ...]:
         return ()
     found: list[ToolExample] = []
     for example in fields.each("examples"):
-        example.only("description", "input", "output")
+        example.only(*EXAMPLE_KEYS)
         given = example.mapping("input", required=True)
         output: Any = example.tree.get("output", "")
         found.append(
@@ -197,7 +201,7 @@ def _access(fields: Fields, schema: Mapping[str, Any] | None) -> AccessFields:
     given = fields.mapping("access")
     if given is None:
         return AccessFields()
-    given.only(*_NAMING_PARAMETERS.values(), "category")
+    given.only(*ACCESS_KEYS)
     found = {field: given.texts(key) for field, key in _NAMING_PARAMETERS.items()}
     properties = (schema or {}).get("properties", {})
     for field, key in _NAMING_PARAMETERS.items():

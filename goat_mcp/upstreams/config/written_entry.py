@@ -55,7 +55,7 @@ _OUR_KEYS = frozenset(
 )
 _SECRET_KEYS = frozenset({"env", "headers"})
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
-_KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
@@ -82,7 +82,7 @@ def upstream_of(
     if _flag(given, "disabled"):
         note(ReasonCode.DISABLED, "disabled: true in its entry")
         return None
-    for key in sorted(set(given) - _KNOWN_KEYS):
+    for key in sorted(set(given) - KNOWN_KEYS):
         note(ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored")
     for key, value in given.items():
         # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.

@@ -1,0 +1,330 @@
+"""What is wrong with a manifest is said with file, line and remedy, and the rest is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.manifests.folder import ManifestFolders
+from tests.manifests.documents import TOOL, put
+
+HEAD = "apiVersion: goat-mcp/v1\nkind: {}\nmetadata: {{name: other}}\n"
+NAME_WANTED = "letters, digits, - and single _, beginning with a letter"
+EFFECT = "      sideEffect: read_only\n"
+BOMB = "\n".join(f"{name}: &{name} [{', '.join([of] * 10)}]" for name, of in (("a", "1"), ("b", "*a"), ("c", "*b")))
+
+
+def but(old: str, new: str) -> str:
+    """The good document with one thing changed."""
+    assert TOOL.count(old) == 1
+    return TOOL.replace(old, new)
+
+
+def entry(text: str) -> str:
+    return but("./handlers.py", text)
+
+
+def export(text: str) -> str:
+    """With a line more in its export, the eleventh."""
+    return but(EFFECT, f"{EFFECT}      {text}\n")
+
+
+BAD: dict[str, tuple[str | bytes, str]] = {
+    # What is no YAML, or more of it than a manifest is.
+    "indentation": (
+        but("  name: weather\n", "  name: weather\n bad\n"),
+        "5: not YAML: did not find expected key; mend the indentation or quote the value",
+    ),
+    "tab": (
+        but("  name: weather", "\tname: weather"),
+        "4: not YAML: found character that cannot start any token; mend the indentation or quote the value",
+    ),
+    "colon-in-text": (
+        but("The weather of", "The weather: of"),
+        "9: not YAML: mapping values are not allowed in this context; mend the indentation or quote the value",
+    ),
+    "control-character": (
+        f"{TOOL}# \0\n",
+        "16: not YAML: unacceptable character #x0000: control characters are not allowed; "
+        "mend the indentation or quote the value",
+    ),
+    "not-utf-8": (TOOL.encode() + b"# \xff\n", "16: the file is not UTF-8 text; save it as UTF-8"),
+    "key-twice": (
+        but("kind: Tool\n", "kind: Tool\nkind: Tool\n"),
+        "3: the key 'kind' stands twice; take one of them away",
+    ),
+    "merge-key": (
+        but("  name: weather", "  <<: {name: x}"),
+        "4: a key is not a plain text; write it out; `<<` is not supported",
+    ),
+    "tag": (
+        but("name: weather", "name: !!python/name:os.system x"),
+        "4: the tag 'tag:yaml.org,2002:python/name:os.system' is not supported; write a plain value",
+    ),
+    "bomb": (
+        f"apiVersion: goat-mcp/v1\n{BOMB}\nd: [{', '.join(['*c'] * 10)}]\n",
+        "2: holds too many values; at most 10000, 40 deep",
+    ),
+    "holds-itself": (
+        "apiVersion: goat-mcp/v1\nspec: &a\n  b: *a\n",
+        "3: holds too many values; at most 10000, 40 deep",
+    ),
+    "too-long": (TOOL + "#" * 256 * 1024, "1: the file is longer than 262144 bytes; split it"),
+    # The outermost members.
+    "no-version": (but("apiVersion: goat-mcp/v1\n", ""), "1: apiVersion is missing; write goat-mcp/v1"),
+    "other-version": (but("goat-mcp/v1", "goat-mcp/v2"), "1: apiVersion 'goat-mcp/v2' is unknown; write goat-mcp/v1"),
+    "no-kind": (but("kind: Tool\n", ""), "1: kind is missing; write one of Tool, Upstream, Toolset, Profile"),
+    "empty-kind": (
+        but("kind: Tool\n", "kind:\n"),
+        "2: kind has no value; write one of Tool, Upstream, Toolset, Profile",
+    ),
+    "other-kind": (but("kind: Tool\n", "kind: tools\n"), "2: kind: the text 'tools' is unknown; did you mean Tool?"),
+    "unknown-member": (f"{TOOL}specs: 1\n", "16: specs is unknown; did you mean spec?"),
+    "no-metadata": (
+        but("metadata:\n  name: weather\n", ""),
+        "1: metadata is missing; write members, as `key: value`",
+    ),
+    "empty-spec": (f"{HEAD.format('Tool')}spec:\n", "4: spec has no value; write members, as `key: value`"),
+    # Names.
+    "no-name": (but("  name: weather\n", "  labels: {}\n"), f"3: metadata.name is missing; write {NAME_WANTED}"),
+    "separator-in-name": (
+        but("name: weather", "name: my__weather"),
+        f"4: metadata.name: 'my__weather' is no usable name; write {NAME_WANTED}",
+    ),
+    "upstreams-name": (
+        but("name: weather", "name: mcp"),
+        "4: metadata.name: mcp begins the names of upstream tools; choose another name",
+    ),
+    "name-is-no-text": (
+        but("name: today", "name: off"),
+        f"8: spec.exports[0].name is the boolean 'False'; write {NAME_WANTED}",
+    ),
+    "name-too-long": (
+        but("name: today", f"name: {'x' * 42}"),
+        f"8: weather__{'x' * 42} has 51 characters; hosts take 50: shorten a part",
+    ),
+    # What runs.
+    "no-entry": (
+        but("  entry: ./handlers.py\n", ""),
+        "5: spec.entry is missing; write a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}",
+    ),
+    "entry-is-gone": (
+        entry("./handler.py"),
+        "6: ./handler.py is not there; create handler.py beside the manifest, or mend the path",
+    ),
+    "entry-outside": (
+        entry("../handlers.py"),
+        "6: ../handlers.py lies outside the manifest's directory; move the file beside the manifest",
+    ),
+    "entry-is-a-script": (
+        entry("./tool.sh"),
+        "6: spec.entry: ./tool.sh is no Python file; write entry: {command: [bash, ./tool.sh]}",
+    ),
+    "two-entries": (
+        entry("{command: [a], module: b}"),
+        "6: spec.entry is to be one thing; give exactly one of python, module, command, http",
+    ),
+    "command-is-one-text": (
+        entry("{command: node tool.js}"),
+        "6: spec.entry.command is one text; no shell reads it: write a list, [node, tool.js]",
+    ),
+    "no-url": (
+        entry("{http: {url: weather.example}}"),
+        "6: 'weather.example' is no http or https URL; write e.g. https://host/path",
+    ),
+    "password-in-url": (
+        entry("'https://u:p@weather.example'"),
+        "6: the URL holds a user name or password; send it as a header: headers: {Authorization: ...}",
+    ),
+    "method": (
+        entry("{http: {url: 'https://weather.example', method: post}}"),
+        "6: spec.entry.http.method: the text 'post' is unknown; did you mean POST?",
+    ),
+    # Exports.
+    "no-exports": (
+        f"{HEAD.format('Tool')}spec:\n  entry: ./handlers.py\n",
+        "4: spec.exports is missing; write a list with at least one entry, each begun with `- `",
+    ),
+    "empty-exports": (
+        f"{HEAD.format('Tool')}spec:\n  entry: ./handlers.py\n  exports: []\n",
+        "6: spec.exports is empty; declare at least one",
+    ),
+    "exports-are-no-list": (
+        f"{HEAD.format('Tool')}spec:\n  entry: ./handlers.py\n  exports: {{name: a}}\n",
+        "6: spec.exports is a mapping; write a list with at least one entry, each begun with `- `",
+    ),
+    "export-is-a-text": (
+        f"{HEAD.format('Tool')}spec:\n  entry: ./handlers.py\n  exports: [today]\n",
+        "6: spec.exports[0] is the text 'today'; write its members",
+    ),
+    "export-twice": (
+        f"{TOOL}    - {{name: today, description: Again., sideEffect: none}}\n",
+        "16: the export 'today' is declared twice; rename one of them",
+    ),
+    "no-description": (
+        but("      description: The weather of a city, today.\n", ""),
+        "8: spec.exports[0].description is missing; write what it does and gives back, in a sentence or two",
+    ),
+    "unknown-in-export": (
+        but("parameters:", "paramaters:"),
+        "11: spec.exports[0].paramaters is unknown; did you mean parameters?",
+    ),
+    "side-effect": (
+        but("read_only", "readonly"),
+        "10: spec.exports[0].sideEffect: the text 'readonly' is unknown; did you mean read_only?",
+    ),
+    "risk": (export("risk: hihg"), "11: spec.exports[0].risk: the text 'hihg' is unknown; did you mean high?"),
+    "unknown-hint": (
+        export("hints: {readOnly: true}"),
+        "11: spec.exports[0].hints.readOnly is unknown; did you mean readOnlyHint?",
+    ),
+    "hint-is-a-text": (
+        export("hints: {readOnlyHint: 'yes'}"),
+        "11: spec.exports[0].hints.readOnlyHint is the text 'yes'; write true or false",
+    ),
+    "timeout-too-long": (
+        export("timeoutMs: 60000"),
+        "11: spec.exports[0].timeoutMs: 60000 is out of range; write 1 to 45000",
+    ),
+    "timeout-with-unit": (
+        export("timeoutMs: 60s"),
+        "11: spec.exports[0].timeoutMs is the text '60s'; write a whole number from 1 to 45000",
+    ),
+    "access": (
+        export("access: {reads: [path]}"),
+        "11: access.reads names 'path', which is no parameter; name a parameter",
+    ),
+    "example-without-input": (
+        export("examples: [{description: No input}]"),
+        "11: spec.exports[0].examples[0].input is missing; write members, as `key: value`",
+    ),
+    "toolset-of-ours": (
+        f"{TOOL}  toolset: base\n",
+        "16: spec.toolset is unknown; known are entry, exports, errorMessageLimit, timeoutMs, config",
+    ),
+    # Schemas.
+    "schema-of-no-object": (
+        but("type: object", "type: array"),
+        "11: spec.exports[0].parameters describes no object; begin it with `type: object`",
+    ),
+    "no-json-type": (
+        but("{type: string}", "{type: text}"),
+        "14: properties.city: type 'text' is no JSON type; "
+        "write one of string, number, integer, boolean, array, object, null",
+    ),
+    "required-is-no-property": (
+        but("required: [city]", "required: [town]"),
+        "15: required names 'town', which is no property; declare it or take it off",
+    ),
+    "required-in-property": (
+        but("{type: string}", "{type: string, required: true}"),
+        "14: properties.city: required is no list of names; "
+        "write a list of names beside `properties`: required: [city]",
+    ),
+    "property-without-schema": (
+        but(" {type: string}", ""),
+        "14: properties.city is no schema; write e.g. {type: string}",
+    ),
+    # The other kinds.
+    "upstream-of-nothing": (
+        f"{HEAD.format('Upstream')}spec: {{timeout_s: 3}}\n",
+        "4: spec.transport is missing; write transport: {command: ..., args: [...]} or {url: ...}",
+    ),
+    "upstream-in-two-places": (
+        f"{HEAD.format('Upstream')}spec:\n  command: x\n  transport: {{command: y}}\n",
+        "5: command stands in spec and in spec.transport; take one of them away",
+    ),
+    "toolset-of-a-text": (
+        f"{HEAD.format('Toolset')}spec: {{tools: Read}}\n",
+        "4: spec.tools is no list of tools; write e.g. tools: [Read, weather__today, toolset:base]",
+    ),
+    "toolset-of-a-number": (
+        f"{HEAD.format('Toolset')}spec: {{tools: [7]}}\n",
+        "4: spec.tools[0] is no tool; write a name, or {kind: Tool, name: ...}",
+    ),
+    "toolset-of-another-package": (
+        f"{HEAD.format('Toolset')}spec: {{tools: [{{name: x, package: other}}]}}\n",
+        "4: the package 'other' is not installed; known are @goondan/base, goat-mcp",
+    ),
+}
+ODD = {
+    "no-side-effect": (
+        but(EFFECT, ""),
+        "8: sideEffect is missing, so people are asked before each call; "
+        "write one of none, read_only, mutating, network, blocking, spawns; until then it counts as network",
+    ),
+    "long-description": (
+        but("The weather of a city, today.", "x" * 1201),
+        "9: the description has 1201 characters; hosts cut it: keep it to 1200",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_manifest_is_told_with_line_and_remedy_and_its_neighbours_are_loaded(tmp_path: Path, kind: str) -> None:
+    text, said = BAD[kind]
+    put(tmp_path / "a", TOOL.replace("name: weather", "name: first"))
+    file = put(tmp_path / "b", text)
+    put(tmp_path / "c", TOOL.replace("name: weather", "name: last"))
+
+    read = ManifestFolders([tmp_path]).read()
+
+    assert [str(problem) for problem in read.problems] == [f"{file}:{said}"]
+    assert [tool.name for tool in read.tools] == ["first", "last"]
+    assert (read.upstreams, read.toolsets, read.profiles) == ((), (), ())
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_only_odd_is_told_and_used(tmp_path: Path, kind: str) -> None:
+    text, said = ODD[kind]
+    file = put(tmp_path / "a", text)
+
+    read = ManifestFolders([tmp_path]).read()
+
+    assert [str(problem) for problem in read.problems] == [f"{file}:{said}"]
+    assert [tool.name for tool in read.tools] == ["weather"]
+
+
+def test_all_that_is_wrong_with_a_document_is_told_at_once_in_the_order_of_its_lines(tmp_path: Path) -> None:
+    text = but("{type: string}", "{type: text}").replace("read_only", "readonly").replace("./handlers", "./gone")
+    file = put(tmp_path / "a", text)
+
+    read = ManifestFolders([tmp_path]).read()
+
+    assert [f"{problem.file}:{problem.line}" for problem in read.problems] == [f"{file}:{line}" for line in (6, 10, 14)]
+
+
+def test_a_broken_document_leaves_the_others_of_its_file_alone(tmp_path: Path) -> None:
+    file = put(tmp_path / "a", "---\n".join([TOOL, but("read_only", "readonly"), TOOL.replace("weather\n", "tide\n")]))
+
+    read = ManifestFolders([tmp_path]).read()
+
+    assert [tool.name for tool in read.tools] == ["weather", "tide"]
+    assert [str(problem) for problem in read.problems] == [
+        f"{file}:26: spec.exports[0].sideEffect: the text 'readonly' is unknown; did you mean read_only?"
+    ]
+
+
+def test_of_a_name_declared_twice_the_first_is_kept_and_the_second_told(tmp_path: Path) -> None:
+    first = put(tmp_path / "a", TOOL)
+    second = put(tmp_path / "b", f"# a comment\n{TOOL}")
+
+    read = ManifestFolders([tmp_path]).read()
+
+    assert [tool.document.file for tool in read.tools] == [first]
+    assert [str(problem) for problem in read.problems] == [
+        f"{second}:5: Tool weather is declared at {first}:1 already; rename one of them"
+    ]
+
+
+def test_a_directory_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    put(tmp_path / "open" / "a", TOOL)
+    (tmp_path / "open").chmod(0o777)
+
+    read = ManifestFolders([tmp_path / "open"]).read()
+
+    assert read.tools == ()
+    (problem,) = read.problems
+    assert (problem.file, problem.line, problem.remedy) == (tmp_path / "open", 1, "mend its rights")
+    assert problem.what.startswith("nothing of it is used: the directory is in ")
