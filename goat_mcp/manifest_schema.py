@@ -223,7 +223,7 @@ def _described(text: str) -> Schema:
 
 def _upstream() -> Schema:
     keys = {key: _UPSTREAM_KEYS.get(key, {}) for key in sorted(KNOWN_KEYS)}
-    inner = _object(KNOWN_KEYS - {"transport"}, {key: keys[key] for key in keys if key != "transport"})
+    inner = _object(sorted(KNOWN_KEYS - {"transport"}), {key: keys[key] for key in keys if key != "transport"})
     transport = {"anyOf": [inner, _TEXT], "description": "The members that say how to reach it; or right in `spec`."}
     return _object(sorted(KNOWN_KEYS), {**keys, "transport": transport})
 

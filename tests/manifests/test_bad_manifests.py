@@ -68,7 +68,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "holds-itself": (
         "apiVersion: goat-mcp/v1\nspec: &a\n  b: *a\n",
-        "3: holds too many values; at most 10000, 40 deep",
+        "2: holds too many values; at most 10000, 40 deep",
     ),
     "too-long": (TOOL + "#" * 256 * 1024, "1: the file is longer than 262144 bytes; split it"),
     # The outermost members.
