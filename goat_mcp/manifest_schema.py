@@ -205,10 +205,13 @@ def _export() -> Schema:
                 {
                     "reads": {**_TEXTS, "description": "Parameters that name files which a call reads."},
                     "writes": {**_TEXTS, "description": "Parameters that name files which a call changes."},
-                    "argv": {**_TEXTS, "description": "Parameters that are words of a command."},
-                    "stdin": {**_TEXTS, "description": "Parameters that a command reads."},
-                    "script": {**_TEXTS, "description": "Parameters that are a script."},
-                    "anotherMachine": {**_TEXTS, "description": "Parameters that name a machine which runs it."},
+                    "argv": {**_TEXTS, "description": "Parameters that are words of a command which is run."},
+                    "stdin": {**_TEXTS, "description": "Parameters that this command reads."},
+                    "script": {**_TEXTS, "description": "Parameters that are a script's name and its arguments."},
+                    "anotherMachine": {
+                        **_TEXTS,
+                        "description": "The parameter that is shell text for another machine.",
+                    },
                     "category": {"type": "string", "description": "Calls of one category take turns."},
                 },
             ),

@@ -134,6 +134,7 @@ def _references(spec: Fields) -> tuple[str, ...]:
             given = cast("dict[str, Any]", item)
             place: tuple[str | int, ...] = ("tools", index)
             if isinstance(given.get("ref"), dict):
+                Fields(spec.document, (*spec.place, *place), given, spec.problems).only("ref")
                 given, place = given["ref"], (*place, "ref")
             names.append(_reference(Fields(spec.document, (*spec.place, *place), given, spec.problems)))
         else:
