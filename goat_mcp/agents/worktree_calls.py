@@ -11,6 +11,8 @@ from goat_mcp.core.names import TOOL_ALIASES
 from goat_mcp.core.result import ToolResult
 
 _FILE_TOOLS = frozenset({"Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"})
+_RELATIVE_TOOLS = frozenset({"file-system__read", "file-system__write"})
+"""Those that take relative paths."""
 _PATH_FIELDS = frozenset({"file_path", "notebook_path", "path", "directory", "workdir", "cwd", "filePath"})
 _SEARCHES = frozenset({"Glob", "Grep"})
 
@@ -27,11 +29,12 @@ class WorktreeCalls:
 
 def _moved(call: ToolCall) -> ToolCall:
     name = TOOL_ALIASES.get(call.name, call.name)
-    if name not in _FILE_TOOLS:
+    if name not in _FILE_TOOLS and name not in _RELATIVE_TOOLS:
         return call  # an `@` of others is none of ours: @scope/package
     directory = call.ctx.rights.writes_below
+    takes_relative = name in _RELATIVE_TOOLS
     arguments: dict[str, Any] = {
-        key: _path(value, directory) if key in _PATH_FIELDS and isinstance(value, str) else value
+        key: _path(value, directory, takes_relative) if key in _PATH_FIELDS and isinstance(value, str) else value
         for key, value in call.arguments.items()
     }
     if name in _SEARCHES and not arguments.get("path") and not arguments.get("directory"):
@@ -39,5 +42,7 @@ def _moved(call: ToolCall) -> ToolCall:
     return replace(call, arguments=arguments)
 
 
-def _path(path: str, directory: str) -> str:
-    return f"{directory}/{path[1:].lstrip('/')}".rstrip("/") if path.startswith("@") else path
+def _path(path: str, directory: str, takes_relative: bool) -> str:
+    if path.startswith("@"):
+        return f"{directory}/{path[1:].lstrip('/')}".rstrip("/")
+    return f"{directory}/{path}" if takes_relative and path and not path.startswith("/") else path

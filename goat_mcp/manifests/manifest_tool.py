@@ -74,13 +74,15 @@ class ManifestTool:
         """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""
         roots = self.resource.workspace.roots
         given = [input[name] for name in names if isinstance(input.get(name), str) and input[name]]
+        if any("\0" in text for text in given):
+            raise ToolError(ErrorCode.INPUT, "a path holds a NUL character", "Send it without.")
         below = str(roots[0]) if roots else "/"
         return tuple(posixpath.normpath(posixpath.join(below, _below_root(text))) for text in given)
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
         context = HandlerContext(
-            workdir=str(roots[0]) if roots else "",
+            workdir=ctx.rights.writes_below or (str(roots[0]) if roots else ""),
             logger=self.resource.logger(ctx.call_id),
             tool_call_id=ctx.call_id,
             call=ctx,

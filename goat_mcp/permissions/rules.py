@@ -27,7 +27,8 @@ from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import (
     FILE_WRITERS,
-    REQUESTS,
+    FILES,
+    SAME_AS,
     CommandSpecifier,
     PathSpecifier,
     Specifier,
@@ -177,7 +178,7 @@ class RuleList:
     def against_call(self, call: Call) -> Iterator[Rule]:
         """As `about_call`, of rules that deny or ask: with those about a tool that does the same."""
         yield from self.about_call(call)
-        if (other := REQUESTS.get(call.spec.rule_name)) is not None:
+        if (other := SAME_AS.get(call.spec.rule_name)) is not None:
             yield from self.about(other)
         if call.runs and call.spec.rule_name != "Bash":
             yield from self.about_commands()
@@ -302,15 +303,17 @@ class RuleSet:
 def _families_against(call: Call) -> tuple[str, ...]:
     """As `families_of`, for deny and ask. Files that a declared tool reads or writes are files: `Read(...)` and
     `Edit(...)` are about them, too."""
+    own = families_of(call.spec.rule_name, reading=True)
     if call.spec.toolset in DECLARED_TOOLSETS and call.paths:
-        return ("Edit", "Read") if call.writes else ("Read",)
-    return families_of(call.spec.rule_name, reading=True)
+        return (*own, "Edit", "Read") if call.writes else (*own, "Read")
+    return own
 
 
 def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:
     """Under which tools' names rules about paths speak of this one: `Edit(...)` is about all that change files, and
     where it is about `reading`, `Read(...)` about all that write them, too."""
+    names = (tool, FILES[tool]) if tool in FILES else (tool,)
     if tool not in FILE_WRITERS:
-        return (tool,)
-    edits = (tool,) if tool == "Edit" else (tool, "Edit")
+        return names
+    edits = names if tool == "Edit" else (*names, "Edit")
     return (*edits, "Read") if reading else edits

@@ -21,10 +21,13 @@ if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.shell.pattern import CommandPattern
 
 SEARCHES = frozenset({"Glob", "Grep"})
-FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit"})
+FILE_WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "file-system__write"})
 REQUESTS = {"http-fetch__get": "WebFetch", "http-fetch__post": "WebFetch"}
 """Tools that ask servers by a URL of the caller's, and the tool whose denying and asking rules hold for them, too: who
 may not fetch from a domain may not do it by another name. Allowing WebFetch allows no headers and no bodies."""
+FILES = {"file-system__read": "Read", "file-system__write": "Write"}
+"""Tools that do what a built-in one does with files: its rules, also about paths, hold for them."""
+SAME_AS = {**REQUESTS, **FILES}
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
 _MAX_PATTERN_CHARS = 4096
 
@@ -115,7 +118,9 @@ def parse_specifier(tool: str, text: str, base: str = "") -> Specifier:
         return CommandSpecifier(CommandPattern.parse(text))
     if tool in SEARCHES:
         raise ValueError(f"{tool} takes no path; write Read({text}): what may not be read is not found either")
-    if tool == "Read" or tool in FILE_WRITERS:
+    if tool in ("Read", *FILES) or tool in FILE_WRITERS:
+        if tool in FILES and text.startswith("path:"):
+            raise ValueError(f"{tool} takes a path alone; write {tool}({text.removeprefix('path:').strip()})")
         return PathSpecifier(parse_path_pattern(text, base))
     if tool == "WebFetch" or (tool in REQUESTS and text.startswith("domain:")):
         return _domain(text)
