@@ -16,11 +16,11 @@ from goat_mcp.computing.worker_process import WorkerProcess
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.subprocesses import ProcessGuard
 
-STARTS_S = 3.0
-"""What a busy machine may take to start the process, and an idle one does not."""
+SPARE_S = 8.0
+"""What a busy machine may take for it beside the time of its processor."""
 MAX_AT_ONCE = 4
 """Each may take a core and half a gigabyte; the next ones wait."""
-_TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name))
+_TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Computation:
             given: bytes | None = None
             try:
                 # The work itself is timed by the process (`exchange`); this is for one that cannot even do that.
-                with anyio.move_on_after(LIMIT_S + STARTS_S):
+                with anyio.move_on_after(LIMIT_S + SPARE_S):
                     given = await anyio.to_thread.run_sync(
                         worker.run, (json.dumps(head).encode("ascii"), b"\n", body), abandon_on_cancel=True
                     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access

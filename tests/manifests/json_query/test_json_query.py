@@ -107,7 +107,7 @@ async def test_a_short_query_that_makes_endless_work_is_ended(tmp_path: Path, qu
     problem = await Caller(tmp_path).problem(TOOL, data=[1], query=query)
 
     assert problem.splitlines()[-1] in ("[E_TIMEOUT]", "[E_TOO_LARGE]", "[E_INPUT]")
-    assert time.monotonic() - started_s < 20  # 2 s, on a machine with something to spare
+    assert time.monotonic() - started_s < 40  # 2 s, on a machine with something to spare
 
 
 @pytest.mark.parametrize("depth", [900, 100_000])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.computing.exchange import Refused
@@ -80,6 +80,7 @@ def test_operations_go_on_from_each_other_and_work_on_each_item_of_a_list() -> N
     assert transform("pear, apple,pear,fig", operations) == "APPLE+FIG"
 
 
+@settings(deadline=None)
 @given(st.text(), st.lists(st.sampled_from(["base64", "url"])))
 def test_what_was_encoded_is_decoded_to_the_same_text(text: str, ways: list[str]) -> None:
     there = [{"op": way, "mode": "encode"} for way in ways]
@@ -88,6 +89,7 @@ def test_what_was_encoded_is_decoded_to_the_same_text(text: str, ways: list[str]
     assert transform(text, [*there, *back]) == text
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(["op", "to", "mode", "pattern"]), st.text() | st.integers() | st.none()))
 )
@@ -177,7 +179,7 @@ async def test_a_pattern_that_never_ends_is_ended(tmp_path: Path, operation: dic
 
     assert re.search(r"it took longer than 2 s", problem)
     assert problem.endswith("[E_TIMEOUT]")
-    assert time.monotonic() - started_s < 20
+    assert time.monotonic() - started_s < 40
     assert (await caller.value(TOOL, text="a", operations=[{"op": "trim"}])) == {"result": "a"}
 
 
