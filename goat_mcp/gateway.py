@@ -97,6 +97,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
+    from goat_mcp.skills import SkillProblem
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.bus import AgentBus
@@ -188,6 +189,7 @@ class Gateway:
         self.registry.declare(BUILTIN_SOURCE)
         self._manifest_problems = odd_profiles
         self.manifests = self._used_manifests(read) if read is not None else None
+        self._skill_problems = self._use_skills() if settings.skills else ()
         self._upstream_files = WatchedFiles(
             settings.upstreams,
             contents=settings.contents,
@@ -314,6 +316,14 @@ class Gateway:
         )
         manifests.use(read.users)
         return manifests
+
+    def _use_skills(self) -> Sequence[SkillProblem]:
+        """The skills that the settings name, in the registry; and what is wrong with some."""
+        from goat_mcp.skills import SOURCE, read_skills
+
+        skills, problems = read_skills(self.settings.skills, self.settings.contents)
+        self.registry.replace_source(SOURCE, skills)
+        return problems
 
     def _declared_upstreams(self) -> Sequence[DeclaredEntry]:
         """The upstreams that manifests declare."""
@@ -682,6 +692,8 @@ class Gateway:
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
         for problem in self.manifest_problems():
             self.telemetry.warning("manifest", problem=str(problem))
+        for problem in self._skill_problems:
+            self.telemetry.warning("skill", file=str(problem.file), problem=problem.what)
 
     def manifest_problems(self) -> Sequence[ManifestProblem]:
         """What is wrong with the documents that declare tools and more, as they are now."""
@@ -695,6 +707,14 @@ class Gateway:
         found += [
             {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
             for problem in self.manifest_problems()
+        ]
+        found += [
+            {
+                "name": problem.file.parent.name,
+                "reason_code": "broken_skill",
+                "detail": f"{problem.file}: {problem.what}",
+            }
+            for problem in self._skill_problems
         ]
         return self.redactor.tree(found)
 

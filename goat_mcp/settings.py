@@ -83,6 +83,7 @@ class Settings(SandboxOptions):
     workspace: Paths = ()
     upstreams: Paths = ()
     manifests: Paths = ()
+    skills: Paths = ()
     tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None

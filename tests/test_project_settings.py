@@ -359,7 +359,7 @@ def test_the_users_own_file_that_leads_nowhere_stops_the_start(folder: Path, sta
 
 def test_every_setting_that_names_a_file_is_hashed_with_the_project() -> None:
     """A new setting with a path: put it into NOT_READ if it is a place, and open files through Settings.contents."""
-    assert path_keys() - NOT_READ == {"upstreams", "manifests", "claude_settings", "web.ca_file"}
+    assert path_keys() - NOT_READ == {"upstreams", "manifests", "skills", "claude_settings", "web.ca_file"}
 
 
 def test_nothing_is_written_and_no_lock_is_left_by_looking(folder: Path, state: StateDirectory) -> None:

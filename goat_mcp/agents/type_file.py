@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from goat_mcp.agents.agent_type import AgentType
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
 from goat_mcp.permissions.mode import Mode
 
 MAX_DESCRIPTION_CHARS = 2_000
-MAX_FRONT_MATTER_CHARS = 20_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
-_PLAIN_LINE = re.compile(r"([A-Za-z][A-Za-z_-]*):[ \t]*(.*)")
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _ISOLATIONS = ("worktree", "remote")
-
-Fields = Mapping[str, Any]
 
 
 class BrokenType(ValueError):
@@ -29,49 +25,9 @@ class BrokenType(ValueError):
 def split_file(content: bytes) -> tuple[Fields, str]:
     """Front matter and body. Raises `BrokenType`."""
     try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise BrokenType("it is not UTF-8 text") from None
-    found = _FRONT_MATTER.match(text)
-    if found is None:
-        raise BrokenType("it does not begin with front matter between two lines of ---")
-    front, body = found.groups()
-    if len(front) > MAX_FRONT_MATTER_CHARS:
-        raise BrokenType(f"its front matter is longer than {MAX_FRONT_MATTER_CHARS} characters")
-    return _front_matter(front), body.strip()
-
-
-def _front_matter(text: str) -> Fields:
-    import yaml
-
-    try:
-        loaded: Any = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
-        # Many descriptions in the wild hold `: ` unquoted, which is no YAML and still means what it says.
-        if (plain := _plain_lines(text)) is not None:
-            return plain
-        mark = getattr(problem, "problem_mark", None)
-        where = f", line {mark.line + 2}" if mark is not None else ""
-        raise BrokenType(f"its front matter is not YAML{where}") from None
-    if not isinstance(loaded, dict):
-        raise BrokenType("its front matter is not `key: value`")
-    return {key: value for key, value in cast("dict[Any, Any]", loaded).items() if isinstance(key, str)}
-
-
-def _plain_lines(text: str) -> Fields | None:
-    """The front matter where each line is `key: text`; None where one is something else."""
-    fields: dict[str, Any] = {}
-    for line in text.splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
-        found = _PLAIN_LINE.match(line)
-        if found is None or found.group(1) in fields:
-            return None
-        value = found.group(2).strip()
-        if value[:1] in ("[", "{", "|", ">", "&", "*", "!") and found.group(1) != "description":
-            return None
-        fields[found.group(1)] = value
-    return fields
+        return split_front_matter(content)
+    except BrokenFrontMatter as broken:
+        raise BrokenType(str(broken)) from None
 
 
 def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
