@@ -46,6 +46,7 @@ class CallSlots:
         self._in_depth: Counter[int] = Counter()
         self._away: Counter[_Owner] = Counter()
         self._waiting: list[tuple[_Owner, anyio.Event]] = []
+        self._left = anyio.Event()
 
     @asynccontextmanager
     async def of(self, ctx: ToolContext) -> AsyncGenerator[Place]:
@@ -71,12 +72,19 @@ class CallSlots:
         self._running[owner] -= 1
         if not self._running[owner]:
             del self._running[owner]
+            self._left.set()
         for turn in list(self._waiting):
             if self._has_room(turn[0]):
                 # The place is theirs before they wake: nobody comes in between.
                 self._waiting.remove(turn)
                 self.enter(turn[0])
                 turn[1].set()
+
+    async def none_running(self) -> None:
+        """Wait until no call runs."""
+        while self._running:
+            self._left = anyio.Event()
+            await self._left.wait()
 
     def _has_room(self, owner: _Owner) -> bool:
         return self._running[owner] < self._per_principal and self._in_depth[owner[0]] < self._in_all

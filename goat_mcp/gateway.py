@@ -32,6 +32,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import new_instance
 from goat_mcp.core.redaction import Redactor, secrets_among
+from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
@@ -246,6 +247,7 @@ class Gateway:
             extensions=Extensions(self._around()),
             max_chars=settings.output.max_chars,
         )
+        self.restart = Restart()
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
@@ -301,6 +303,7 @@ class Gateway:
             state=self.state,
             references=self.references,
             tool=self.builtin,
+            restart=lambda: self.restart,
         )
         manifests = Manifests(
             read.folders,

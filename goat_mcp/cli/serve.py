@@ -30,6 +30,10 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     """
     parent = os.getppid()
     settings = flags.settings_from(**selection)
+
+    def check() -> object:
+        return flags.settings_from(**selection)
+
     from goat_mcp.server.run import run_http, run_stdio
 
     if no_token and token_file is not None:
@@ -37,9 +41,9 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     if http is None:
         if token_file is not None or no_token:
             raise click.UsageError("--token-file and --no-token belong to --http")
-        run_stdio(settings, parent=parent)
+        run_stdio(settings, parent=parent, check=check)
     else:
-        run_http(settings, http, token_file=token_file, no_token=no_token, say=_say)
+        run_http(settings, http, token_file=token_file, no_token=no_token, say=_say, check=check)
 
 
 def _say(line: str) -> None:

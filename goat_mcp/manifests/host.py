@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from goat_mcp.core.restart import Restart
 from goat_mcp.http_client import HttpClient
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
@@ -40,3 +41,4 @@ class Host:
     state: StateDirectory
     references: SecretReferences
     tool: Callable[[str], Any]
+    restart: Callable[[], Restart]

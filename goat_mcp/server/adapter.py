@@ -100,6 +100,8 @@ class Adapter:
     changes: ChangeHub = field(init=False)
     parked_for_s: float = KEPT_S
     parked: ParkedCalls = field(init=False)
+    tells_newcomers: bool = False
+    """Whether who connects holds lists of a process before this one (`server.restart`)."""
 
     def __post_init__(self) -> None:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
@@ -298,6 +300,9 @@ class Adapter:
         """A handshake client has connected. Returns what to do when it is gone."""
         session_key = self._session_key(ctx, self._principal())
         version = ctx.protocol_version
+        if self.tells_newcomers:
+            for kind in ("tools", "prompts", "resources"):
+                self.changes.list_changed(kind)
         self._notices[session_key] = SessionNotices(ctx.session, lambda: self._log_levels.of(session_key, version, {}))
 
         def gone() -> None:

@@ -30,6 +30,7 @@ class FrameWriter:
         self._requests = requests
         self._on_lost = on_lost
         self._is_closed = False
+        self._unheard: dict[str, anyio.Event] = {}
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -62,8 +63,24 @@ class FrameWriter:
 
     def post(self, message: types.JSONRPCMessage) -> None:
         """Write without waiting, also when the stream is closed: the pipe ends after it."""
+        if self._unheard and (answered := self._unheard.pop(str(getattr(message, "id", "")), None)) is not None:
+            answered.set()
+            return
         self._requests.leaves(message)
         self._writer.write(_dump(message) + b"\n")
+
+    def keep_back(self, request_id: str) -> anyio.Event:
+        """The client is not to see the answer to this request, which is not its own. Set once there is one."""
+        answered = self._unheard[request_id] = anyio.Event()
+        return answered
+
+    async def flush(self) -> None:
+        """Wait until all is in the pipe."""
+        self._writer.transport.set_write_buffer_limits(high=0)
+        try:
+            await self._writer.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            self._on_lost()
 
     def post_frame(self, frame: bytes) -> None:
         """Write what is no message of the SDK's."""

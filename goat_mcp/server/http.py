@@ -138,10 +138,22 @@ class HttpServer:
     def __post_init__(self) -> None:
         self._server: _UvicornServer | None = None
         self._socket: socket.socket | None = None
+        self._is_kept = False
 
-    def bind(self) -> None:
-        """Take the address. Raises `ToolError(CONFIG)` where it cannot be had."""
-        self._socket = _bound_socket(self.address)
+    def bind(self, listener: int | None = None) -> None:
+        """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
+        if listener is None:
+            self._socket = _bound_socket(self.address)
+            return
+        os.set_inheritable(listener, False)
+        self._socket = socket.socket(fileno=listener)
+        self._socket.setblocking(False)
+
+    def keep_listening(self) -> int:
+        """A descriptor of the socket that `close` leaves open: whoever connects waits for the next process."""
+        assert self._socket is not None, "bind() comes first"
+        self._is_kept = True
+        return os.dup(self._socket.fileno())
 
     def app(self, port: int) -> HttpGuard:
         """The ASGI application as it is served on `port`."""
@@ -172,7 +184,7 @@ class HttpServer:
         """Give the address back."""
         if self._socket is not None:
             self._socket.close()
-            if self.address.socket_path is not None:
+            if self.address.socket_path is not None and not self._is_kept:
                 self.address.socket_path.unlink(missing_ok=True)
 
     async def serve(self, on_listening: Callable[[str], None]) -> None:

@@ -25,39 +25,54 @@ from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from goat_mcp.core.restart import Restart
 from goat_mcp.server.frame_writer import FrameWriter
 from goat_mcp.server.open_requests import OpenRequests
 from goat_mcp.server.short_calls import ShortCalls
+from goat_mcp.server.stoppable_reader import StoppableReader
 from goat_mcp.server.strict_frames import Fault, read_strictly, request_id_of
+from goat_mcp.server.succession import Succession
 from goat_mcp.telemetry import Telemetry
 
 READ_CHUNK_BYTES = 256 * 1024
 Inbound = SessionMessage | Exception
+Reader = asyncio.StreamReader | StoppableReader
 Streams = tuple[ContextReceiveStream[Inbound], WriteStream[SessionMessage]]
 
 
 @asynccontextmanager
 async def stdio_streams(
-    short_calls: ShortCalls, *, max_frame_bytes: int, telemetry: Telemetry
+    short_calls: ShortCalls, *, max_frame_bytes: int, telemetry: Telemetry, succession: Succession | None = None
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
     if sys.platform == "win32" or not (_is_pollable(0) and _is_pollable(1)):
         async with stdio_server() as streams:
             yield streams
         return
+    if succession is not None:
+        succession.restart.prevented = ""
     async with wire_streams(
-        *_take_wire(), short_calls, max_frame_bytes=max_frame_bytes, telemetry=telemetry
+        *_take_wire(), short_calls, max_frame_bytes=max_frame_bytes, telemetry=telemetry, succession=succession
     ) as streams:
         yield streams
 
 
 @asynccontextmanager
 async def wire_streams(
-    wire_in: int, wire_out: int, short_calls: ShortCalls, *, max_frame_bytes: int, telemetry: Telemetry
+    wire_in: int,
+    wire_out: int,
+    short_calls: ShortCalls,
+    *,
+    max_frame_bytes: int,
+    telemetry: Telemetry,
+    succession: Succession | None = None,
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over two pipes, of all messages but the calls that go the short way."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=READ_CHUNK_BYTES)
+    source = StoppableReader(reader)
+    if succession is not None:
+        reader.feed_data(succession.handover.unread)
     read_transport, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", buffering=0)
     )
@@ -78,7 +93,9 @@ async def wire_streams(
             async def read_wire() -> None:
                 # Calls end before the SDK hears of the end, and closes the way out.
                 async with inbound_send, anyio.create_task_group() as calls:
-                    async for frame in frames(reader, max_frame_bytes):
+                    if succession is not None:
+                        await succession.greet_again(inbound_send, writer)
+                    async for frame in frames(source, max_frame_bytes):
                         value = _read(frame, max_frame_bytes)
                         if short_calls.takes(value):
                             call = cast("dict[str, Any]", value)
@@ -87,14 +104,25 @@ async def wire_streams(
                             else:
                                 short_calls.start(call, writer, calls)
                             continue
+                        if succession is not None:
+                            succession.handover.note(value)
                         message = value if isinstance(value, Fault) else _parse(frame or b"")
                         fault = message if isinstance(message, Fault) else requests.arrives(message)
                         if fault is not None:
                             refuse(fault)
                         elif not isinstance(message, Fault) and short_calls.passes_on(message):
                             await inbound_send.send(SessionMessage(message))
+                    if succession is not None and source.is_stopped:
+                        await succession.prepare(wire_in, wire_out, source.unread, requests, writer)
                     calls.cancel_scope.cancel()
 
+            async def stop_reading(restart: Restart) -> None:
+                await restart.wanted.wait()
+                read_transport.pause_reading()
+                source.stop()
+
+            if succession is not None:
+                group.start_soon(stop_reading, succession.restart)
             group.start_soon(read_wire)
             yield inbound, writer
             group.cancel_scope.cancel()
@@ -106,7 +134,7 @@ async def wire_streams(
         read_transport.close()
 
 
-async def frames(reader: asyncio.StreamReader, max_frame_bytes: int) -> AsyncIterator[bytes | None]:
+async def frames(reader: Reader, max_frame_bytes: int) -> AsyncIterator[bytes | None]:
     """Lines without their end, blank ones left out. None stands for a line over the limit, which is not kept."""
     parts: list[bytes] = []
     held_bytes = 0

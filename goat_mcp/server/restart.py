@@ -1,0 +1,90 @@
+"""Starting the server anew in place: `exec` of the same command, with the client's pipes or the listening socket.
+
+Hosts start a stdio server once and do not start it again when it ends (design 0021), so the process must not end: it is
+replaced, and what the client had said in its handshake is said again to the new one, whose answer the client does not
+see. Over HTTP the listening socket goes over, so that nobody is refused meanwhile; clients of the handshake era get
+404 for their session and open another, those of 2026-07-28 notice nothing. What lived in memory (what was read, the
+shell's directory, subscriptions, open questions) is gone. Not on Windows, which has no `exec`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+VARIABLE = "_GOAT_MCP_HANDOVER"
+"""Names the descriptor of an unlinked file that holds what goes over."""
+DRAIN_S = 10.0
+"""How long calls that run are waited for."""
+
+
+@dataclass
+class Handover:
+    """What one process leaves to the next. `greeting` are the parameters of the client's `initialize`; `unread` is
+    the beginning of a message whose rest is still to come."""
+
+    greeting: Mapping[str, Any] | None = None
+    unread: bytes = b""
+    listener: int | None = None
+    wire: tuple[int, int] | None = None
+    is_complete: bool = False
+    """Whether there is all that it takes."""
+    resume_id: str = field(default_factory=lambda: f"goat-resume-{secrets.token_hex(8)}")
+    """The id under which the greeting is said again."""
+
+    def note(self, message: object) -> None:
+        """A message of the client, as it came."""
+        if isinstance(message, dict):
+            frame = cast("dict[str, Any]", message)
+            if frame.get("method") == "initialize" and isinstance(frame.get("params"), dict):
+                self.greeting = frame["params"]
+
+    def replace_process(self) -> None:
+        """Go on as the same command, begun anew. Comes back only where that fails."""
+        if hasattr(signal, "sigpending") and signal.SIGTERM in signal.sigpending():
+            return  # somebody wants it to end
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        with tempfile.TemporaryFile() as file:
+            kept = {
+                "greeting": self.greeting,
+                "unread": base64.b64encode(self.unread).decode(),
+                "listener": self.listener,
+            }
+            file.write(json.dumps(kept).encode())
+            file.flush()
+            os.set_inheritable(file.fileno(), True)
+            if self.listener is not None:
+                os.set_inheritable(self.listener, True)
+            if self.wire is not None:
+                os.dup2(self.wire[0], 0)
+                os.dup2(self.wire[1], 1)
+            os.environ[VARIABLE] = str(file.fileno())
+            sys.stderr.flush()
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def taken_over() -> Handover:
+    """What the process before has left; an empty one where there was none."""
+    named = os.environ.pop(VARIABLE, "")
+    if not named.isdigit():
+        return Handover()
+    try:
+        with os.fdopen(int(named), "rb") as file:
+            file.seek(0)
+            left: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return Handover()
+    return Handover(left["greeting"], base64.b64decode(left["unread"]), left["listener"])
+
+
+def is_possible() -> bool:
+    return sys.platform != "win32"

@@ -1,0 +1,44 @@
+"""self-restart: have the server start itself anew (source: Goondan, "Built-in Tools"). How: `server.restart`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+
+_SHOWN_TITLE_CHARS = 60
+
+
+def build_handlers(host: Host) -> Mapping[str, Handler]:
+    async def request(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+        restart = host.restart()
+        if restart.prevented:
+            raise ToolError(
+                ErrorCode.CAPABILITY,
+                f"this server cannot start itself anew: {restart.prevented}",
+                "The user can restart it in the host.",
+            )
+        if ctx.call.rights.depth:
+            raise ToolError(
+                ErrorCode.PERMISSION, "an agent cannot restart the server it runs in", "Ask for it in your answer."
+            )
+        running = host.tasks.running()
+        mine = [task for task in running if task.principal == ctx.call.principal]
+        if len(mine) < len(running):
+            raise ToolError(ErrorCode.BUSY, "another client's tasks run here", "The operator can restart it.")
+        shown = [f"{task.id} ({' '.join(task.work.title.split())[:_SHOWN_TITLE_CHARS]})" for task in mine]
+        if mine and not input.get("force"):
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"{len(mine)} background task{'' if len(mine) == 1 else 's'} would end: {', '.join(shown)}",
+                "Wait for them with TaskOutput, or call again with force=true.",
+                facts={"running": [task.id for task in mine]},
+            )
+        restart.check()
+        restart.request(input.get("reason") or "")
+        return {"restarting": True, "ends": [task.id for task in mine]}
+
+    return {"request": request}

@@ -1,0 +1,52 @@
+"""The base tools `agents` and `self-restart` through a real client, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.e2e.goat import Launch, connected
+
+pytestmark = pytest.mark.anyio
+BOUND_S = 60.0
+ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+
+
+def base(launch: Launch) -> Launch:
+    return replace(launch, options=(*launch.options, "--toolset", "base"))
+
+
+def said(result: Any) -> Any:
+    assert not result.is_error, result.content
+    return json.loads(result.content[0].text)
+
+
+@ERAS
+async def test_a_client_sees_which_agents_there_could_be_and_that_there_are_none(launch: Launch, era: str) -> None:
+    with anyio.fail_after(BOUND_S):
+        async with connected(base(launch), era) as client:
+            types = said(await client.call_tool("agents__catalog", {}))["types"]
+            live = said(await client.call_tool("agents__list", {}))
+            nobody = await client.call_tool("agents__send", {"target": "scout", "message": "Hello."})
+
+    assert [one["type"] for one in types] == ["general-purpose", "explorer", "planner"]
+    assert live == {"agents": []}
+    assert nobody.is_error and "[E_DELIVERY]" in nobody.content[0].text
+
+
+@ERAS
+async def test_a_client_over_stdio_goes_on_after_a_restart(launch: Launch, era: str) -> None:
+    with anyio.fail_after(BOUND_S):
+        async with connected(base(launch), era) as client:
+            first = said(await client.call_tool("self-restart__request", {"reason": "a test"}))
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            again = said(await client.call_tool("self-restart__request", {"reason": "a second one"}))
+            found = await client.call_tool("Glob", {"pattern": "src/*.py"})
+
+    assert (first, again) == ({"restarting": True, "ends": []},) * 2
+    assert "agents__request" in tools
+    assert "greeting.py" in found.content[0].text
