@@ -70,7 +70,7 @@ async def wire_streams(
     """Yield (read, write) over two pipes, of all messages but the calls that go the short way."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=READ_CHUNK_BYTES)
-    source = StoppableReader(reader)
+    source = StoppableReader(reader, max_frame_bytes)
     if succession is not None:
         reader.feed_data(succession.handover.unread)
     read_transport, _ = await loop.connect_read_pipe(

@@ -8,10 +8,15 @@ import anyio
 
 
 class StoppableReader:
-    """Reads of an `asyncio.StreamReader`, until `stop`: then what came by then, and the end."""
+    """Reads of an `asyncio.StreamReader`, until `stop`: then what came by then, and the end.
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    Of a line that does not end, a little more than `max_bytes` are kept: enough to know that it is too long.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, max_bytes: int) -> None:
         self._reader = reader
+        self._max_bytes = max_bytes
+        self._kept_bytes = 0
         self._waiting = anyio.CancelScope()
         self._since_line_end: list[bytes] = []
         self.is_stopped = False
@@ -25,7 +30,10 @@ class StoppableReader:
             chunk = await self._reader.read(size)
         if b"\n" in chunk:
             self._since_line_end.clear()
-        self._since_line_end.append(chunk)
+            self._kept_bytes = 0
+        if self._kept_bytes <= self._max_bytes:
+            self._since_line_end.append(chunk)
+            self._kept_bytes += len(chunk)
         return chunk
 
     def stop(self) -> None:

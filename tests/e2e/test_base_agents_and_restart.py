@@ -20,9 +20,13 @@ def base(launch: Launch) -> Launch:
     return replace(launch, options=(*launch.options, "--toolset", "base"))
 
 
+def text_of(result: Any) -> str:
+    return result.content[0].text
+
+
 def said(result: Any) -> Any:
     assert not result.is_error, result.content
-    return json.loads(result.content[0].text)
+    return json.loads(text_of(result))
 
 
 @ERAS
@@ -35,7 +39,7 @@ async def test_a_client_sees_which_agents_there_could_be_and_that_there_are_none
 
     assert [one["type"] for one in types] == ["general-purpose", "explorer", "planner"]
     assert live == {"agents": []}
-    assert nobody.is_error and "[E_DELIVERY]" in nobody.content[0].text
+    assert nobody.is_error and "[E_DELIVERY]" in text_of(nobody)
 
 
 @ERAS
@@ -49,4 +53,4 @@ async def test_a_client_over_stdio_goes_on_after_a_restart(launch: Launch, era: 
 
     assert (first, again) == ({"restarting": True, "ends": []},) * 2
     assert "agents__request" in tools
-    assert "greeting.py" in found.content[0].text
+    assert "greeting.py" in text_of(found)
