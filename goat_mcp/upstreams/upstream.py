@@ -275,6 +275,9 @@ class Upstream:
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""
+        from goat_mcp.upstreams.pins.pinned_instructions import settle_instructions
+
+        await anyio.to_thread.run_sync(settle_instructions, self.pins, connection.instructions)
         while True:
             connection.tools_changed = anyio.Event()
             listed_s = time.monotonic()

@@ -627,8 +627,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "CFG-1",
-        "A file as Claude Desktop has it works as it is, and so does a manifest; a key we do not know is told and changes "
-        "nothing.",
+        "A file as Claude Desktop has it works as it is, and so does a manifest; a key we do not know is told and "
+        "changes nothing.",
         "upstreams/config/upstream_files upstreams/config/written_entry manifests/kinds",
         "upstreams/config/test_upstream_files.py::test_a_claude_desktop_file_loads_as_it_is "
         "upstreams/config/test_upstream_files.py::test_an_unknown_key_is_reported_and_the_entry_works "
@@ -794,6 +794,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "What an upstream offers is pinned at first sight; a definition that changed waits for your approval and "
         "cannot be called until then.",
         "upstreams/pins/pins upstreams/pins/pin_gate upstreams/pins/pinned_items upstreams/pins/item_gate "
+        "upstreams/pins/pinned_instructions "
         "upstreams/pins/pin_lock "
         "upstreams/pins/pinned_definitions cli/lock",
         "upstreams/pins/test_pinned_items.py::"
@@ -806,8 +807,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/pins/test_pinned_upstreams.py::"
         "test_pm_08_a_tool_added_later_is_pinned_and_reported_and_under_strict_waits "
         "upstreams/pins/test_pinned_upstreams.py::test_the_lock_has_hashes_and_risks_and_no_texts "
+        "upstreams/pins/test_pinned_instructions.py::"
+        "test_instructions_are_pinned_at_first_sight_and_a_change_is_told_and_refuses_nothing "
         "cli/test_lock.py::test_a_change_is_refused_shown_escaped_and_approved_by_its_hash",
-        waived="2026-11-22: instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "PIN-2",

@@ -32,10 +32,15 @@ class Changing:
         return self.folder / "definitions.json"
 
     def offer(
-        self, *tools: dict[str, Any], prompts: Sequence[dict[str, Any]] = (), templates: Sequence[dict[str, Any]] = ()
+        self,
+        *tools: dict[str, Any],
+        prompts: Sequence[dict[str, Any]] = (),
+        templates: Sequence[dict[str, Any]] = (),
+        instructions: str = "",
     ) -> None:
         """What it lists from now on. It says nothing of it."""
-        offered = {"tools": [tool("announce"), *tools], "prompts": prompts, "templates": templates}
+        offered: dict[str, Any] = {"tools": [tool("announce"), *tools], "prompts": prompts, "templates": templates}
+        offered["instructions"] = instructions
         self.file.write_text(json.dumps(offered))
 
     def calls(self) -> Sequence[str]:

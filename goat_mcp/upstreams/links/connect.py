@@ -211,7 +211,9 @@ async def _initialize(connection: Connection, dispatcher: JSONRPCDispatcher) -> 
 
 
 def _meet(connection: Connection, answer: Mapping[str, Any]) -> None:
-    """Learn whether it is a gateway, too. Raises `StartFailure` where it is ourselves."""
+    """Learn its instructions, and whether it is a gateway, too. Raises `StartFailure` where it is ourselves."""
+    instructions = answer.get("instructions")
+    connection.instructions = instructions if isinstance(instructions, str) else ""
     connection.peer_instance = instance_in(answer.get("_meta"))
     if connection.peer_instance and connection.peer_instance == connection.instance:
         raise StartFailure(ReasonCode.GATEWAY_CYCLE, "it is this very goat-mcp; remove the entry")

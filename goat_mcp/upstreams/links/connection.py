@@ -52,6 +52,8 @@ class Connection:
     _is_http: bool
     _ids: itertools.count[int]
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    instructions: str = ""
+    """As it sent them; for its pin only."""
     instance: str = ""
     """Our own id among gateways (CHN-2)."""
     peer_instance: str = ""

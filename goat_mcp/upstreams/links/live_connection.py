@@ -28,6 +28,7 @@ class LiveConnection(Protocol):
     closed: anyio.Event
     tools_changed: anyio.Event
     notices: Notices
+    instructions: str
 
     @property
     def callers(self) -> Callers: ...

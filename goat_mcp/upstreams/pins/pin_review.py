@@ -103,4 +103,6 @@ def _lines(definition: Any, sha256: str) -> list[str]:
         return []
     if definition is None:
         return [f"(this definition is no longer at hand; its SHA-256 is {sha256})"]
+    if isinstance(definition, str):
+        return [json.dumps(line).replace("\x7f", "\\u007f") for line in definition.split("\n")]
     return json.dumps(definition, indent=2, sort_keys=True).replace("\x7f", "\\u007f").splitlines()

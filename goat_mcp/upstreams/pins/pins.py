@@ -84,8 +84,12 @@ class UpstreamPins:
         self, kind: Kind, seen: Sequence[Seen], usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
     ) -> View:
         """What to show for `seen`, as the lock stands now. Reads definitions only where one has changed."""
-        self._seen[kind] = {name: one.sha256 for name, one in _by_name(seen).items() if one.sha256}
+        self.hold(kind, seen)
         return self.look(kind, seen, usable)
+
+    def hold(self, kind: Kind, seen: Sequence[Seen]) -> None:
+        """From now on this is what the upstream offers, and what calls are held against."""
+        self._seen[kind] = {name: one.sha256 for name, one in _by_name(seen).items() if one.sha256}
 
     def look(
         self, kind: Kind, seen: Sequence[Seen], usable: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -251,10 +255,10 @@ class UpstreamPins:
                 waiting[name] = Pin(one.sha256, one.risk)
                 changed.append(name)
         if added:
-            told.append(f"{kind}s pinned at first sight: {_some(added)}")
+            told.append(f"{_several(kind)} pinned at first sight{_some(added)}")
         if changed:
             told.append(
-                f"{kind}s that wait for approval: {_some(changed)}; see goat-mcp lock show {self.config.server}"
+                f"{_several(kind)} that wait for approval{_some(changed)}; see goat-mcp lock show {self.config.server}"
             )
         return told
 
@@ -312,7 +316,12 @@ def _by_name(seen: Sequence[Seen]) -> dict[str, Seen]:
     return found
 
 
+def _several(kind: str) -> str:
+    return kind if kind.endswith("s") else f"{kind}s"
+
+
 def _some(names: Iterable[str]) -> str:
-    listed = [make_visible(name[:100]) for name in names]
+    """After a colon; nothing for what has no name, as instructions."""
+    listed = [make_visible(name[:100]) for name in names if name]
     rest = f" and {len(listed) - _NAMES_TOLD} more" if len(listed) > _NAMES_TOLD else ""
-    return ", ".join(listed[:_NAMES_TOLD]) + rest
+    return f": {', '.join(listed[:_NAMES_TOLD])}{rest}" if listed else ""

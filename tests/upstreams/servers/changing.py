@@ -1,8 +1,9 @@
 """A server whose definitions are in a file, read at every list: `python changing.py FILE LOG` over stdio, in the
 handshake era and of the standard library only, `python changing.py http PORT FILE LOG` over HTTP, of the SDK.
 
-FILE holds {"tools": [...]}, over stdio also prompts and templates. A call of `announce` says that the lists have
-changed; every call's name goes into LOG, and what prompts and reads are asked for.
+FILE holds {"tools": [...]} and maybe instructions (over HTTP those of its start count), over stdio also prompts and
+templates. A call of `announce` says that the lists have changed; every call's name goes into LOG, and what prompts and
+reads are asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ FILE, LOG = Path(sys.argv[-2]), Path(sys.argv[-1])
 
 def definitions(kind: str = "tools") -> list[dict[str, Any]]:
     return json.loads(FILE.read_text()).get(kind, [])
+
+
+def words() -> dict[str, str]:
+    instructions = json.loads(FILE.read_text()).get("instructions", "")
+    return {"instructions": instructions} if instructions else {}
 
 
 def note(name: str) -> None:
@@ -42,6 +48,7 @@ def over_stdio() -> None:
                 tells = {"listChanged": True}
                 capabilities = {"tools": tells, "prompts": tells, "resources": tells, "completions": {}}
                 answer = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}
+                answer |= words()
             case "tools/list":
                 answer = {"tools": definitions()}
             case "tools/call":
@@ -100,6 +107,7 @@ def over_http(port: int) -> None:
     server: Any = Server(
         "changing",
         version="1",
+        instructions=words().get("instructions"),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(bus),
