@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from goat_mcp.manifests.fields import Fields
+from goat_mcp.state.safe_place import why_writable
 
 ENTRY_KEYS = ("python", "module", "command", "http")
 """What an entry may be: one of these."""
@@ -100,9 +102,16 @@ def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
     if not is_plain and not Path(file).resolve().is_relative_to(folder.resolve()):
         fields.fail(f"{value} lies outside the manifest's directory", "move the file beside the manifest", key)
         return None
-    if not os.path.isfile(file):  # noqa: PTH113  # see above
+    try:
+        found = os.stat(file)  # noqa: PTH116  # see above
+    except OSError:
+        found = None
+    if found is None or not stat.S_ISREG(found.st_mode):
         name = os.path.basename(file)  # noqa: PTH119  # it is text here
         fields.fail(f"{value} is not there", f"create {name} beside the manifest, or mend the path", key)
+        return None
+    if reason := why_writable(found):
+        fields.fail(f"{value} {reason}", f"take the right to change it from others: chmod go-w {value}", key)
         return None
     return PythonEntry(file=Path(file))
 

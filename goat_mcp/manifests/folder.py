@@ -19,7 +19,7 @@ from goat_mcp.manifests.kinds import (
 )
 from goat_mcp.manifests.marked_yaml import MAX_BYTES, read_documents
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
-from goat_mcp.state.safe_place import why_folder_unsafe
+from goat_mcp.state.safe_place import why_folder_unsafe, why_writable
 
 _SUFFIXES = (".yaml", ".yml")
 _DeclaredT = TypeVar("_DeclaredT", ToolDocument, UpstreamDocument, ToolsetDocument, ProfileDocument)
@@ -112,6 +112,8 @@ class ManifestFolders:
                 state = (found.st_ino, found.st_size, found.st_mtime_ns)
                 if (before := self._known.get(file)) is not None and before.state == state:
                     return before
+                if not self._ships_with_us and (reason := why_writable(found) or why_writable(file.parent.stat())):
+                    raise BrokenManifest(_about(file, f"not used: it, or its directory, {reason}", "chmod go-w both"))
                 data = opened.read(MAX_BYTES + 1)
             _read_documents(file, data, declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:

@@ -250,6 +250,18 @@ async def test_a_broken_profile_is_a_problem_with_its_line(tmp_path: Path) -> No
     assert problems[0]["detail"] == f"{file}:6: spec.toolz is unknown; see the settings of `profiles`"
 
 
+@pytest.mark.parametrize("name", ["tool.yaml", "handlers.py", "."])
+async def test_what_others_could_have_written_is_not_used(tmp_path: Path, name: str) -> None:
+    """R-CONF-2."""
+    place = python(tmp_path / "tools", "probe", ONE, "say")
+    (place / name).chmod(0o777)
+
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    assert "probe__say" not in names(gateway)
+    assert "can be written by others (mode 0777)" in gateway.problems()[0]["detail"]
+
+
 async def test_nothing_is_wrong_with_what_ships_with_us(tmp_path: Path) -> None:
     gateway = gateway_over(tmp_path, catalog={"toolsets": ["goa", "base"]})
 
