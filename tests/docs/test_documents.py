@@ -138,7 +138,8 @@ def test_links_lead_to_files(document: Path) -> None:
     [
         (page, number)
         for page in sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-        for number in range(len(blocks(ROOT / "docs" / page, "yaml")))
+        for number, block in enumerate(blocks(ROOT / "docs" / page, "yaml"))
+        if "\nkind: " not in block  # a manifest: test_first_tool writes and uses those
     ],
 )
 def test_documented_settings_load(page: str, number: int, tmp_path: Path) -> None:
