@@ -7,7 +7,7 @@ LITELLM := tests/e2e/litellm
 SUITE := tests/conformance/node
 BENCH_NODE := bench/node
 
-.PHONY: setup demo test unit lint generated bench bench-peers node litellm bubblewrap conformance conformance-suite clean
+.PHONY: setup demo test unit lint generated bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -24,7 +24,7 @@ demo: setup
 
 test: setup lint unit
 
-unit: setup node conformance-suite litellm bubblewrap
+unit: setup node conformance-suite litellm bubblewrap openssh
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
@@ -58,6 +58,17 @@ bubblewrap:
 	  echo "installing bubblewrap ..."; \
 	  { apt-get install -y -qq bubblewrap || { apt-get update -qq && apt-get install -y -qq bubblewrap; }; } >/dev/null; \
 	else echo "no bubblewrap here: sandbox tests that need it will be skipped"; fi
+
+# A real SSH server for the tests to start, from the system's packages. Where the package would also start one that
+# listens to the network (systemd runs), it is left to you; without it those tests are skipped, saying so.
+openssh:
+	@if command -v ssh >/dev/null && test -x /usr/sbin/sshd; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then \
+	  echo "installing openssh-server ..."; \
+	  { apt-get install -y -qq openssh-server openssh-client || \
+	    { apt-get update -qq && apt-get install -y -qq openssh-server openssh-client; }; } >/dev/null; \
+	else echo "no openssh-server here: tests of ssh_bash that need it will be skipped"; fi
+	@if [ "$$(id -u)" = 0 ] && test -x /usr/sbin/sshd; then mkdir -p /run/sshd; fi
 
 lint: setup
 	@$(BIN)/ruff format --check .

@@ -17,6 +17,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
+from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, together
 from goat_mcp.manifests.handler_log import HandlerLog
@@ -96,13 +97,14 @@ class Manifests:
                 known.runner = self._runner(document)
             return known.runner
 
+        check = ConfigCheck(document.name, document.config)
         resource = Resource(
             name=document.name,
             runner=runner,
             workspace=self._around.host.workspace,
             agents=self._around.agents,
             logger=lambda call_id: self._around.log.of(document.name, call_id),
-            config=lambda: self._config(document),
+            config=lambda: self._config(document, check),
         )
         known.tools = tuple(ManifestTool(export, resource) for export in document.exports)
         return known
@@ -137,8 +139,11 @@ class Manifests:
             )
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
 
-    def _config(self, document: ToolDocument) -> Mapping[str, Any]:
-        return self._resolved(self._around.config.get(document.name, {}))
+    def _config(self, document: ToolDocument, check: ConfigCheck | None = None) -> Mapping[str, Any]:
+        values = self._resolved(self._around.config.get(document.name, {}))
+        if check is not None:
+            check.check(values)
+        return values
 
     def _resolved(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """With references to variables and secrets replaced. Raises `ToolError(CONFIG)`."""
