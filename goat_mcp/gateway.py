@@ -94,6 +94,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.item_catalog import ItemCatalog
     from goat_mcp.manifests.manifests import Manifests
     from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.memory.memories import Memories
     from goat_mcp.own_resources import OwnResources
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
@@ -302,6 +303,7 @@ class Gateway:
             allow_hosts=self.settings.web.allow_hosts,
             state=self.state,
             references=self.references,
+            announcements=self.announcements,
             tool=self.builtin,
             restart=lambda: self.restart,
         )
@@ -567,7 +569,23 @@ class Gateway:
             spill=self.spill,
             status=self.status,
             shows=self.servers.shown,
+            memories=self._memories,
         )
+
+    @property
+    def _memories(self) -> Memories | None:
+        """What models wrote down for later; None where no tool does."""
+        if self.manifests is None or self.registry.get("memento__note") is None:
+            return None
+        from goat_mcp.memory.memories import Memories
+
+        return Memories(self.workspace)
+
+    def more_instructions(self, room: int) -> str:
+        """What the user wants clients told at their start beside what the server says of itself. Blocking."""
+        if self._memories is None or not self.settings.tools.get("memento", {}).get("in_instructions"):
+            return ""
+        return self._memories.instructions(room)
 
     @cached_property
     def status(self) -> GatewayStatus:

@@ -10,6 +10,8 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.rights import Rights
+from goat_mcp.memory.memories import Memories
+from goat_mcp.memory.memory_resource import MemoryResource
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.call_log_resource import CallLogResource
 from goat_mcp.state.plan_changes import PlanChanges
@@ -41,6 +43,7 @@ class OwnResources:
         spill: SpillFiles,
         status: GatewayStatus,
         shows: Callable[[Rights], Callable[[str], bool]],
+        memories: Memories | None = None,
     ) -> None:
         """`shows`: which servers a reader with these rights may know of."""
         self.providers: Sequence[ResourceProvider] = (
@@ -52,6 +55,7 @@ class OwnResources:
             SpillResource(spill),
             ErrorPages(),
             StatusResource(status, shows),
+            *((MemoryResource(memories),) if memories is not None else ()),
         )
         self.looks: Mapping[str, Callable[[Collection[str]], Awaitable[None]]] = {
             TODOS_URI: todos.look,

@@ -19,6 +19,11 @@ class FileChanges:
         self.review = review
         self._stage = SessionStage(review) if review_mode else None
 
+    @property
+    def is_staging(self) -> bool:
+        """Whether changes wait for a person."""
+        return self._stage is not None
+
     def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
         author = Author(tool, ctx.call_id, ctx.session_key, ctx.principal)
         if self._stage is None:

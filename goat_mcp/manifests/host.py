@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.http_client import HttpClient
 from goat_mcp.state.directory import StateDirectory
@@ -40,5 +41,6 @@ class Host:
     allow_hosts: tuple[str, ...]
     state: StateDirectory
     references: SecretReferences
+    announcements: Announcements
     tool: Callable[[str], Any]
     restart: Callable[[], Restart]

@@ -61,6 +61,8 @@ INSTRUCTIONS = (
     "MCP servers, named mcp__SERVER__TOOL. Paths are absolute; @ stands for the workspace root. Read a file before "
     "you change it. Long commands become background tasks: read them with TaskOutput, end them with TaskStop."
 )
+INSTRUCTIONS_CHARS = 2_000
+"""Hosts cut them there."""
 LIST_TTL_MS = 60_000
 ROOTS_TIMEOUT_S = 5.0
 _ROOTS_INPUT = "goat_roots"
@@ -122,7 +124,7 @@ class Adapter:
             "goat-mcp",
             version=__version__,
             title="goat-mcp",
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS + self.gateway.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS)),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=resources.list,

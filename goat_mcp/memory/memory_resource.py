@@ -1,0 +1,25 @@
+"""`goat://memory`: what models have written down for later, of this project and of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio.to_thread
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
+from goat_mcp.memory.memories import MEMORY_URI, Memories
+
+
+class MemoryResource:
+    templates: Sequence[Entry] = ()
+    entries = (json_entry(MEMORY_URI, "memory", "Notes for later sessions: heading, size and date, newest first"),)
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri != MEMORY_URI:
+            return None
+        found = await anyio.to_thread.run_sync(self._memories.newest_first)
+        return json_reading({"memories": [memory.described() for memory in found]})

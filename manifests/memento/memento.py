@@ -1,0 +1,229 @@
+"""`memento__note`: what a model writes down for later. Project notes go the way of every change of a file (jail,
+journal, review); global ones lie with the user's settings, where no workspace reaches."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from goat_mcp.changes.change import Author
+from goat_mcp.changes.file_changes import FileChanges
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.input_problems import Problem, input_error
+from goat_mcp.core.result import text_result
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.memory.memories import FOLDER, MAX_NAME_CHARS, MEMORY_URI, Memories, Scope, slug
+from goat_mcp.state.private_file import write_private
+from goat_mcp.workspace import Workspace, WorkspacePath
+
+MAX_BYTES = 1024 * 1024
+_TOOL = "memento__note"
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "read": ("name",),
+    "write": ("name", "content"),
+    "append": ("name", "content"),
+    "delete": ("name",),
+    "list": (),
+}
+
+
+def build_handlers(host: Host) -> Mapping[str, Handler]:
+    return {"note": Note(host.workspace, Memories(host.workspace), host.tool("Write").changes, host.announcements)}
+
+
+@dataclass(frozen=True)
+class Note:
+    workspace: Workspace
+    memories: Memories
+    changes: FileChanges
+    announcements: Announcements
+
+    async def __call__(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+        action, scope = str(input["action"]), input.get("scope", "project")
+        name = _checked(action, input)
+        if action == "list":
+            scopes: tuple[Scope, ...] = (scope,) if "scope" in input else ("project", "global")
+            found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, scopes, ctx.workdir))
+            return {"memories": [memory.described() for memory in found]}
+        content = str(input.get("content", ""))
+        place: _ProjectNote | _GlobalNote
+        if scope == "global":
+            place = _GlobalNote(self.workspace, self.memories.global_folder(), name)
+        else:
+            path = self.workspace.resolve(f"{ctx.workdir or self.workspace.primary}/{FOLDER}/{name}.md")
+            place = _ProjectNote(self.workspace, self.changes, path, ctx, name)
+        if action == "read":
+            data = await place.read()
+            if data is None:
+                raise await self._missing(name, scope, ctx)
+            return {"name": name, "scope": scope, "content": data.decode("utf-8", "replace"), "size": len(data)}
+        if action == "delete":
+            if not await place.delete():
+                raise await self._missing(name, scope, ctx)
+            answer: dict[str, Any] = {"name": name, "scope": scope, "deleted": True}
+        else:
+            answer = {"name": name, "scope": scope, **await place.write(content.encode(), append=action == "append")}
+        self.announcements.changed(MEMORY_URI)
+        return answer
+
+    async def _missing(self, name: str, scope: Scope, ctx: HandlerContext) -> ToolError:
+        found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, (scope,), ctx.workdir))
+        names = [memory.name for memory in found]
+        near = difflib.get_close_matches(name, names, n=3) or names[:8]
+        hint = f"There are {', '.join(near)}." if near else "There is none yet; write makes one."
+        return ToolError(ErrorCode.NOT_FOUND, f"there is no {scope} memory {name!r}", hint)
+
+
+def _checked(action: str, input: Mapping[str, Any]) -> str:
+    """The name as files have it. Raises `ToolError(INPUT)` with all that is missing or wrong."""
+    problems: list[Problem] = []
+    for field in _NEEDS[action]:
+        if field not in input:
+            problems.append((field, f"is required by {action}"))
+    name = slug(str(input.get("name", "")))
+    if "name" in input and "name" in _NEEDS[action]:
+        if not name:
+            problems.append(("name", "has no letter or digit to make a file's name of"))
+        elif len(name.encode()) > MAX_NAME_CHARS:
+            problems.append(("name", f"is longer than {MAX_NAME_CHARS} bytes; shorten it"))
+    if len(str(input.get("content", "")).encode()) > MAX_BYTES:
+        problems.append(("content", f"is longer than {MAX_BYTES:,} bytes"))
+    if problems:
+        raise input_error(problems)
+    return name
+
+
+def _joined(old: bytes, content: bytes, *, append: bool) -> bytes:
+    if not append:
+        return content
+    gap = b"" if not old or old.endswith(b"\n") else b"\n"
+    whole = old + gap + content
+    if len(whole) > MAX_BYTES:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"the memory would have {len(whole):,} bytes; {MAX_BYTES:,} are the most",
+            "Start another.",
+        )
+    return whole
+
+
+@dataclass(frozen=True)
+class _ProjectNote:
+    workspace: Workspace
+    changes: FileChanges
+    path: WorkspacePath
+    ctx: HandlerContext
+    name: str
+
+    async def read(self) -> bytes | None:
+        files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
+
+        def read() -> bytes | None:
+            if files.stat(self.path) is None:
+                return None
+            with files.open_file(self.path) as file:
+                return file.read()
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def write(self, content: bytes, *, append: bool) -> Mapping[str, Any]:
+        files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
+
+        def write() -> int:
+            if files.stat(self.path) is None:
+                files.write_file(self.path, content, expect=None)
+                return len(content)
+            with files.open_file(self.path) as file:
+                old = file.read()
+                version = file.version(old)
+            whole = _joined(old, content, append=append)
+            files.write_file(self.path, whole, expect=version)
+            return len(whole)
+
+        async with self.workspace.lock(self.workspace.real_path(self.path)):
+            size = await anyio.to_thread.run_sync(write)
+        told = await files.told(text_result(f"Wrote {self.path} ({size:,} bytes).", facts={"staged": False}))
+        return {"path": str(self.path), "size": size, **(told.facts or {}), "message": told.text}
+
+    async def delete(self) -> bool:
+        call, journal = self.ctx.call, self.changes.review.journal
+        if self.changes.is_staging:
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                "changes wait for review here, and a deletion cannot",
+                f"Ask the user to delete {self.path}, or write what should stand there instead.",
+            )
+
+        def delete() -> bool:
+            if self.workspace.stat(self.path) is None:
+                return False
+            with self.workspace.open_file(self.path) as file:
+                version = file.version(file.read())
+            author = Author(_TOOL, call.call_id, call.session_key, call.principal)
+            journal.remove(self.workspace, self.path, expect=version, author=author)
+            return True
+
+        async with self.workspace.lock(self.workspace.real_path(self.path)):
+            return await anyio.to_thread.run_sync(delete)
+
+
+@dataclass(frozen=True)
+class _GlobalNote:
+    """In the user's own folder, which holds what this tool wrote and nothing that a link leads to."""
+
+    workspace: Workspace
+    folder: Path
+    name: str
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.name}.md"
+
+    async def read(self) -> bytes | None:
+        return await anyio.to_thread.run_sync(self._read)
+
+    def _read(self) -> bytes | None:
+        if self.file.is_symlink():
+            raise ToolError(ErrorCode.NOT_REGULAR, f"{self.file} is a link", "Ask the user about it.")
+        try:
+            return self.file.read_bytes() if self.file.is_file() else None
+        except OSError as problem:
+            raise _failed(self.file, problem) from None
+
+    async def write(self, content: bytes, *, append: bool) -> Mapping[str, Any]:
+        def write() -> int:
+            whole = _joined(self._read() or b"", content, append=append)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_private(self.file, whole)
+            except OSError as problem:
+                raise _failed(self.file, problem) from None
+            return len(whole)
+
+        async with self.workspace.lock(self.file):
+            size = await anyio.to_thread.run_sync(write)
+        return {"path": str(self.file), "size": size}
+
+    async def delete(self) -> bool:
+        def delete() -> bool:
+            if self._read() is None:
+                return False
+            os.unlink(self.file)  # noqa: PTH108 - what is there was looked at as a file of this very name
+            return True
+
+        async with self.workspace.lock(self.file):
+            return await anyio.to_thread.run_sync(delete)
+
+
+def _failed(file: Path, problem: OSError) -> ToolError:
+    reason = (problem.strerror or str(problem)).lower()
+    return ToolError(ErrorCode.IO, f"{file}: {reason}", "Ask the user about it; a project memory works meanwhile.")

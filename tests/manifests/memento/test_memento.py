@@ -1,0 +1,216 @@
+"""memento: notes for later sessions, as files of the project or of the user. tools.md, section 3; goa, "memento"."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from goat_mcp.core.context import ToolContext
+from goat_mcp.memory.memories import slug
+from goat_mcp.server.adapter import INSTRUCTIONS, INSTRUCTIONS_CHARS
+from tests.manifests.calling import Caller
+
+pytestmark = pytest.mark.anyio
+
+TOOL = "memento__note"
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config" / "goat-mcp" / "memory"
+
+
+def link_to_secret(link: Path, secret: Path) -> None:
+    secret.write_text("canary")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(secret)
+
+
+@pytest.mark.parametrize("scope", ["project", "global"])
+async def test_a_note_is_written_read_added_to_listed_and_deleted(tmp_path: Path, config: Path, scope: str) -> None:
+    caller = Caller(tmp_path)
+    folder = config if scope == "global" else caller.project / ".goa" / "memory"
+
+    await caller.value(
+        TOOL, action="write", name="Architecture Notes", content="## Database\n\nOne table.", scope=scope
+    )
+    await caller.value(TOOL, action="append", name="architecture-notes", content="Two.\n", scope=scope)
+    read = await caller.value(TOOL, action="read", name="architecture_notes.md", scope=scope)
+    (listed,) = (await caller.value(TOOL, action="list"))["memories"]
+    on_disk = (folder / "architecture-notes.md").read_text()
+    await caller.value(TOOL, action="delete", name="architecture-notes", scope=scope)
+
+    assert read["content"] == on_disk == "## Database\n\nOne table.\nTwo.\n"
+    assert {**listed, "date": ""} == {
+        "name": "architecture-notes",
+        "scope": scope,
+        "heading": "Database",
+        "size": 29,
+        "date": "",
+    }
+    assert await caller.value(TOOL, action="list", scope=scope) == {"memories": []}
+    assert list(folder.iterdir()) == []
+
+
+async def test_by_goas_name_it_is_the_same_tool(tmp_path: Path) -> None:
+    assert await Caller(tmp_path).value("memento", action="list") == {"memories": []}
+
+
+@pytest.mark.parametrize(
+    ("action", "missing"),
+    [
+        ("write", ["name: is required by write", "content: is required by write"]),
+        ("append", ["name: is required by append", "content: is required by append"]),
+        ("read", ["name: is required by read"]),
+        ("delete", ["name: is required by delete"]),
+    ],
+)
+async def test_all_that_is_missing_is_named_together(tmp_path: Path, action: str, missing: list[str]) -> None:
+    problem = await Caller(tmp_path).problem(TOOL, action=action)
+
+    assert problem.splitlines()[: len(missing)] == missing
+    assert problem.endswith("[E_INPUT]")
+
+
+async def test_a_note_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    await caller.value(TOOL, action="write", name="design", content="x")
+
+    for action in ("read", "delete"):
+        problem = await caller.problem(TOOL, action=action, name="desing")
+        assert problem == "there is no project memory 'desing'\nThere are design.\n[E_NOT_FOUND]"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("../../etc/passwd", "etc-passwd"),
+        ("/etc/passwd", "etc-passwd"),
+        ("a\0b", "a-b"),
+        ("..", ""),
+        (".hidden", "hidden"),
+        ("Ключ 1", "ключ-1"),
+        ("CON.md", "con"),
+    ],
+)
+def test_names_become_slugs_that_lead_nowhere_else(name: str, wanted: str) -> None:
+    assert slug(name) == wanted
+
+
+@pytest.mark.parametrize("name", ["..", "///", "", "x" * 65])
+async def test_a_name_that_makes_no_slug_is_refused(tmp_path: Path, name: str) -> None:
+    assert (await Caller(tmp_path).problem(TOOL, action="write", name=name, content="x")).endswith("[E_INPUT]")
+
+
+async def test_a_folder_that_leads_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text("canary")
+    (caller.project / ".goa").mkdir()
+    (caller.project / ".goa" / "memory").symlink_to(outside)
+
+    written = await caller.problem(TOOL, action="write", name="b", content="x")
+    read = await caller.problem(TOOL, action="read", name="a")
+    listed = await caller.value(TOOL, action="list")
+
+    assert written.endswith("[E_PATH_OUTSIDE]")
+    assert "canary" not in read
+    assert listed == {"memories": []}
+    assert [file.name for file in outside.iterdir()] == ["a.md"]
+
+
+async def test_a_global_note_that_is_a_link_is_not_followed(tmp_path: Path, config: Path) -> None:
+    link_to_secret(config / "a.md", tmp_path / "secret")
+    caller = Caller(tmp_path)
+
+    for arguments in ({"action": "read"}, {"action": "append", "content": "x"}, {"action": "delete"}):
+        problem = await caller.problem(TOOL, name="a", scope="global", **arguments)
+        assert problem.endswith("[E_NOT_REGULAR]")
+
+    assert (tmp_path / "secret").read_text() == "canary"
+
+
+async def test_a_rule_that_forbids_to_edit_the_folder_forbids_notes(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"permissions": {"deny": ["Edit(./.goa/**)"]}})
+
+    assert (await caller.problem(TOOL, action="write", name="a", content="x")).endswith("[E_PERMISSION]")
+    assert not (caller.project / ".goa" / "memory" / "a.md").exists()
+
+
+async def test_what_becomes_of_a_note_can_be_undone(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    for content in ("one", "two"):
+        await caller.value(TOOL, action="write", name="a", content=content)
+    await caller.value(TOOL, action="delete", name="a")
+
+    journal = caller.gateway.changes.review.journal
+    changes = journal.records.newest_first()
+
+    assert [change.author.tool for change in changes] == [TOOL] * 3
+    kept = [journal.blobs.read(change.before.sha256) for change in changes if change.before is not None]
+    assert kept == [b"two", b"one"]
+
+
+async def test_in_review_mode_a_note_waits_and_no_deletion_is_made(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"files": {"review_mode": True}})
+    folder = caller.project / ".goa" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("old")
+
+    written = await caller.value(TOOL, action="write", name="a", content="new")
+    deleted = await caller.problem(TOOL, action="delete", name="a")
+
+    assert written["staged"] is True
+    assert deleted.endswith("[E_PERMISSION]")
+    assert (folder / "a.md").read_text() == "old"
+
+
+async def test_plan_mode_refuses_notes(tmp_path: Path) -> None:
+    problem = await Caller(tmp_path, {"mode": "plan"}).problem(TOOL, action="write", name="a", content="x")
+
+    assert problem.endswith("[E_PLAN_MODE]")
+
+
+async def resource(caller: Caller) -> Any:
+    for provider in caller.gateway.resources.providers:
+        reading = await provider.read("goat://memory", ToolContext(call_id="r"))
+        if reading is not None:
+            return json.loads(reading.text)
+    return None
+
+
+async def test_the_list_is_the_resource_and_changes_of_it_are_announced(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    changed: list[str] = []
+    caller.gateway.announcements.listen(lambda uri, principal: changed.append(uri))
+    await caller.value(TOOL, action="write", name="a", content="# A\n")
+
+    listed = await caller.value(TOOL, action="list")
+
+    assert await resource(caller) == listed
+    assert changed.count("goat://memory") == 1
+
+
+async def test_there_is_no_such_resource_where_the_tool_is_off(tmp_path: Path) -> None:
+    assert await resource(Caller(tmp_path, {"catalog": {"toolsets": ["core"]}})) is None
+
+
+async def test_where_the_user_wants_it_instructions_name_the_notes(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"tools": {"memento": {"in_instructions": True}}})
+    folder = caller.project / ".goa" / "memory"
+    folder.mkdir(parents=True)
+    for number in range(100):
+        (folder / f"note-{number:03}.md").write_text(f"# About {number}\n[2Jhidden\n")
+        os.utime(folder / f"note-{number:03}.md", (number, number))
+
+    told = caller.gateway.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS))
+
+    assert told.splitlines()[3] == "- note-099 (project): About 99"
+    assert len(INSTRUCTIONS) + len(told) <= 2_000
+    assert Caller(tmp_path).gateway.more_instructions(1_000) == ""
