@@ -29,6 +29,8 @@ SUBJECTS: Mapping[str, str] = {
     "sandbox": "Bash true in its sandbox against bash -c true",
     "permissions": "a decision among 500 rules, and what the permission stage adds to a Read",
     "web_fetch": "WebFetch of a 1 MB page against httpx and html2text by hand",
+    "manifest_call": "a call of a declared Python handler against a built-in that does the same",
+    "manifest_load": "500 manifests read, and what none adds to a start",
     "upstream_stdio": "an upstream call through us, stdio, against the direct call",
     "upstream_http": "an upstream call through us, HTTP, against the direct call",
     "chaos": "a healthy upstream's calls beside bad ones, against quiet ones",
