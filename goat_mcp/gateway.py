@@ -165,7 +165,7 @@ class Gateway:
             self.announcements,
         )
         self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
-        self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self._has_client_roots = self.wants_client_roots = ask_client_for_roots and not settings.workspace
         self.rules = rules_of(settings, self.claude_settings)
         self.file_rules = FileRules(self.rules, lambda: self.workspace.roots)
         self.workspace = Workspace(
@@ -674,6 +674,11 @@ class Gateway:
                 directory=str(self.workspace.roots[0]),
                 remedy="start goat-mcp with --workspace, or in that directory",
             )
+
+    def client_roots_changed(self, session_key: str) -> None:
+        """A client has said so. Where its roots are the workspace, they are asked for again before its next call."""
+        self.wants_client_roots = self._has_client_roots
+        self.upstreams.roots_changed(session_key)
 
     def _status_changed(self) -> None:
         self.announcements.changed("goat://status")

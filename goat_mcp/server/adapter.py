@@ -316,7 +316,9 @@ class Adapter:
         return gone
 
     async def _roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
-        self._client_roots.forget(self._session_key(ctx, self._principal()))
+        session_key = self._session_key(ctx, self._principal())
+        self._client_roots.forget(session_key)
+        self.gateway.client_roots_changed(session_key)
 
     async def _set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         self._log_levels.set(self._session_key(ctx, self._principal()), params.level)
@@ -364,7 +366,10 @@ class Adapter:
             self.gateway.adopt_client_roots(())
 
     async def _roots_question(self, ctx: Context, params: CalledTool) -> Any:
-        """Where no workspace was named, take the client's roots, once (design D8). Returns a question to send first."""
+        """Where no workspace was named, take the client's roots, once and when they have changed (design D8).
+
+        Returns a question to send first.
+        """
         gateway = self.gateway
         if self.transport != "stdio" or not gateway.wants_client_roots:
             return None
@@ -381,6 +386,10 @@ class Adapter:
             # A client that refuses, or answers what is no list of roots, has none.
             with anyio.move_on_after(ROOTS_TIMEOUT_S), suppress(MCPError, ValidationError):
                 answer = await ctx.session.send_request(types.ListRootsRequest(), _AnyRoots)
+        if answer is None and gateway.workspace.roots:
+            # It said that they have changed, and not to what.
+            gateway.wants_client_roots = False
+            return None
         gateway.adopt_client_roots(_root_paths(answer))
         return None
 

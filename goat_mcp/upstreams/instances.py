@@ -116,6 +116,12 @@ class Instances:
                 if not one.sessions and not one.users:
                     self._give_up(one)
 
+    def roots_changed(self, session_key: str) -> None:
+        """A client has other roots now: the upstream hears of it with that client's next request."""
+        for one in self._all:
+            if session_key in one.sessions and (connection := one.supervisor.last_connection) is not None:
+                connection.callers.roots_changed()
+
     @property
     def _is_stateless(self) -> bool:
         return self.leader.supervisor.is_stateless

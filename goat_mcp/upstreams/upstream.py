@@ -162,6 +162,10 @@ class Upstream:
         """A client is gone."""
         self._instances.session_ended(session_key)
 
+    def roots_changed(self, session_key: str) -> None:
+        """A client has other roots now."""
+        self._instances.roots_changed(session_key)
+
     @cached_property
     def subscriptions(self) -> Subscriptions:
         """Which of its resources somebody watches."""

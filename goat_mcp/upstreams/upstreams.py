@@ -125,6 +125,11 @@ class Upstreams:
         for upstream in self._upstreams:
             upstream.session_ended(session_key)
 
+    def roots_changed(self, session_key: str) -> None:
+        """A client has other roots now: those that know the old ones hear of it with its next request (ERA-6)."""
+        for upstream in self._upstreams:
+            upstream.roots_changed(session_key)
+
     def tools_ttl_ms(self, own_ms: int) -> int:
         """How long a list of all tools stays fresh: as long as its shortest part (CHG-5)."""
         return min((ttl for one in self._upstreams if (ttl := one.tools_ttl_ms) is not None), default=own_ms)

@@ -304,12 +304,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "ERA-6",
         "Roots are those of the named workspace, else the client's; a client that lacks what a call needs gets an "
         "error that names it.",
-        "upstreams/questions/inquiries upstreams/questions/round_answers gateway",
+        "upstreams/questions/inquiries upstreams/questions/round_answers upstreams/questions/callers gateway",
         "e2e/test_upstreams_that_ask.py::"
         "test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::"
         "test_a_client_that_cannot_answer_is_told_what_is_missing_and_the_server_hears_at_once "
         "e2e/test_upstreams_that_ask.py::test_an_error_that_wants_a_page_opened_is_relayed_or_becomes_the_question "
+        "e2e/test_upstreams_that_ask.py::"
+        "test_an_upstream_hears_that_its_clients_roots_have_changed_and_is_told_the_new_ones "
         "server/test_adapter.py::test_where_no_workspace_was_named_the_clients_roots_are_it",
     ),
     _rule(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +325,36 @@ async def test_clients_of_two_projects_have_an_upstream_each_that_works_in_their
     pids = [pid for _, _, pid in said]
     assert pids[0] == pids[2]
     assert len(set(pids)) == 3
+
+
+@every_transport
+@pytest.mark.parametrize("upstream", ["old_stdio", "old_http"])
+async def test_an_upstream_hears_that_its_clients_roots_have_changed_and_is_told_the_new_ones(
+    launch_of_four: Launch, tmp_path: Path, transport: str, upstream: str
+) -> None:
+    """ERA-6: where no workspace was named, the client's count, as they are now."""
+    projects = [fill(tmp_path / name).resolve() for name in ("one", "two")]
+    current = [projects[0]]
+
+    async def tells(ctx: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": current[0].as_uri()})])
+
+    async def said(client: Any, tool: str) -> str:
+        return text_of((await client.call_tool(f"mcp__{upstream}__{tool}", {})).model_dump(by_alias=True))
+
+    launch = replace(launch_of_four, workspace=fill(tmp_path / "workspace"), names_workspace=False)
+    async with AsyncExitStack() as stack:
+        target = stack.enter_context(http_goat(launch)) if transport == "http" else launch
+        client = await stack.enter_async_context(connected(target, "legacy", list_roots_callback=tells))
+        before = await said(client, "where")
+        current[0] = projects[1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.send_roots_list_changed()  # pyright: ignore[reportDeprecated]  # of the older era
+        moved = await said(client, "moved")
+        after = await said(client, "where")
+
+    assert [before, moved, after] == [projects[0].as_uri(), projects[1].as_uri(), projects[1].as_uri()]
 
 
 async def test_an_upstream_that_needs_a_workspace_does_not_start_without_one(

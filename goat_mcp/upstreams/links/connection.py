@@ -102,6 +102,7 @@ class Connection:
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
+        await self._tell_of_roots(client)
         log_level = await self._log_level(client) if client is not None else ""
         if self._outbox is not None and on_progress is None:
             result = await self._call_directly(self._outbox, self._link, params, client)
@@ -114,6 +115,12 @@ class Connection:
             # What it said before its answer is heard before its answer.
             await self.callers.flush(client)
         return result
+
+    async def _tell_of_roots(self, client: ClientSide | None) -> None:
+        """Tell a server of the handshake era that its client has other roots now: while the client can be asked."""
+        if not self.stateless and await self.callers.take_new_roots(client):
+            options: CallOptions = {"headers": {"mcp-protocol-version": self.version}} if self._is_http else {}
+            await self._dispatcher.notify("notifications/roots/list_changed", None, options)
 
     async def _log_level(self, client: ClientSide) -> str:
         """The level this client wants, which an upstream of the handshake era is told where it wants more than others.
@@ -182,6 +189,7 @@ class Connection:
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
+        await self._tell_of_roots(client)
         params = {**params, **more} if more and self.stateless else params
         headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
         return await self.request(method, params, headers=headers, client=client, on_progress=on_progress)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -83,6 +84,10 @@ class Callers:
         self._sessions: set[str] = set()
         """All that have ever made a call here: who of them a question is for can be told only where it is one."""
         self._asking: set[anyio.CancelScope] = set()
+        self._showed_roots = False
+        self._has_new_roots = False
+        self._new_roots: Sequence[Path] = ()
+        """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
         self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
         self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
         self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
@@ -121,8 +126,12 @@ class Callers:
         request = ClientRequest(method, params)
         if kind is None or not covers(self.declared, required_for(request)):
             raise ClientRefused(_METHOD_NOT_FOUND, f"goat-mcp declared no capability for {method[:100]}")
-        if kind == ROOTS and (roots := self._roots(self._has_roots_of_its_own())):
-            return roots_result(roots)
+        if kind == ROOTS:
+            self._showed_roots = True
+            if not self._in_flight and self._new_roots:
+                return roots_result(self._new_roots)
+            if roots := self._roots(self._has_roots_of_its_own()):
+                return roots_result(roots)
         self._asked()
         caller, client = self._whom_to_ask(request)
         self._remember_url(params, client)
@@ -139,7 +148,22 @@ class Callers:
             finally:
                 caller.is_asking = False
                 self._asking.discard(scope)
+        if kind == ROOTS and self._new_roots:
+            return roots_result(self._new_roots)
         raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    def roots_changed(self) -> None:
+        """The client behind this connection has other roots now: its upstream hears of it if it knows the old ones."""
+        if self._showed_roots and covers(self.declared, {ROOTS: {"listChanged": True}}):
+            self._has_new_roots = True
+
+    async def take_new_roots(self, client: ClientSide | None) -> bool:
+        """Whether the upstream is to be told, before this client's call, that the roots have changed."""
+        if not self._has_new_roots or client is None:
+            return False
+        self._has_new_roots = False
+        self._new_roots = () if self._roots(True) else await client.roots()
+        return True
 
     def _has_roots_of_its_own(self) -> bool:
         """Of the client whose call is in flight. Between calls nobody can be asked."""

@@ -21,7 +21,8 @@ def declared_for(client: Mapping[str, Any], allow: Collection[str]) -> dict[str,
     """
     declared = {kind: client[kind] for kind in (ELICITATION, SAMPLING) if kind in allow and kind in client}
     if ROOTS in allow and ROOTS in client:
-        declared[ROOTS] = {}
+        tells = isinstance(client[ROOTS], Mapping) and client[ROOTS].get("listChanged") is True
+        declared[ROOTS] = {"listChanged": True} if tells else {}
     return declared
 
 

@@ -63,7 +63,7 @@ ANSWERS: dict[str, Any] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder", "nap", "later")
+NAMES = (*ASKED, "twice", "locked", "noisy", "plain", "folder", "nap", "later", "moved")
 
 
 def said(answer: Any) -> str:
@@ -90,6 +90,7 @@ class Asking:
         self.opened = False
         self.calls = 0
         self.late: asyncio.Task[None] | None = None
+        self.moved = anyio.Event()
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         self.calls += 1
@@ -109,6 +110,12 @@ class Asking:
                 return result("slept")
             case "folder":
                 return result(f"{Path.cwd()} {os.environ.get('FOLDER', '')} {os.getpid()}")
+            case "moved":
+                # Told between two calls, or just before this one.
+                with anyio.fail_after(10):
+                    await self.moved.wait()
+                self.moved = anyio.Event()
+                return result(said(await ask(ctx, types.ListRootsRequest())))
             case "twice":
                 return await self._twice(ctx, params)
             case "locked":
@@ -130,6 +137,9 @@ class Asking:
         if set(asked) <= set(given):
             return result(", ".join(said(given[key]) for key in asked) + f", state {params.request_state}")
         return types.InputRequiredResult(input_requests=asked, request_state=f"state of {params.name}")
+
+    async def roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
+        self.moved.set()
 
     async def _say_later(self, ctx: Context) -> None:
         """When the call is over; not on its stream."""
@@ -168,6 +178,7 @@ def server() -> Server[Any]:
 
     made = Server[Any]("asking", version="1", on_list_tools=listed, on_call_tool=asking.call)
     made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, asking.roots_changed)
 
     async def of_one_era(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
         if not IS_MODERN and ctx.method == "server/discover":
