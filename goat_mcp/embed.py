@@ -64,7 +64,8 @@ class EmbeddedTools:
         Upstreams that were never seen are waited for, 3 s at most.
         """
         await self.gateway.upstreams.first_list()
-        return definitions(tool.spec for tool in self.gateway.catalog.listed())
+        listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.listed()}
+        return definitions(self.gateway.begin_step(self._context(), listed).values())
 
     async def run(self, tool_calls: Sequence[Any] | None, *, cancelled: anyio.Event | None = None) -> ToolMessages:
         """Run the `tool_calls` of a model's message: in parallel where they do not conflict.

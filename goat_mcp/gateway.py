@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from goat_mcp.call_slots import CallSlots
 from goat_mcp.call_through import target_name
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_audit import audit_log
-from goat_mcp.chosen_extensions import chosen_extensions
+from goat_mcp.chosen_extensions import chosen_extensions, chosen_steps, register_tools
 from goat_mcp.chosen_hooks import claude_settings, hook_programs
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
@@ -112,6 +112,10 @@ LOAD_TOOLS_AFTER_S = 0.2
 PRUNE_EVERY_S = 900.0
 _LOADED_AFTER_THE_LIST = ("goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
 """The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""
+
+
+def _nobody_listens() -> None:
+    """There are no clients to tell."""
 
 
 class Gateway:
@@ -225,6 +229,10 @@ class Gateway:
             project=lambda: next(iter(self.workspace.roots), None),
             mode_of=lambda session_key: self.modes.of(session_key).value,
         )
+        self._extensions = chosen_extensions(settings.extensions)
+        self.steps = chosen_steps(
+            self._extensions, lambda name, bug: self.telemetry.unexpected("step", f"extension {name}", bug)
+        )
         self.pipeline = Pipeline(
             catalog=self.catalog,
             permission=Permission(
@@ -246,6 +254,7 @@ class Gateway:
             calls=self.calls,
             hooks=replace(hooks or Hooks(), programs=self._hook_programs),
             extensions=Extensions(self._around()),
+            steps=self.steps,
             max_chars=settings.output.max_chars,
         )
         self.restart = Restart()
@@ -255,6 +264,9 @@ class Gateway:
         self._item_catalogs: dict[tuple[str, ...], ItemCatalog] = {}
         for contract in (*builtin_contracts(), *meta_contracts()):
             self.registry.register(DeferredTool(contract, self.builtin))
+        self.lists_outdated: Callable[[], None] = _nobody_listens
+        """Told when clients have to list again though the registry is the same; whoever serves them replaces it."""
+        register_tools(self._extensions, self.registry, lambda: self.lists_outdated())
         self._chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
             files.configs,
@@ -492,8 +504,25 @@ class Gateway:
             records=AgentRecords(self.state, self.telemetry.warning),
             worktrees=Worktrees(self.workspace, self.environment),
             tools=lambda rights: self.catalog.of(rights).listed(rights),
+            tools_of_turn=self._tools_of_turn if self.steps is not None else None,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
+
+    def _tools_of_turn(self, ctx: ToolContext) -> Sequence[AnyTool]:
+        """What the next turn of an agent sees."""
+        catalog = self.catalog.of(ctx.rights)
+        permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
+        seen = self.begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
+        return [permitted[name] for name in seen if name in permitted]
+
+    def begin_step(self, ctx: ToolContext, listed: Mapping[str, ToolSpec]) -> Mapping[str, ToolSpec]:
+        """What of the list a new step of this caller sees, and what it sees beside that."""
+        if self.steps is None:
+            return listed
+        permitted = (
+            tool.spec for tool in self.catalog.of(ctx.rights).tools() if ctx.rights.permits(tool.spec.rule_name)
+        )
+        return self.steps.begin(ctx, listed, {spec.name: spec for spec in permitted if spec.name not in listed})
 
     def _agent_command_line(self) -> Engine | None:
         options = self.settings.agent
@@ -535,7 +564,8 @@ class Gateway:
     def _around(self) -> tuple[Extension, ...]:
         """What is wrapped around each call, outermost first: sessions, mail, then what the user chose."""
         begins_sessions = (self._session_events.around,) if self._session_events is not None else ()
-        return (*begins_sessions, self._bring_mail, *chosen_extensions(self.settings.extensions))
+        layers = [extension for extension in self._extensions if extension.function is not None]
+        return (*begins_sessions, self._bring_mail, *layers)
 
     async def _bring_mail(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext

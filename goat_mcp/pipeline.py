@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -38,6 +38,9 @@ from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.telemetry import Telemetry
 
+if TYPE_CHECKING:  # most gateways have none
+    from goat_mcp.extensions.steps import Steps
+
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
 _SHOWN_NAME_CHARS = 300
@@ -64,6 +67,7 @@ class Pipeline:
     telemetry: Telemetry
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
+    steps: Steps | None = None
     slots: CallSlots = field(default_factory=CallSlots)
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
@@ -145,6 +149,13 @@ class Pipeline:
             if not ctx.rights.permits(rule_name):
                 raise ToolError(
                     ErrorCode.TOOL_NOT_IN_CATALOG, f"{rule_name} is not among this agent's tools", "Use another tool."
+                )
+
+            if self.steps is not None and self.steps.hides(ctx, tool.spec.name):
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{rule_name} is hidden in this step",
+                    "Use a tool of the newest list.",
                 )
 
             async with self.slots.of(ctx) as place:

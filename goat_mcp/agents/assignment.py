@@ -88,7 +88,12 @@ class Assignment:
         )
 
     def job(
-        self, work: AgentTask, worktree: Worktree | None, primary: Path, tools: Callable[[Rights], Sequence[AnyTool]]
+        self,
+        work: AgentTask,
+        worktree: Worktree | None,
+        primary: Path,
+        tools: Callable[[Rights], Sequence[AnyTool]],
+        tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None,
     ) -> AgentJob:
         """`primary` is the workspace's first directory, `tools` those of the client's catalog that rights permit."""
         rights = self.rights(worktree)
@@ -114,9 +119,8 @@ class Assignment:
             ctx=ctx,
             max_turns=self._max_turns(),
             title=self.request.title,
-            tools=tuple(
-                ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema) for tool in tools(rights)
-            ),
+            tools=_for_model(tools(rights)),
+            tools_of_turn=None if tools_of_turn is None else lambda: _for_model(tools_of_turn(ctx)),
             model=self.model,
             effort=self.request.effort or self.type.effort,
             earlier=self.record.messages if self.record is not None else (),
@@ -144,3 +148,7 @@ class Assignment:
     def _max_turns(self) -> int:
         limits = (self.request.max_turns, self.type.max_turns, self.options.max_turns)
         return min(limit for limit in limits if limit is not None)
+
+
+def _for_model(tools: Sequence[AnyTool]) -> tuple[ModelTool, ...]:
+    return tuple(ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema) for tool in tools)

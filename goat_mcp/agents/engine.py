@@ -44,6 +44,8 @@ class AgentJob:
     max_turns: int
     title: str = ""
     tools: tuple[ModelTool, ...] = ()
+    tools_of_turn: Callable[[], tuple[ModelTool, ...]] | None = None
+    """Begins a turn, where the tools may be others in each."""
     model: str = ""
     effort: str = ""
     earlier: tuple[ModelMessage, ...] = ()

@@ -157,7 +157,7 @@ class _Run:
         return ModelRequest(
             messages=self._talk.messages,
             system=f"{job.system}\n\n{_LAST_TURN}" if is_last else job.system,
-            tools=job.tools,
+            tools=job.tools if job.tools_of_turn is None else job.tools_of_turn(),
             max_tokens=self._loop.max_tokens,
             model=job.model,
             effort=job.effort,

@@ -78,6 +78,8 @@ class Spawner:
     records: AgentRecords
     worktrees: Worktrees
     tools: Callable[[Rights], Sequence[AnyTool]]
+    tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None
+    """Where they differ from turn to turn."""
     on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
@@ -130,7 +132,7 @@ class Spawner:
             )
             work.can_be_resumed = one.record is not None
             work.notices = one.notices
-            job = one.job(work, worktree, self.workspace.primary, self.tools)
+            job = one.job(work, worktree, self.workspace.primary, self.tools, self.tools_of_turn)
             task = await self.tasks.adopt(
                 work, principal=ctx.principal, session_key=ctx.session_key, task_id=one.agent_id, name=one.name
             )

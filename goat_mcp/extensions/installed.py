@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -16,8 +16,11 @@ from typing import Any
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.extensions.added_tools import ExtensionTools
 from goat_mcp.extensions.onion import CallNext, Extension
+from goat_mcp.extensions.steps import Step
 
+Register = Callable[[ExtensionTools], object]
 GROUP = "goat_mcp.extensions"
 _PARAMETERS = 4
 
@@ -28,14 +31,18 @@ class BrokenExtension(Exception):
 
 @dataclass(frozen=True)
 class InstalledExtension:
-    """An extension under the name of its entry point."""
+    """An extension under the name of its entry point: at least one of a layer around calls (`function`), `register`,
+    which is given its tools once, and `step`, which is shown the tools of each step."""
 
     name: str
-    function: Extension
+    function: Extension | None
+    register: Register | None = None
+    step: Step | None = None
 
     async def __call__(
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
     ) -> ToolResult:
+        assert self.function is not None, "only those that have one are wrapped around calls"
         return await self.function(spec, arguments, ctx, call_next)
 
 
@@ -51,10 +58,10 @@ def installed_extensions(names: Sequence[str]) -> tuple[InstalledExtension, ...]
     twice = sorted(name for name in set(names) if names.count(name) > 1)
     if twice:
         raise BrokenExtension(f"{', '.join(twice)} is named twice")
-    return tuple(InstalledExtension(name, _loaded(name, found)) for name in names)
+    return tuple(_loaded(name, found) for name in names)
 
 
-def _loaded(name: str, found: Mapping[str, Sequence[EntryPoint]]) -> Extension:
+def _loaded(name: str, found: Mapping[str, Sequence[EntryPoint]]) -> InstalledExtension:
     if name not in found:
         near = difflib.get_close_matches(name, found, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -64,17 +71,26 @@ def _loaded(name: str, found: Mapping[str, Sequence[EntryPoint]]) -> Extension:
         raise BrokenExtension(f"{name!r} comes from several packages: {packages}; uninstall all but one")
     (point,) = found[name]
     try:
-        function: Any = point.load()
+        loaded: Any = point.load()
+        has_more = any(callable(getattr(loaded, name, None)) for name in ("register", "step"))
+        extension = loaded() if has_more and inspect.isclass(loaded) else loaded
     except (Exception, SystemExit) as problem:
         raise BrokenExtension(
             f"{name!r} ({point.value} of {_package(point)}) cannot be loaded: {type(problem).__name__}: {problem}"
         ) from problem
-    if fault := _fault(function):
+    register, step = getattr(extension, "register", None), getattr(extension, "step", None)
+    function: Any = extension if callable(extension) or not has_more else None
+    if function is not None and (fault := _fault(function)):
         raise BrokenExtension(
             f"{name!r} ({point.value} of {_package(point)}) {fault}; "
-            "it has to be `async def name(spec, arguments, ctx, call_next) -> ToolResult`"
+            "it has to be `async def name(spec, arguments, ctx, call_next) -> ToolResult`, "
+            "or an object or class with `register(tools)` or `step(view)`"
         )
-    return function
+    if inspect.iscoroutinefunction(register) or inspect.iscoroutinefunction(step):
+        raise BrokenExtension(f"{name!r} ({point.value} of {_package(point)}): `register` and `step` cannot be async")
+    return InstalledExtension(
+        name, function, register if callable(register) else None, step if callable(step) else None
+    )
 
 
 def _fault(function: Any) -> str:

@@ -120,6 +120,7 @@ class Adapter:
         prompts = Prompts(self.gateway, lists, self)
         watching = Subscriptions(self.gateway, self.changes, resources, self)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
+        self.gateway.lists_outdated = self.changes.tools_changed
         self.server = _Server(
             "goat-mcp",
             version=__version__,
@@ -196,7 +197,18 @@ class Adapter:
         if (ready := self._lists.get(key)) is None:
             ready = await call_next(ctx)
             self._lists = {kept: answer for kept, answer in self._lists.items() if kept[0] == key[0]} | {key: ready}
-        return ready
+        return ready if self.gateway.steps is None else self._step(context, ready, ctx.protocol_version)
+
+    def _step(self, context: ToolContext, ready: dict[str, Any], version: str) -> dict[str, Any]:
+        """The list as extensions leave it for this step."""
+        catalog = self.gateway.catalog.of(context.rights)
+        entries = {entry["name"]: entry for entry in ready["tools"]}
+        specs = {tool.spec.name: tool.spec for tool in catalog.tools()}
+        seen = self.gateway.begin_step(context, {name: specs[name] for name in entries if name in specs})
+        added = {name: dict(catalog.shown()[name].entry) for name in seen if name not in entries}
+        if version not in MODERN_PROTOCOL_VERSIONS:
+            added = {name: for_handshake(entry) for name, entry in added.items()}
+        return {**ready, "tools": [entries.get(name) or added[name] for name in seen]}
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         # As it was listed: what a client mirrors in headers it took from there.

@@ -28,6 +28,7 @@ POINTS = {
     "call_times": "my_extensions.call_logging:call_times",
     "office_hours": "my_extensions.access_control:office_hours",
     "where_things_are": "my_extensions.error_decoration:where_things_are",
+    "focus": "my_extensions.own_tools:Focus",
 }
 
 
@@ -49,7 +50,7 @@ def test_the_page_shows_the_files_as_they_are() -> None:
     shown = {block.strip() for block in blocks(PAGE, "python")}
 
     assert shown == {source.strip() for source in EXAMPLES.values()}
-    assert len(shown) == 5
+    assert len(shown) == 6
 
 
 def test_the_names_on_the_page_are_entry_points() -> None:
@@ -130,3 +131,26 @@ async def test_error_decoration_tells_where_things_are(tmp_path: Path) -> None:
     assert result.is_error
     assert result.text.endswith("\nIn this project sources are in src/ and their tests in spec/.")
     assert found.text == "1\thay"
+
+
+async def test_an_extension_brings_a_tool_and_hides_others_while_it_wants_to(tmp_path: Path) -> None:
+    def names(definitions: list[dict[str, Any]]) -> list[str]:
+        return [one["function"]["name"] for one in definitions]
+
+    async with opened(tmp_path, "focus") as tools:
+        before = names(await tools.definitions())
+        focused = await tools.call("focus__set", {"on": "reading"})
+        while_reading = names(await tools.definitions())
+        hidden = await tools.call("Write", {"file_path": "@new.txt", "content": "x"})
+        found = await tools.call("Glob", {"pattern": "*.txt"})
+        await tools.call("focus__set", {"on": "writing"})
+        after = names(await tools.definitions())
+        wrong = await tools.call("focus__set", {"on": "nothing"})
+
+    assert focused.text == '{"on": "reading"}'
+    assert "focus__set" in before
+    assert set(before) - set(while_reading) == {"Write", "Edit", "NotebookEdit", "Bash"}
+    assert hidden.text == "Write is hidden in this step\nUse a tool of the newest list.\n[E_TOOL_NOT_IN_CATALOG]"
+    assert "a.txt" in found.text
+    assert after == before
+    assert wrong.error_code == "E_INPUT"
