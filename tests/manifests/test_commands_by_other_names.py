@@ -6,6 +6,7 @@ R-SHELL-1, R-SHELL-3, R-SHELL-5, R-SHELL-6, R-PERM-2, R-PERM-3.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,21 @@ async def test_words_that_a_hook_rewrote_are_not_run_in_either_form(tmp_path: Pa
         "a hook rewrote what bg_exec__start was to run, to `rm kept.txt`\n"
         "bg_exec__start cannot run that; use Bash.\n[E_HOOK_DENIED]"
     )
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here: `make bubblewrap` installs it")
+async def test_the_sandbox_holds_whatever_a_command_is_run_by(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    one = caller(tmp_path, sandbox="required")
+    (one.project / "writes.sh").write_text(f"echo x > {outside}/by_script; echo err >&2; exit 0\n")
+    write = f"echo x > {outside}/file; cat; echo err >&2; exit 0"
+
+    by_exec = await one.value("bash__exec", command=write)
+    by_script = await one.value("bash__script", path="writes.sh")
+    task = await one.value("bg_exec__start", command="sh", args=["-c", write], stdin="given")
+    shown = await one.call("TaskOutput", task_id=task["taskId"])
+
+    assert [value["stderr"].endswith("err") for value in (by_exec, by_script)] == [True, True]
+    assert "given" in shown.text
+    assert list(outside.iterdir()) == []
