@@ -1,0 +1,123 @@
+"""What of each of the five systems that goat-mcp grew from works here, and the tests that show it.
+
+A literal table that a reviewer can read; docs/seeds.md is made of it, and `test_seed_rows` holds each test it names
+against the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SEEDS = {
+    "goat": "Goat tool system",
+    "spec04": "Goat Spec 04",
+    "goa": "goa",
+    "goondan": "Goondan",
+    "shelly": "Shelly toolbox",
+}
+
+
+@dataclass(frozen=True)
+class SeedRow:
+    """One thing that must work. `shown_by` are `FILE::TEST` or a whole `FILE`, below tests/.
+
+    `waits` is what nothing shows yet: `DATE: what and why`.
+    """
+
+    seed: str
+    what: str
+    shown_by: tuple[str, ...]
+    waits: str = ""
+
+
+def _row(seed: str, what: str, shown_by: str, *, waits: str = "") -> SeedRow:
+    return SeedRow(seed, what, tuple(shown_by.split()), waits)
+
+
+SEED_ROWS: tuple[SeedRow, ...] = (
+    _row("goat", "the 21 tools", "contract/test_every_tool.py contract/test_fields_of_the_contract.py"),
+    _row(
+        "goat",
+        "the registry: register, unregister by prefix, get, list, names that clash",
+        "test_registry.py contract/test_registry_cases.py",
+    ),
+    _row(
+        "goat",
+        "the way of a call: validation, permission, hooks, result",
+        "test_pipeline.py hooks/test_configured.py",
+    ),
+    _row("goat", "risk by side effect, and what a mode allows", "permissions/test_decide.py"),
+    _row("goat", "the task manager", "tasks/test_manager.py tools/test_task_output.py tools/test_task_stop.py"),
+    _row(
+        "goat",
+        "tools of MCP servers, named `mcp__server__tool`",
+        "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike",
+    ),
+    _row(
+        "spec04", "the input schemas, field by field", "contract/test_spec_04_checklist.py::test_schema_completeness_*"
+    ),
+    _row("spec04", "the verification checklist", "contract/test_spec_04_checklist.py"),
+    _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "test_openai_format.py"),
+    _row("spec04", "allowed and disallowed tools, and presets", "test_presets.py"),
+    _row("goa", "tools that document themselves: a short text, a page, examples", "tool_docs/test_page.py"),
+    _row("goa", "edits that forgive, in three tiers", "editing/test_matching.py tools/test_edit.py"),
+    _row("goa", "search results in order of rank, and the user's own order", "search/test_priority.py"),
+    _row("goa", "what may be run by the shell", "tools/test_bash.py"),
+    _row(
+        "goa",
+        "compression of what commands print",
+        "compression/test_recorded_outputs.py tools/test_bash_compression.py",
+    ),
+    _row("goa", "review mode", "changes/test_review.py"),
+    _row("goa", "an agent in a worktree of its own", "agents/test_worktree.py"),
+    _row("goa", "calls side by side, conflicting ones one after the other", "test_scheduler.py"),
+    _row("goa", "ssh_bash", "manifests/ssh_bash/test_ssh_bash.py"),
+    _row("goa", "bg_exec", "manifests/bg_exec/test_bg_exec.py"),
+    _row("goa", "goa_command", "", waits="2026-11-22: the tool has no tests here yet."),
+    _row("goa", "memento", "manifests/memento/test_memento.py"),
+    _row(
+        "goondan",
+        "tools declared in YAML, and what is wrong with a document",
+        "manifests/test_bad_manifests.py manifests/test_mutated_manifests.py cli/test_manifest.py "
+        "docs/test_first_tool.py",
+    ),
+    _row("goondan", "`resource__export`, in the one registry", "manifests/test_gateway_over_manifests.py"),
+    _row(
+        "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
+    ),
+    _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
+    _row("goondan", "a catalog for each step, narrower than the registry", "test_catalog.py"),
+    _row("goondan", "tool search", "test_deferral.py tool_search/test_tool_index.py"),
+    _row(
+        "goondan",
+        "errors with name, message and suggestion, cut at `errorMessageLimit`",
+        "manifests/test_python_handlers.py::test_an_exception_is_an_error_with_its_own_name_words_and_suggestion "
+        "manifests/test_python_handlers.py::test_a_long_message_is_cut_at_the_limit_of_the_manifest",
+    ),
+    _row(
+        "goondan",
+        "extensions around a call, like an onion",
+        "test_pipeline.py::test_extensions_wrap_the_call_like_an_onion extensions/test_installed.py",
+    ),
+    _row("goondan", "base: bash", "manifests/bash/test_bash.py"),
+    _row("goondan", "base: file-system", "manifests/file_system/test_file_system.py"),
+    _row("goondan", "base: http-fetch", "manifests/http_fetch/test_http_fetch.py"),
+    _row("goondan", "base: json-query", "manifests/json_query/test_json_query.py"),
+    _row("goondan", "base: text-transform", "manifests/text_transform/test_text_transform.py"),
+    _row("goondan", "base: agents", "manifests/agents/test_agents.py"),
+    _row("goondan", "base: self-restart", "manifests/self_restart/test_self_restart.py"),
+    _row("goondan", "base: telegram", "", waits="2026-11-22: the tools have no tests here yet."),
+    _row("goondan", "base: slack", "", waits="2026-11-22: the tools have no tests here yet."),
+    _row(
+        "shelly",
+        "a flat box of tools: register, get, merge, list",
+        "test_registry.py::test_registries_merge_and_a_shared_name_needs_words test_embed.py",
+    ),
+    _row("shelly", "skills", "test_skills.py"),
+    _row(
+        "shelly",
+        "a call that never raises",
+        "test_pipeline.py::test_an_unknown_tool_is_a_result_and_not_an_exception "
+        "test_pipeline.py::test_a_bug_shows_the_call_id_and_nothing_of_itself",
+    ),
+)
