@@ -462,7 +462,13 @@ class Gateway:
         files = self.settings.files
         journal = Journal(self.state, JournalLimits(files.journal_bytes, files.journal_days), warn)
         review = Review(StagedChanges(self.state, warn), journal, self.workspace, self.announcements)
-        return FileChanges(review, review_mode=files.review_mode)
+        written = None
+        if files.git_stage == "on":
+            from goat_mcp.agents.git_stager import GitStager
+            from goat_mcp.agents.repository_git import RepositoryGit
+
+            written = GitStager(RepositoryGit(self.environment)).stage
+        return FileChanges(review, review_mode=files.review_mode, written=written)
 
     async def _prune_spill(self) -> None:
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from goat_mcp.changes.call_files import CallFiles
 from goat_mcp.changes.change import Author
-from goat_mcp.changes.journaled_files import JournaledFiles
+from goat_mcp.changes.journaled_files import JournaledFiles, Written
 from goat_mcp.changes.review import Review
 from goat_mcp.changes.session_stage import SessionStage
 from goat_mcp.changes.staged_files import StagedFiles
@@ -15,8 +15,10 @@ from goat_mcp.workspace import Workspace
 class FileChanges:
     """The `Changes` of a gateway: journaled, or staged where `review_mode` says so."""
 
-    def __init__(self, review: Review, *, review_mode: bool) -> None:
+    def __init__(self, review: Review, *, review_mode: bool, written: Written | None = None) -> None:
+        """`written` hears of each file that was written at once; not of those that a person applies later."""
         self.review = review
+        self._written = written
         self._stage = SessionStage(review) if review_mode else None
 
     @property
@@ -27,7 +29,7 @@ class FileChanges:
     def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
         author = Author(tool, ctx.call_id, ctx.session_key, ctx.principal)
         if self._stage is None:
-            return JournaledFiles(workspace, self.review.journal, author)
+            return JournaledFiles(workspace, self.review.journal, author, self._written)
         return StagedFiles(workspace, self._stage, author, ctx.ask)
 
     def prune(self) -> None:

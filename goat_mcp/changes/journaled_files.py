@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 from goat_mcp.changes.call_files import DirectFiles
 from goat_mcp.changes.change import Author
@@ -10,10 +12,15 @@ from goat_mcp.changes.journal import Journal
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
 
+Written = Callable[[Path], Awaitable[str]]
+"""Hears of a file that was written, by its real path, and says what its writer should know."""
+
 
 class JournaledFiles(DirectFiles):
-    def __init__(self, workspace: Workspace, journal: Journal, author: Author) -> None:
+    def __init__(self, workspace: Workspace, journal: Journal, author: Author, written: Written | None = None) -> None:
         super().__init__(workspace)
+        self._written = written
+        self._real_path: Path | None = None
         self._journal = journal
         self._author = author
         self._not_kept = ""
@@ -22,10 +29,17 @@ class JournaledFiles(DirectFiles):
         outcome = self._journal.write(self.workspace, path, data, expect=expect, author=self._author)
         self._not_kept = outcome.not_kept
         assert outcome.written is not None  # only a removal leaves none
+        self._real_path = outcome.written.real_path
         return outcome.written
 
     async def told(self, result: ToolResult) -> ToolResult:
-        return with_not_kept(result, self._not_kept)
+        result = with_not_kept(result, self._not_kept)
+        if self._written is None or self._real_path is None:
+            return result
+        notice = await self._written(self._real_path)
+        if not notice:
+            return result
+        return replace(result, content=(text_block(with_notices(result.text, [notice])),))
 
 
 def with_not_kept(result: ToolResult, why: str) -> ToolResult:

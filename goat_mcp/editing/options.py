@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from goat_mcp.core.settings_part import SettingsPart
+
+
+def _on_or_off(value: Any) -> Any:
+    """YAML reads the words as truth values."""
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 class FileOptions(SettingsPart):
     """Contract: tools.md, "Bytes", "Read state" and Write.
 
     `review_mode` queues changes for a person. `journal_bytes` of old contents are kept for `journal_days`, so that
-    changes can be undone; 0 keeps none.
+    changes can be undone; 0 keeps none. `git_stage`: whether files that their repository tracks are staged
+    (`git add`) once a tool has written them.
     """
 
     read_before_write: Literal["strict", "relaxed", "off"] = "strict"
@@ -22,6 +28,7 @@ class FileOptions(SettingsPart):
     write_eol: Literal["keep", "exact"] = "keep"
     placeholder_check: Literal["warn", "refuse", "off"] = "warn"
     review_mode: bool = False
+    git_stage: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
     journal_bytes: int = Field(default=1024 * 1024 * 1024, ge=0)
     journal_days: int = Field(default=30, ge=1)
 
