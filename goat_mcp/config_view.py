@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redaction import is_secret_name
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.settings import ENV_PREFIX, SECRET_NAMES, Settings, setting_keys
 from goat_mcp.telemetry import LEVELS
@@ -39,6 +40,7 @@ ALIASES = {
 """Source: goa's settings."""
 
 _USER_IN_URL = re.compile(r":(/+)[^/\s]*@")
+_REFERENCE = re.compile(r"\$\{(?:(?:env|file|keyring):)?[^{}:]*\}")
 _SHOWN_CHARS = 100
 _SHOWN_NEAR = 8
 
@@ -153,10 +155,17 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, tuple | list | set | frozenset):
         return [_as_json(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {str(key): _as_json(item) for key, item in cast("dict[Any, Any]", value).items()}
+        return {str(key): _member(str(key), item) for key, item in cast("dict[Any, Any]", value).items()}
     if isinstance(value, str):
         return _hidden(value)
     return _plain(value)
+
+
+def _member(name: str, value: Any) -> Any:
+    """Of what is a secret by its name, e.g. a tool's token, a reference is shown, and nothing else (R-SECRET-1)."""
+    if isinstance(value, str) and value and is_secret_name(name) and not _REFERENCE.fullmatch(value):
+        return "set"
+    return _as_json(value)
 
 
 def _hidden(text: str) -> str:

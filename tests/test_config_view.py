@@ -91,6 +91,20 @@ def test_of_a_secret_only_whether_it_is_set_is_shown() -> None:
     assert view(web={"search": {"key": "canary"}}).value("web.search.key") == "set"
 
 
+def test_of_a_declared_tools_token_a_reference_is_shown_and_nothing_else() -> None:  # R-SECRET-1
+    tools = {
+        "telegram": {"token": "1:literal-secret", "chats": [1]},
+        "slack": {"token": "${env:SLACK_BOT_TOKEN}"},
+        "other": {"api_key": "${env:X:-literal-secret}", "password": ""},
+    }
+
+    assert ConfigView(Settings.model_validate({"tools": tools})).value("tools") == {
+        "telegram": {"token": "set", "chats": [1]},
+        "slack": {"token": "${env:SLACK_BOT_TOKEN}"},
+        "other": {"api_key": "set", "password": ""},
+    }
+
+
 def test_who_logs_in_at_a_url_is_not_shown() -> None:
     url = "https://user:canary@example.org/x"
 

@@ -67,9 +67,10 @@ class ManifestTool:
         if fields == _TOUCHES_NOTHING:
             return Access()
         reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
+        asked = tuple(map(posixpath.normpath, (*reads, *writes)))
         is_bash = self.spec.canonical_name == "Bash"
         seen, runs = shell_access(fields, input, self.resource.workspace, is_judged_as_bash=is_bash)
-        return Access((*reads, *writes), _real(reads), _real(writes), fields.category, seen=seen, runs=runs)
+        return Access(asked, _real(reads), _real(writes), fields.category, seen=seen, runs=runs)
 
     def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
         """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""
@@ -78,7 +79,7 @@ class ManifestTool:
         if any("\0" in text for text in given):
             raise ToolError(ErrorCode.INPUT, "a path holds a NUL character", "Send it without.")
         below = str(roots[0]) if roots else "/"
-        return tuple(posixpath.normpath(posixpath.join(below, _below_root(text))) for text in given)
+        return tuple(posixpath.join(below, _below_root(text)) for text in given)
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
@@ -136,6 +137,7 @@ class ManifestTool:
 
 
 def _real(paths: tuple[str, ...]) -> tuple[str, ...]:
+    # Not normalised before: `link/..` is where the link leads, and up from there.
     return tuple(os.path.realpath(path) for path in paths)
 
 

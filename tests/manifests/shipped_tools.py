@@ -53,7 +53,12 @@ class ShippedTools:
         web: Mapping[str, Any] = {"allow_hosts": allowed, **settings.pop("web", {})}
         self.gateway = Gateway(
             Settings.model_validate(
-                {"workspace": [self.workspace], "catalog": {"toolsets": ["core", "base"]}, "web": web, **settings}
+                {
+                    "workspace": [self.workspace],
+                    "catalog": {"toolsets": ["core", "state", "base"]},
+                    "web": web,
+                    **settings,
+                }
             ),
             approval=Approval.HOST,
             state=self.state,

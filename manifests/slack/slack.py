@@ -1,0 +1,216 @@
+"""slack: six methods of Slack's Web API, as a bot that the user configured.
+
+Source: tools.md, section 3; Slack's documentation of the Web API (evaluating responses, rate limits, pagination).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import with_heartbeat
+from goat_mcp.core.result import ToolResult
+from goat_mcp.http_client.domains import host_is_in_domain
+from goat_mcp.http_client.target import parse_target
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.messaging.account import Account, Service, read_account
+from goat_mcp.messaging.downloads import MAX_BYTES, NewFile, too_large
+from goat_mcp.messaging.json_values import items, mapping, mappings
+from goat_mcp.messaging.markup import mrkdwn
+from goat_mcp.messaging.sending import send_each
+from goat_mcp.messaging.text_parts import split_text
+from goat_mcp.messaging.web_api import WebApi
+
+MAX_UNITS = 4000
+"""What Slack asks texts to be kept to; it cuts longer ones."""
+_CHANNEL = re.compile(r"[A-Za-z0-9#@][A-Za-z0-9._-]{0,99}")
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
+_BAD_TOKEN = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_expired", "token_revoked"})
+_SHOWN_OF_A_MESSAGE = ("ts", "thread_ts", "user", "bot_id", "username", "subtype", "text", "reply_count")
+_SHOWN_OF_A_FILE = ("id", "name", "mimetype", "size")
+
+
+def _same_channel(channel: object) -> str:
+    text = str(channel).strip()
+    if not _CHANNEL.fullmatch(text):
+        raise ToolError(ErrorCode.INPUT, f"channel {text[:80]!r} is no channel", "Send its id, e.g. C0123456789.")
+    return text
+
+
+SLACK = Service(
+    name="Slack",
+    resource="slack",
+    base_url="https://slack.com/api",
+    token=re.compile(r"[!-~]{8,500}"),
+    variable="SLACK_BOT_TOKEN",
+    chats="channels",
+    same_chat=_same_channel,
+)
+Method = Callable[["Bot", str, Mapping[str, Any]], Awaitable[Any]]
+
+
+def build_handlers(host: Host) -> Mapping[str, Handler]:
+    """A handler for each export."""
+
+    def handler(method: Method) -> Handler:
+        async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+            bot = Bot(host, ctx, read_account(SLACK, ctx.config, host.references))
+            channel = bot.account.check_chat(input["channel"])
+            for name in ("ts", "threadTs"):
+                if name in input and not _TS.fullmatch(input[name]):
+                    problem = f"{name} {input[name][:40]!r} is no `ts` of a message"
+                    raise ToolError(ErrorCode.INPUT, problem, "Send it as slack__read gives it.")
+            return await with_heartbeat(lambda: method(bot, channel, input), ctx.call, "waiting for Slack")
+
+        return handle
+
+    return {
+        "send": handler(send),
+        "read": handler(read),
+        "edit": handler(edit),
+        "delete": handler(delete),
+        "react": handler(react),
+        "downloadFile": handler(download_file),
+    }
+
+
+class Bot:
+    """The bot, for one call."""
+
+    def __init__(self, host: Host, ctx: HandlerContext, account: Account) -> None:
+        self.host = host
+        self.ctx = ctx
+        self.account = account
+        self.api = WebApi(host.http, account, ctx.call)
+
+    @property
+    def login(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.account.token}"}
+
+    async def change(self, method: str, **arguments: str) -> Mapping[str, Any]:
+        """A method that writes: its arguments as JSON. Raises `ToolError`."""
+        content = json.dumps(arguments, ensure_ascii=False).encode()
+        return await self._call(method, content, "application/json; charset=utf-8")
+
+    async def ask(self, method: str, **arguments: str) -> Mapping[str, Any]:
+        """A method that reads: its arguments as a form, for those take no JSON. Raises `ToolError`."""
+        return await self._call(method, urlencode(arguments).encode(), "application/x-www-form-urlencoded")
+
+    async def _call(self, method: str, content: bytes, kind: str) -> Mapping[str, Any]:
+        url = f"{self.account.base_url}/{method}"
+        answer = await self.api.post(method, url, content, {**self.login, "content-type": kind})
+        if answer.get("ok") is not True:
+            raise _refused(method, answer)
+        return answer
+
+
+async def send(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+    thread = {"thread_ts": input["threadTs"]} if "threadTs" in input else {}
+
+    async def send_one(part: str, is_first: bool) -> str:
+        return str((await bot.change("chat.postMessage", channel=channel, text=part, **thread)).get("ts", ""))
+
+    return {"channel": channel, "ts": await send_each(split_text(input["text"], MAX_UNITS, mrkdwn), send_one, "ts")}
+
+
+async def read(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+    page = {"limit": str(input.get("limit", 20)), **({"cursor": input["cursor"]} if input.get("cursor") else {})}
+    if "ts" in input:
+        # A thread's messages are not in its channel's history.
+        page |= {"oldest": input["ts"], "latest": input["ts"], "inclusive": "true", "limit": "1"}
+    if "threadTs" in input:
+        answer = await bot.ask("conversations.replies", channel=channel, ts=input["threadTs"], **page)
+    else:
+        answer = await bot.ask("conversations.history", channel=channel, **page)
+    following = mapping(answer.get("response_metadata")).get("next_cursor")
+    messages = [_shown(message) for message in mappings(answer.get("messages"))]
+    return {"messages": messages, "nextCursor": following or None}
+
+
+async def edit(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+    await bot.change("chat.update", channel=channel, ts=input["ts"], text=input["text"])
+    return {"channel": channel, "ts": input["ts"]}
+
+
+async def delete(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+    await bot.change("chat.delete", channel=channel, ts=input["ts"])
+    return {"channel": channel, "ts": input["ts"]}
+
+
+async def react(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+    await bot.change("reactions.add", channel=channel, timestamp=input["ts"], name=input["emoji"].strip().strip(":"))
+    return {"channel": channel, "ts": input["ts"]}
+
+
+async def download_file(bot: Bot, channel: str, input: Mapping[str, Any]) -> ToolResult:
+    new = NewFile(bot.host.workspace, bot.host.tool("Write").changes, input["path"])
+    await new.check()
+    file = mapping((await bot.ask("files.info", file=input["fileId"])).get("file"))
+    shared_in = {str(one) for key in ("channels", "groups", "ims") for one in items(file.get(key))}
+    bot.account.check_any_chat(frozenset(shared_in), f"file {input['fileId']}, which is in none of them,")
+    size = file.get("size")
+    if isinstance(size, int) and size > MAX_BYTES:
+        raise too_large("Slack", "the file", size)
+    url = file.get("url_private_download") or file.get("url_private") or ""
+    answer = await bot.api.get("file download", _place(bot.account, url), bot.login, MAX_BYTES)
+    kind = str(file.get("mimetype") or "")
+    if answer.status != 200 or (answer.headers.get("content-type", "").startswith("text/html") and "html" not in kind):
+        # Who may not read it is led to a page for logging in.
+        raise ToolError(
+            ErrorCode.AUTH,
+            f"Slack gave a page in place of the file (HTTP {answer.status})",
+            "Tell the user: the bot's token needs the scope files:read, and the bot has to be in the channel.",
+        )
+    if answer.truncated:
+        raise too_large("Slack", "the file", None)
+    facts = {"fileId": input["fileId"], "name": file.get("name"), "mimetype": file.get("mimetype")}
+    return await new.save(answer.body, bot.ctx.call, "slack__downloadFile", facts)
+
+
+def _place(account: Account, url: object) -> str:
+    """A file's URL, if it is one of Slack's (or of the configured server): the token goes there."""
+    text = str(url)
+    target = parse_target(text) if text else None
+    is_slacks = target is not None and target.scheme == "https" and host_is_in_domain(target.host, "slack.com")
+    if target is None or not (target.origin == account.base.origin if account.is_elsewhere else is_slacks):
+        raise ToolError(
+            ErrorCode.ADDRESS,
+            f"the file is not kept by Slack but at {target.origin if target is not None else 'no address'}",
+            "Have the user download it: the bot's token goes to Slack only.",
+        )
+    return text
+
+
+def _shown(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a message somebody who reads it needs; blocks and attachments repeat its text mostly."""
+    shown = {key: message[key] for key in _SHOWN_OF_A_MESSAGE if key in message}
+    if files := mappings(message.get("files")):
+        shown["files"] = [{key: file[key] for key in _SHOWN_OF_A_FILE if key in file} for file in files]
+    if reactions := mappings(message.get("reactions")):
+        shown["reactions"] = {str(one.get("name")): one.get("count") for one in reactions}
+    return shown
+
+
+def _refused(method: str, answer: Mapping[str, Any]) -> ToolError:
+    """From `{ok: false, error, needed, provided, response_metadata: {messages}}`."""
+    error = str(answer.get("error", "no reason given"))[:200]
+    details = "; ".join(map(str, items(mapping(answer.get("response_metadata")).get("messages"))))
+    more = f" ({details[:400]})" if details else ""
+    code = ErrorCode.TOOL
+    if error in _BAD_TOKEN:
+        code, advice = ErrorCode.AUTH, "Tell the user: Slack does not take the bot's token."
+    elif error == "missing_scope":
+        code, advice = ErrorCode.AUTH, f"Tell the user: the bot's token needs the scope {answer.get('needed', '?')}."
+    elif error in ("ratelimited", "rate_limited"):
+        code, advice = ErrorCode.RATE, "Call again later."
+    elif error in ("not_in_channel", "channel_not_found"):
+        advice = "Check the channel's id; somebody has to invite the bot into it."
+    else:
+        advice = "Slack's code says what to mend."
+    facts = {"slack_error": error}
+    return ToolError(code, f"Slack refused {method}: {error}{more}", advice, facts=facts, name=error)

@@ -1,0 +1,204 @@
+"""telegram: six methods of Telegram's Bot API, as a bot that the user configured.
+
+Source: tools.md, section 3; the Bot API's documentation ("Making requests", "Available methods").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import with_heartbeat
+from goat_mcp.core.result import ToolResult
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.messaging.account import Account, Service, read_account
+from goat_mcp.messaging.downloads import MAX_BYTES, NewFile, too_large
+from goat_mcp.messaging.json_values import mapping
+from goat_mcp.messaging.markup import OF_TELEGRAM, plain
+from goat_mcp.messaging.sending import send_each
+from goat_mcp.messaging.text_parts import split_text, utf16_length
+from goat_mcp.messaging.web_api import WebApi
+
+MAX_UNITS = 4096
+_CHAT = re.compile(r"-?[1-9][0-9]{0,18}|@[A-Za-z0-9_]{1,64}")
+_JSON = {"content-type": "application/json"}
+
+
+def _same_chat(chat: object) -> str:
+    text = str(int(chat)) if isinstance(chat, int | float) else str(chat).strip()
+    if not _CHAT.fullmatch(text):
+        raise ToolError(
+            ErrorCode.INPUT, f"chatId {text[:80]!r} is no chat", "Send its number, or the @name of a public one."
+        )
+    return text
+
+
+TELEGRAM = Service(
+    name="Telegram",
+    resource="telegram",
+    base_url="https://api.telegram.org",
+    token=re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{8,200}"),
+    variable="TELEGRAM_BOT_TOKEN",
+    chats="chats",
+    same_chat=_same_chat,
+)
+Method = Callable[["Bot", Mapping[str, Any]], Awaitable[Any]]
+
+
+def build_handlers(host: Host) -> Mapping[str, Handler]:
+    """A handler for each export."""
+
+    def handler(method: Method) -> Handler:
+        async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+            bot = Bot(host, ctx, read_account(TELEGRAM, ctx.config, host.references))
+            return await with_heartbeat(lambda: method(bot, input), ctx.call, "waiting for Telegram")
+
+        return handle
+
+    return {
+        "send": handler(send),
+        "edit": handler(edit),
+        "delete": handler(delete),
+        "react": handler(react),
+        "setChatAction": handler(set_chat_action),
+        "downloadFile": handler(download_file),
+    }
+
+
+class Bot:
+    """The bot, for one call."""
+
+    def __init__(self, host: Host, ctx: HandlerContext, account: Account) -> None:
+        self.host = host
+        self.ctx = ctx
+        self.account = account
+        self.api = WebApi(host.http, account, ctx.call)
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        """The `result` of a method. Raises `ToolError`."""
+        url = f"{self.account.base_url}/bot{self.account.token}/{method}"
+        answer = await self.api.post(method, url, json.dumps(parameters, ensure_ascii=False).encode(), _JSON)
+        if answer.get("ok") is not True:
+            raise _refused(method, answer)
+        return answer.get("result")
+
+
+async def send(bot: Bot, input: Mapping[str, Any]) -> Any:
+    chat = bot.account.check_chat(input["chatId"])
+    mode = _mode(input)
+    answers: dict[str, Any] = {"reply_parameters": {"message_id": input["messageId"]}} if "messageId" in input else {}
+
+    async def send_one(part: str, is_first: bool) -> int:
+        more = answers if is_first else {}
+        return _message_id(await bot.call("sendMessage", chat_id=chat, text=part, **mode, **more))
+
+    parts = split_text(input["text"], MAX_UNITS, OF_TELEGRAM.get(input.get("parseMode", ""), plain))
+    return {"chatId": chat, "messageIds": await send_each(parts, send_one, "messageIds")}
+
+
+async def edit(bot: Bot, input: Mapping[str, Any]) -> Any:
+    chat = bot.account.check_chat(input["chatId"])
+    # With markup only Telegram knows how long it is: tags do not count.
+    if "parseMode" not in input and (units := utf16_length(input["text"])) > MAX_UNITS:
+        raise ToolError(
+            ErrorCode.INPUT,
+            f"text has {units} characters, and a message at most {MAX_UNITS:,}",
+            "Send the rest as another message.",
+        )
+    await bot.call("editMessageText", chat_id=chat, **_message(input), text=input["text"], **_mode(input))
+    return {"chatId": chat, "messageId": input["messageId"]}
+
+
+async def delete(bot: Bot, input: Mapping[str, Any]) -> Any:
+    chat = bot.account.check_chat(input["chatId"])
+    await bot.call("deleteMessage", chat_id=chat, **_message(input))
+    return {"chatId": chat, "messageId": input["messageId"]}
+
+
+async def react(bot: Bot, input: Mapping[str, Any]) -> Any:
+    chat = bot.account.check_chat(input["chatId"])
+    emoji = input.get("emoji", "").strip()
+    reaction = [{"type": "emoji", "emoji": emoji}] if emoji else []
+    await bot.call("setMessageReaction", chat_id=chat, **_message(input), reaction=reaction)
+    return {"chatId": chat, "messageId": input["messageId"]}
+
+
+async def set_chat_action(bot: Bot, input: Mapping[str, Any]) -> Any:
+    chat = bot.account.check_chat(input["chatId"])
+    await bot.call("sendChatAction", chat_id=chat, action=input.get("action", "typing"))
+    return {"chatId": chat}
+
+
+async def download_file(bot: Bot, input: Mapping[str, Any]) -> ToolResult:
+    if "chatId" in input:
+        bot.account.check_chat(input["chatId"])
+    file = NewFile(bot.host.workspace, bot.host.tool("Write").changes, input["path"])
+    await file.check()
+    found = mapping(await bot.call("getFile", file_id=input["fileId"]))
+    size = found.get("file_size")
+    if isinstance(size, int) and size > MAX_BYTES:
+        raise too_large("Telegram", "the file", size)
+    url = f"{bot.account.base_url}/file/bot{bot.account.token}/{_place(found)}"
+    answer = await bot.api.get("file download", url, {}, MAX_BYTES)
+    if answer.status != 200:
+        raise _refused("file download", bot.api.as_json("file download", answer))
+    if answer.truncated:
+        raise too_large("Telegram", "the file", None)
+    return await file.save(answer.body, bot.ctx.call, "telegram__downloadFile", {"fileId": input["fileId"]})
+
+
+def _mode(input: Mapping[str, Any]) -> dict[str, str]:
+    return {"parse_mode": input["parseMode"]} if "parseMode" in input else {}
+
+
+def _message(input: Mapping[str, Any]) -> dict[str, int]:
+    return {"message_id": input["messageId"]}
+
+
+def _message_id(result: Any) -> int:
+    try:
+        return int(result["message_id"])
+    except (TypeError, LookupError, ValueError):
+        raise ToolError(
+            ErrorCode.NETWORK, "Telegram answered sendMessage without a message", "Look whether it was sent."
+        ) from None
+
+
+def _place(found: Mapping[str, Any]) -> str:
+    """`file_path` of an answer to getFile, as a part of a URL."""
+    place = found.get("file_path")
+    names = place.split("/") if isinstance(place, str) else []
+    if not names or any(name in ("", ".", "..") for name in names):
+        raise ToolError(
+            ErrorCode.NETWORK,
+            "Telegram names no file to download (a server of one's own in local mode keeps files to itself)",
+            "Tell the user: the Bot API server must not run with --local.",
+        )
+    return quote("/".join(names))
+
+
+def _refused(method: str, answer: Mapping[str, Any]) -> ToolError:
+    """From `{ok: false, error_code, description, parameters}`."""
+    description = str(answer.get("description", "no reason given"))[:500]
+    number: Any = answer.get("error_code")
+    moved_to = mapping(answer.get("parameters")).get("migrate_to_chat_id")
+    facts: dict[str, Any] = {"telegram_error_code": number, **({"migrate_to_chat_id": moved_to} if moved_to else {})}
+    code = ErrorCode.TOOL
+    if moved_to:
+        advice = f"The group has become another chat: use chatId {moved_to}."
+    elif number in (401, 404) and description.lower().startswith(("unauthorized", "not found")):
+        code, advice = ErrorCode.AUTH, "Tell the user: Telegram does not know the bot's token."
+    elif number == 403:
+        advice = "The bot may not write there: somebody has to start it, or to let it into the chat."
+    elif "can't parse entities" in description:
+        advice = "Escape the characters that parseMode reserves, or send it without parseMode."
+    elif "not modified" in description:
+        code, advice = ErrorCode.NO_CHANGE, "The message says so already."
+    else:
+        advice = "Check chatId and messageId."
+    return ToolError(code, f"Telegram refused {method}: {description}", advice, facts=facts)
