@@ -349,6 +349,9 @@ async def _asked(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Ma
     methods = ("request", "send", "spawn", "list", "catalog")
     if runtime is None or message["method"] not in methods:
         return {"error": {"message": "there are no agents here"}}
+    for name, given in message["params"].items():
+        if not isinstance(given, str) and (name != "timeout_s" or not isinstance(given, int | float | None)):
+            return {"error": {"message": f"{message['method']}: {name} cannot be {given!r:.100}"}}
     try:
         value: Any = await getattr(runtime, message["method"])(**message["params"])
     except ToolError as error:

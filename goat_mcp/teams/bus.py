@@ -75,7 +75,11 @@ class AgentBus:
         )
         agent.inbox.ask(question, self._sender(ctx))
         self._keep(question)
-        return await self._answer(question, ctx, timeout_s)
+        try:
+            return await self._answer(question, ctx, timeout_s)
+        except BaseException:
+            await question.stop()  # nobody has heard its correlation id
+            raise
 
     async def await_answer(
         self, correlation_id: str, ctx: ToolContext, *, timeout_s: float | None = None
@@ -92,16 +96,10 @@ class AgentBus:
 
     async def _answer(self, question: Question, ctx: ToolContext, timeout_s: float | None) -> Mapping[str, Any]:
         left_s = max(0.0, min(WAIT_LIMIT_S if timeout_s is None else timeout_s, ctx.wait_left_s() - ANSWER_MARGIN_S))
-        try:
-            with ctx.while_elsewhere():
-                while (
-                    not await question.wait(min(left_s, PROGRESS_EVERY_S)) and (left_s := left_s - PROGRESS_EVERY_S) > 0
-                ):
-                    if ctx.wants_progress:
-                        await ctx.progress(question.seconds, None, question.title)
-        except BaseException:
-            await question.stop()
-            raise
+        with ctx.while_elsewhere():
+            while not await question.wait(min(left_s, PROGRESS_EVERY_S)) and (left_s := left_s - PROGRESS_EVERY_S) > 0:
+                if ctx.wants_progress:
+                    await ctx.progress(question.seconds, None, question.title)
         if not question.is_open:
             return {"answer": question.answered()}
         await self._make_task(question, ctx)

@@ -28,6 +28,10 @@ spec:
       description: Ask nobody.
       sideEffect: none
       parameters: {type: object, properties: {}}
+    - name: mistake
+      description: Say no words.
+      sideEffect: none
+      parameters: {type: object, properties: {}}
     - name: show
       description: Show the message that holds the call.
       sideEffect: none
@@ -47,10 +51,13 @@ async def ask(ctx, input):
 async def fail(ctx, input):
     await ctx.runtime.request("nobody", "?")
 
+async def mistake(ctx, input):
+    await ctx.runtime.send("scout", 5)
+
 async def show(ctx, input):
     return {"message": ctx.message}
 
-handlers = {"ask": ask, "fail": fail, "show": show}
+handlers = {"ask": ask, "fail": fail, "mistake": mistake, "show": show}
 """
 
 
@@ -87,6 +94,15 @@ async def test_what_agents_refuse_a_handler_is_its_failure_with_the_way_out(tmp_
         "No agent runs; start one with spawn.",
         "[E_TOOL]",
     ]
+
+
+async def test_a_handler_that_says_no_text_is_told_so(tmp_path: Path) -> None:
+    async with ground(tmp_path, ScriptedModel(), **tools(tmp_path)) as on:
+        with anyio.fail_after(BOUND_S):
+            result = await on.call("helper__mistake", {})
+
+    assert result.text.splitlines()[0] == "send: message cannot be 5"
+    assert result.error_code == "E_TOOL"
 
 
 async def test_a_handler_sees_the_agents_message_that_holds_its_call_and_none_of_a_client(tmp_path: Path) -> None:

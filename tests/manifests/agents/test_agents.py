@@ -116,6 +116,19 @@ async def test_an_answer_that_takes_longer_comes_by_its_correlation_id(tmp_path:
     assert by_task.text.splitlines()[1] == "Late answer."
 
 
+async def test_a_second_request_that_is_cancelled_does_not_withdraw_the_question(tmp_path: Path) -> None:
+    go = anyio.Event()
+    async with base(tmp_path, {"scout": ScriptedModel([says("Ready."), go, says("Still here.")])}) as on:
+        await ask(on, "spawn", type="explorer", name="scout")
+        pending = value(await ask(on, "request", hurried(on), target="scout", message="Take your time."))
+        with anyio.move_on_after(0.2):
+            await ask(on, "request", target="scout", correlationId=pending["correlationId"])
+        go.set()
+        answer = await ask(on, "request", target="scout", correlationId=pending["correlationId"])
+
+    assert value(answer) == {"answer": "Still here."}
+
+
 async def test_what_an_agent_is_spawned_with_is_answered_under_a_correlation_id(tmp_path: Path) -> None:
     async with base(tmp_path, {"scout": ScriptedModel([says("Found it.")])}) as on:
         started = value(await ask(on, "spawn", type="explorer", name="scout", input="Find the settings."))
