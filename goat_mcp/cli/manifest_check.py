@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.folder import ManifestSet
+    from goat_mcp.manifests.kinds import UpstreamDocument
     from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.manifests.tool_document import ToolDocument
     from goat_mcp.settings import Settings
@@ -30,7 +31,8 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     settings = load_settings({}, config_file=config)
     declared = _read(places) if places else _in_use(settings)
     _, profiles = chosen_manifests.with_declared_profiles(settings, declared)
-    found = [*declared.problems, *profiles, *anyio.run(_thorough, declared.tools)]
+    upstreams = [problem for one in declared.upstreams for problem in _upstream_problems(one)]
+    found = [*declared.problems, *profiles, *upstreams, *anyio.run(_thorough, declared.tools)]
     problems = sorted(dict.fromkeys(found))
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
@@ -45,6 +47,22 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     else:
         _print(problems, count)
     return WRONG if problems else 0
+
+
+def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
+    """What the reader of `mcpServers` says of an entry, at the member that it begins with."""
+    from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
+
+    document = upstream.document
+    entry = DeclaredEntry(upstream.name, upstream.entry, document.file)
+    found: list[ManifestProblem] = []
+    for problem in load_upstream_files([], declared=[entry]).problems:
+        key = problem.message.partition(":")[0]
+        places = [("spec", "transport", key), ("spec", key), ("spec",)]
+        place = next(place for place in places if place in document.lines)
+        what, _, remedy = problem.message.partition("; ")
+        found.append(document.problem(place, what, remedy or "mend the entry", is_fatal=problem.is_fatal))
+    return found
 
 
 def _in_use(settings: Settings) -> ManifestSet:

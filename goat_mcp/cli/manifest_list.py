@@ -59,12 +59,10 @@ def _document(gateway: Gateway) -> dict[str, Any]:
 
 def _off(declared: ManifestSet) -> Iterable[ToolDocument]:
     """Of the set that comes with us what was not read, since its toolsets are off."""
-    from goat_mcp.chosen_manifests import shipped_folder
-    from goat_mcp.manifests.folder import ManifestFolders
+    from goat_mcp.chosen_manifests import shipped
 
     names = {tool.name for tool in declared.tools}
-    shipped = ManifestFolders([shipped_folder()], ships_with_us=True).read()
-    return (tool for tool in shipped.tools if tool.name not in names)
+    return (tool for tool in shipped().tools if tool.name not in names)
 
 
 def _rows(gateway: Gateway, tool: ToolDocument) -> Iterable[dict[str, Any]]:

@@ -272,3 +272,44 @@ def test_tools_that_come_with_us_are_listed_as_hidden_until_their_toolset_is_on(
 
     assert {row["state"] for row in before} <= {"hidden"}
     assert {row["state"] for row in after if row["toolset"] == "base"} <= {"loaded"}
+
+
+BAD_OTHERS = """\
+apiVersion: goat-mcp/v1
+kind: Upstream
+metadata: {name: notes}
+spec:
+  transport:
+    command: ./notes-server
+---
+apiVersion: goat-mcp/v1
+kind: Upstream
+metadata: {name: wiki}
+spec:
+  url: https://wiki.example/mcp
+  start: soon
+  timeouts: 3
+---
+apiVersion: goat-mcp/v1
+kind: Profile
+metadata: {name: quiet}
+spec:
+  readonly: true
+"""
+
+
+def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path) -> None:
+    own(tmp_path).mkdir(parents=True)
+    file = own(tmp_path) / "others.yaml"
+    file.write_text(BAD_OTHERS)
+
+    done = run("manifest", "check", cwd=tmp_path)
+
+    assert done.stdout.splitlines() == [
+        f'{file}:6: command: "./notes-server" is a relative path; '
+        "write an absolute one, a name that is on PATH, or a cwd",
+        f'{file}:13: start: "soon" is not a way to start; write lazy or eager',
+        f"{file}:14: timeouts: unknown key, ignored; mend the entry",
+        f"{file}:20: spec.readonly is unknown; see the settings of `profiles`",
+    ]
+    assert done.returncode == 1
