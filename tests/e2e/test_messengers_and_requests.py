@@ -1,0 +1,63 @@
+"""http-fetch, telegram and slack from a real client's side, in both protocol eras."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.e2e.goat import Launch, connected
+from tests.http_client.local_server import page, serving
+from tests.manifests.slack.web_api import CHANNEL, SlackApi
+from tests.manifests.slack.web_api import TOKEN as SLACK_TOKEN
+from tests.manifests.telegram.bot_api import CHAT, TOKEN, BotApi
+from tests.messaging.wire_server import answering
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_a_client_sends_reads_downloads_and_fetches(launch: Launch, era: str) -> None:
+    bot, slack_api = BotApi(files={"f1": ("photos/a.jpg", b"data")}), SlackApi()
+    async with (
+        answering(bot.answer) as telegram,
+        answering(slack_api.answer) as slack,
+        serving({"/": page("hi")}) as web,
+    ):
+        tools = {
+            "telegram": {"token": "${env:TELEGRAM_BOT_TOKEN}", "baseUrl": telegram.url, "chats": [CHAT]},
+            "slack": {"token": "${env:SLACK_BOT_TOKEN}", "baseUrl": f"{slack.url}/api", "channels": [CHANNEL]},
+        }
+        started = replace(
+            launch,
+            options=(
+                *("--toolset", "base", "--set", f"tools={json.dumps(tools)}", "--set", "log_level=debug"),
+                *("--set", f'web.allow_hosts=["127.0.0.1:{web.port}"]'),
+            ),
+            variables={"TELEGRAM_BOT_TOKEN": TOKEN, "SLACK_BOT_TOKEN": SLACK_TOKEN},
+        )
+        async with connected(started, era) as client:
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            sent = await client.call_tool("telegram__send", {"chatId": CHAT, "text": "from a client"})
+            got = await client.call_tool("telegram__downloadFile", {"fileId": "f1", "path": "in/a.jpg"})
+            refused = await client.call_tool("telegram__send", {"chatId": 13, "text": "x"})
+            posted = await client.call_tool("slack__send", {"channel": CHANNEL, "text": "from a client"})
+            read = await client.call_tool("slack__read", {"channel": CHANNEL})
+            fetched = await client.call_tool("http-fetch__get", {"url": web.url()})
+
+    assert sent.structured_content == {"chatId": str(CHAT), "messageIds": [100]}
+    assert (launch.workspace / "in" / "a.jpg").read_bytes() == b"data"
+    assert (got.is_error, refused.is_error, posted.is_error) == (False, True, False)
+    assert read.structured_content is not None
+    assert [message["text"] for message in read.structured_content["messages"]] == ["from a client"]
+    assert fetched.structured_content is not None
+    assert (fetched.structured_content["status"], fetched.structured_content["body"]) == (200, "hi")
+    hints = listed["slack__read"].annotations
+    assert hints is not None
+    assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
+        *(True, False, True, True),
+    )
+    # R-SECRET-1: nothing that this run left behind holds a token.
+    kept = [path.read_bytes() for path in launch.folder.rglob("*") if path.is_file()]
+    assert [data for data in kept if TOKEN.encode() in data or SLACK_TOKEN.encode() in data] == []
