@@ -99,7 +99,10 @@ def _check_free(base: Path, place: Path, name: str) -> None:
     if not base.is_dir():
         return
     from goat_mcp.manifests.folder import ManifestFolders
+    from goat_mcp.state.safe_place import why_folder_unsafe
 
+    if reason := why_folder_unsafe(base, shared_is_safe=True):
+        _refuse(f"nothing in {base} would be used: it {reason}", "Mend its rights, or name another with --dir.")
     for document in ManifestFolders([base]).read().tools:
         if document.name == name:
             _refuse(f"{name} is declared in {document.document.file} already", "Take another name, or edit that file.")
@@ -119,15 +122,22 @@ def _write(place: Path, files: Mapping[str, ScaffoldFile]) -> None:
     """All of it or nothing: the directory gets its name when it is whole."""
     partial = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        partial.mkdir(parents=True)
+        _make_folder(partial)
         for name, file in files.items():
             (partial / name).write_text(file.text, encoding="utf-8", newline="\n")
-            if file.is_program:
-                (partial / name).chmod(0o755)
+            (partial / name).chmod(0o755 if file.is_program else 0o644)
         partial.rename(place)
     except OSError as problem:
         shutil.rmtree(partial, ignore_errors=True)
         _refuse(f"{place} cannot be written: {problem.strerror}", "Name a directory of yours with --dir.")
+
+
+def _make_folder(folder: Path) -> None:
+    """With those above it that are missing. Nobody else may write there, whatever the umask: it would not be used."""
+    if not folder.parent.exists():
+        _make_folder(folder.parent)
+    folder.mkdir()
+    folder.chmod(0o755)
 
 
 def _refuse(message: str, suggestion: str) -> None:

@@ -313,3 +313,33 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
         f"{file}:20: spec.readonly is unknown; see the settings of `profiles`",
     ]
     assert done.returncode == 1
+
+
+def test_a_new_tool_is_nobody_elses_to_change_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make(tmp_path, "weather", "--language", "shell")
+    finally:
+        os.umask(before)
+
+    made = [own(tmp_path), *sorted(own(tmp_path).rglob("*"))]
+    assert [f"{path.stat().st_mode & 0o777:o} {path.name}" for path in made] == [
+        "755 manifests",
+        "755 weather",
+        "755 tool.sh",
+        "644 tool.yaml",
+    ]
+    assert run("call", "weather__today", "city=Paris", cwd=tmp_path).returncode == 0
+
+
+def test_where_nothing_would_be_used_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+
+    done = run("manifest", "new", "weather", "--dir", "open", cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"goat-mcp: nothing in {tmp_path}/open would be used: it is in {tmp_path}/open, which"
+    )
+    assert list((tmp_path / "open").iterdir()) == []

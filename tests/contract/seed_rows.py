@@ -106,8 +106,8 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("goondan", "base: text-transform", "manifests/text_transform/test_text_transform.py"),
     _row("goondan", "base: agents", "manifests/agents/test_agents.py"),
     _row("goondan", "base: self-restart", "manifests/self_restart/test_self_restart.py"),
-    _row("goondan", "base: telegram", "", waits="2026-11-22: the tools have no tests here yet."),
-    _row("goondan", "base: slack", "", waits="2026-11-22: the tools have no tests here yet."),
+    _row("goondan", "base: telegram", "manifests/telegram/test_telegram.py"),
+    _row("goondan", "base: slack", "manifests/slack/test_slack.py"),
     _row(
         "shelly",
         "a flat box of tools: register, get, merge, list",
