@@ -317,3 +317,12 @@ async def test_the_token_is_in_no_result_log_record_or_status(
     kept = [path.read_text("utf-8", "replace") for path in (tmp_path / "state").rglob("*") if path.is_file()]
     everything = [json.dumps(result.wire()), json.dumps(shown.wire()), json.dumps(status, default=str), *kept]
     assert [text for text in (*everything, *capfd.readouterr()) if secret in text] == []
+
+
+async def test_a_token_that_stands_in_a_message_is_not_read_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, monkeypatch, SlackApi(messages=[mine(f"ours is {TOKEN}")])) as slack:
+        value = await slack.value("read")
+
+    assert [message["text"] for message in value["messages"]] == ["ours is [redacted]"]
