@@ -41,6 +41,10 @@ class SessionModes:
         new = [rule for rule in rules if (rule.text, rule.directory) not in known]
         self._put(session_key, replace(before, granted=(*before.granted, *new)))
 
+    def choose(self, session_key: str, mode: Mode) -> None:
+        """The session goes on in this mode: one that allows no more than before, or the user agreed."""
+        self._put(session_key, replace(self._decided.get(session_key, _Decided(mode)), mode=mode))
+
     def leave_plan(self, session_key: str, granted: tuple[Rule, ...] = ()) -> Mode:
         """The user approved this session's plan. Returns the mode that holds now: `default`, for none came before."""
         self._put(session_key, _Decided(Mode.DEFAULT, granted))

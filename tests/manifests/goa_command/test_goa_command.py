@@ -1,0 +1,104 @@
+"""goa_command: what it knows, and that no command widens what the model may do. tools.md, section 3; R-PERM-6."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from goat_mcp.core.questions import Answer, Form, Reply
+from tests.manifests.calling import Caller
+
+pytestmark = pytest.mark.anyio
+
+TOOL = "goa_command__run"
+
+
+class Person:
+    """Answers every question in one way."""
+
+    def __init__(self, reply: Reply, decision: str = "") -> None:
+        self.reply, self.decision = reply, decision
+        self.asked: list[Form] = []
+
+    async def __call__(self, form: Form) -> Answer:
+        self.asked.append(form)
+        return Answer(self.reply, {"decision": self.decision} if self.decision else {})
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"), [("default", "plan"), ("acceptEdits", "default"), ("default", "dontAsk")]
+)
+async def test_a_mode_that_allows_less_is_taken_at_once(tmp_path: Path, before: str, wanted: str) -> None:
+    person = Person(Reply.DECLINED)
+    caller = Caller(tmp_path, {"mode": before}, person)
+
+    assert await caller.value(TOOL, command=f"mode {wanted}") == {"mode": wanted, "before": before}
+    assert caller.gateway.modes.of("one").value == wanted
+    assert person.asked == []
+
+
+async def test_in_plan_mode_nothing_is_written_any_more(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    await caller.value("goa_command", command="mode plan")
+
+    assert "E_PLAN_MODE" in await caller.problem("Write", file_path="@a", content="x")
+
+
+@pytest.mark.parametrize("person", [Person(Reply.ACCEPTED, "deny"), Person(Reply.UNAVAILABLE), Person(Reply.CANCELLED)])
+@pytest.mark.parametrize(("before", "wanted"), [("default", "acceptEdits"), ("dontAsk", "confirm")])
+async def test_r_perm_6_a_mode_that_allows_more_wants_the_users_word(
+    tmp_path: Path, person: Person, before: str, wanted: str
+) -> None:
+    caller = Caller(tmp_path, {"mode": before, "permissions": {"allow": [TOOL]}}, person)
+
+    problem = await caller.problem(TOOL, command=f"mode {wanted}")
+
+    assert problem.endswith("[E_PERMISSION]")
+    assert caller.gateway.modes.of("one").value == before
+
+
+async def test_a_mode_that_allows_more_is_taken_when_the_user_agrees(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {}, Person(Reply.ACCEPTED, "allow"))
+
+    assert (await caller.value(TOOL, command="mode acceptEdits"))["mode"] == "acceptEdits"
+
+
+@pytest.mark.parametrize(
+    "command", ["mode bypassPermissions", "mode default; rm -rf /", "rm -rf /", "mode", "config mode bypassPermissions"]
+)
+async def test_no_command_gets_past_the_permissions(tmp_path: Path, command: str) -> None:
+    caller = Caller(tmp_path, {}, Person(Reply.ACCEPTED, "allow"))
+
+    await caller.call(TOOL, command=command)
+
+    assert caller.gateway.modes.of("one").value == "default"
+
+
+async def test_what_there_is_can_be_looked_at(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"files": {"review_mode": True}})
+    await caller.call("Write", file_path="@a", content="x\n")
+
+    (waiting,) = (await caller.value(TOOL, command="review list"))["waiting"]
+    shown = await caller.value(TOOL, command=f"review show {waiting['id']}")
+    config = await caller.value(TOOL, command="config output.max_chars")
+
+    assert "+x" in shown["diff"]
+    assert config["value"] == 30_000
+    assert await caller.value(TOOL, command="tasks") == {"tasks": []}
+    assert await caller.value(TOOL, command="mode") == {"mode": "default"}
+    assert "mode NAME" in (await caller.value(TOOL, command="/help"))["commands"]
+
+
+@pytest.mark.parametrize("command", ["", "mood plan", "mode nowhere", "'open", "review apply 1", "x" * 2000])
+async def test_what_is_no_command_is_told_with_those_that_are(tmp_path: Path, command: str) -> None:
+    assert (await Caller(tmp_path).problem(TOOL, command=command)).endswith("[E_INPUT]")
+
+
+async def test_background_tasks_are_listed(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    async with caller.gateway.running():
+        await caller.call("Bash", command="sleep 60", run_in_background=True)
+        (task,) = (await caller.value(TOOL, command="tasks"))["tasks"]
+
+    assert (task["kind"], task["status"], task["title"]) == ("shell", "running", "sleep 60")
