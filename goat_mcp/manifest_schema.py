@@ -243,6 +243,7 @@ _UPSTREAM_KEYS: Schema = {
     "concurrency": {"type": "integer", "minimum": 1, "maximum": 1000},
     "start": {"enum": ["lazy", "eager"]},
     "trust_annotations": _FLAG,
+    "sanitize": _FLAG,
     "disabled": _FLAG,
     "output_check": {"enum": ["off", "warn", "strict"]},
     "enabled_tools": _NAMES,

@@ -75,6 +75,13 @@ def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
             detail=f"{status.escaped_tools} of its tools had invisible characters in their texts; they are shown now",
             fix="Read those texts yourself before you trust the server.",
         )
+    if status.escaped_results:
+        yield Finding(
+            id="hidden_characters_in_results",
+            about=name,
+            detail=f"{status.escaped_results} of its results had characters that hide or act on a terminal; shown",
+            fix="Find out what it wanted to hide before you trust the server.",
+        )
 
 
 def _of(code: ReasonCode, name: str, detail: str) -> Finding:

@@ -59,6 +59,8 @@ class UpstreamStatus:
     """Log messages that clients wanted and did not get: more came than are passed on."""
     unknown_blocks: int = 0
     escaped_tools: int = 0
+    escaped_results: int = 0
+    """Results in which something hid that was made visible; not counted where results pass as they come."""
     output_mismatches: int = 0
     unchecked_outputs: tuple[str, ...] = ()
     calls_in_flight: int = 0

@@ -45,6 +45,7 @@ from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.item_requests import ItemRequests
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
+    from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pins.pin_check import Comparison
     from goat_mcp.upstreams.questions.callers import Callers
 
@@ -115,8 +116,15 @@ class Upstream:
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
         gate = self._gate = PinGate(self.pins)
+        self._visible = _visible_results(config)
         self.calls = UpstreamCalls(
-            config, self._connection_for, self._output, gate=gate, roots=roots, want=self._supervisor.want
+            config,
+            self._connection_for,
+            self._output,
+            gate=gate,
+            roots=roots,
+            want=self._supervisor.want,
+            visible=self._visible,
         )
         relay = NotingRelay(self.calls, config.source, given)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
@@ -140,7 +148,9 @@ class Upstream:
 
         # The connections of single clients are not listed: their requests are held against what the leader lists.
         gate = ItemGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
-        return ItemRequests(self.config, self._connection_for, self.calls.slots, self._roots, gate=gate)
+        return ItemRequests(
+            self.config, self._connection_for, self.calls.slots, self._roots, gate=gate, visible=self._visible
+        )
 
     @asynccontextmanager
     async def _connection_for(self, ctx: ToolContext | None) -> AsyncGenerator[Supervisor]:
@@ -343,6 +353,7 @@ class Upstream:
             dropped_logs=connection.callers.dropped_logs if connection is not None else 0,
             unknown_blocks=self.calls.unknown_blocks,
             escaped_tools=self._tools.escaped,
+            escaped_results=self._visible.escaped if self._visible is not None else 0,
             output_mismatches=self._output.mismatches,
             unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
             calls_in_flight=self.calls.slots.in_flight,
@@ -371,6 +382,14 @@ class Upstream:
         if waiting:
             return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
         return "", supervisor.detail
+
+
+def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
+    if not config.sanitize:
+        return None
+    from goat_mcp.upstreams.calls.visible_results import VisibleResults
+
+    return VisibleResults(config.name)
 
 
 def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Sequence[Path]:

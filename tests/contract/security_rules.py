@@ -438,20 +438,22 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-6",
         "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
         "upstreams/pins/pins upstreams/pins/pin_lock upstreams/pins/pin_gate upstreams/pins/pinned_items "
-        "upstreams/pins/item_gate cli/lock",
+        "upstreams/pins/item_gate upstreams/pins/pinned_instructions cli/lock",
         "upstreams/pins/test_pinned_upstreams.py::test_a_rug_pull* "
         "upstreams/pins/test_pinned_upstreams.py::test_one_character* "
         "upstreams/pins/test_pinned_items.py::test_a_changed_one_stays* "
         "upstreams/pins/test_pinned_items.py::test_strict* "
+        "upstreams/pins/test_pinned_instructions.py::test_instructions_are_pinned* "
         "cli/test_lock.py::test_a_change_is_refused*",
-        "Instructions of upstreams are not pinned; they are passed on to nobody.",
     ),
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listing/listed_entries upstreams/listing/risk upstreams/listing/mentions",
-        "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22*",
-        "`sanitize: true`, to escape what is invisible in results, is not built: they are relayed as they are.",
+        "upstreams/listing/listed_entries upstreams/listing/risk upstreams/listing/mentions "
+        "upstreams/calls/visible_results",
+        "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22* "
+        "upstreams/calls/test_visible_results.py::test_results_pass_as_they_come_unless*",
+        "Without `sanitize: true` what is invisible in results is neither escaped nor counted.",
     ),
     _rule(
         "R-UP-8",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -28,6 +28,9 @@ from goat_mcp.upstreams.pins.pin_gate import PinGate
 from goat_mcp.upstreams.questions.call_clock import CallClock
 from goat_mcp.upstreams.questions.rounds import in_rounds
 
+if TYPE_CHECKING:  # few entries want it
+    from goat_mcp.upstreams.calls.visible_results import VisibleResults
+
 
 class UpstreamCalls:
     """Relays the calls of one upstream's tools."""
@@ -42,14 +45,19 @@ class UpstreamCalls:
         want: Callable[[], None] = lambda: None,
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,
+        visible: VisibleResults | None = None,
     ) -> None:
-        """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list."""
+        """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list.
+
+        `visible`: what makes the text of results visible, where it is to be.
+        """
         self._config = config
         self._connection_for = connection_for
         self._roots = roots
         self._want = want
         self._output = output
         self._gate = gate
+        self._visible = visible
         self._heartbeat_s = heartbeat_s
         self.slots = Slots(config.name, config.concurrency)
         self.unknown_blocks = 0
@@ -88,6 +96,10 @@ class UpstreamCalls:
         try:
             with ctx.while_elsewhere():
                 return await self._call(spec, arguments, ctx)
+        except UpstreamError as error:
+            if self._visible is None:
+                raise
+            raise self._visible.of_error(error) from None
         finally:
             self._under_way -= 1
 
@@ -122,7 +134,7 @@ class UpstreamCalls:
         self.unknown_blocks += relayed.unknown_blocks
         if spec.output_schema is not None and not relayed.result.is_error:
             await self._output.check(spec.native_name, spec.output_schema, raw.get("structuredContent", MISSING))
-        return relayed.result
+        return relayed.result if self._visible is None else self._visible.of_call(relayed.result)
 
     async def _run(
         self,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.progress import ProgressRelay
@@ -26,6 +26,9 @@ from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.pins.item_gate import ItemGate
 from goat_mcp.upstreams.questions.call_clock import CallClock
 from goat_mcp.upstreams.questions.rounds import in_rounds
+
+if TYPE_CHECKING:  # few entries want it
+    from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
 SHARE = 4
 """These requests get one in so many of an upstream's places: however slow they are, tool calls have the others."""
@@ -46,12 +49,15 @@ class ItemRequests:
         roots: RootsOf = no_roots,
         *,
         gate: ItemGate,
+        visible: VisibleResults | None = None,
     ) -> None:
+        """`visible`: what makes the text of results visible, where it is to be."""
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
         self._slots = slots
         self._gate = gate
+        self._visible = visible
         self._share = Slots(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
 
     @property
@@ -89,7 +95,7 @@ class ItemRequests:
             return await connection.ask("completion/complete", params)
 
         raw = await self.run(run, ctx.wait_left_s(), "complete this", ctx)
-        return None if raw is None else strip_result(raw)
+        return None if raw is None else self._shown(strip_result(raw))
 
     async def _ask(
         self,
@@ -158,6 +164,10 @@ class ItemRequests:
                 lifeline.check()
                 async with self._share.one(left_s()), self._slots.one(left_s()):
                     return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)
+        except UpstreamError as error:
+            if self._visible is None:
+                raise
+            raise self._visible.of_error(error) from None
         except LinkFault as failure:
             from goat_mcp.upstreams.calls.worded_faults import worded_fault
 
@@ -184,7 +194,10 @@ class ItemRequests:
             raise ToolError(
                 ErrorCode.UPSTREAM, f"upstream {name} answered without a list of {member}", facts={"upstream": name}
             )
-        return strip_result(raw)
+        return self._shown(strip_result(raw))
+
+    def _shown(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        return result if self._visible is None else self._visible.of_request(result)
 
 
 def _check_uri(uri: str) -> None:

@@ -61,6 +61,8 @@ class UpstreamConfig:
     concurrency: int = DEFAULT_CONCURRENCY
     start: Literal["lazy", "eager"] = "lazy"
     trust_annotations: bool = False
+    sanitize: bool = False
+    """Whether what hides or acts in its results is made visible, too (R-UP-7)."""
     output_check: Literal["off", "warn", "strict"] = "warn"
     pin: Literal["tofu", "strict", "off"] = "tofu"
     """Whether first sights are trusted, wait as changes do, or nothing is pinned (R-UP-6)."""

@@ -61,6 +61,8 @@ def tools_page(request: dict[str, Any]) -> dict[str, Any]:
             return {"tools": [{**measure, "outputSchema": OUTPUT}]}
         case "unruly":
             return {"tools": named("ping", "twice", "drip", "string_id")}
+        case "hidden":
+            return {"tools": named("hidden", "refused")}
         case "heavy":
             step = int(cursor or 0)
             (tool,) = named(f"tool_{step}")
@@ -88,6 +90,11 @@ def call(request: dict[str, Any]) -> None:
             sys.stdout.flush()
         case "odd":
             answer(request, {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "\ud83d half"}]})
+        case "hidden":
+            block = {"type": "text", "text": "\x1b[2Jfine\r\nok\u202e"}
+            answer(request, {"content": [block], "structuredContent": {"say": ["\U000e0041"]}})
+        case "refused":
+            send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000, "message": "no\u200b"}})
         case "measure":
             asked = request["params"]["arguments"]
             content = [{"type": "text", "text": "measured"}]
