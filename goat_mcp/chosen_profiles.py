@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from goat_mcp.catalog import CatalogFilter, CatalogProfile
-from goat_mcp.chosen_toolsets import Declared, split
+from goat_mcp.chosen_toolsets import Declared, labels_in, split
 from goat_mcp.core.names import UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.core.spec import Toolset
 from goat_mcp.presets import BrokenSelection, Selections
@@ -22,7 +22,7 @@ def chosen_profiles(settings: Settings, *, flat_names: bool, toolsets: Declared)
             raise BrokenSettings(f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or mend the name.")
     return {
         name: CatalogProfile(
-            filter=_filter(name, options, lambda: _selections(settings, flat_names), toolsets),
+            filter=_filter(name, options, lambda: _selections(settings, flat_names, toolsets), toolsets),
             name_cap=options.name_cap,
             dialect=options.schema_dialect,
             token_budget=options.token_budget,
@@ -49,8 +49,8 @@ def _by_client(settings: Settings) -> list[tuple[str, str]]:
     return [(f"profile_of_client.{client}", name) for client, name in settings.profile_of_client.items()]
 
 
-def _selections(settings: Settings, flat_names: bool) -> Selections:
-    return Selections(settings.catalog.presets, flat_names=flat_names)
+def _selections(settings: Settings, flat_names: bool, toolsets: Declared) -> Selections:
+    return Selections(settings.catalog.presets, flat_names=flat_names, toolsets=labels_in(toolsets))
 
 
 def _filter(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
-from goat_mcp.chosen_toolsets import Declared, split
+from goat_mcp.chosen_toolsets import Declared, labels_in, split
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset
 from goat_mcp.registry import Registry
@@ -42,7 +42,7 @@ class ChosenTools:
         flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
         key = "catalog.presets"
         try:
-            selections = Selections(chosen.presets, flat_names=flat_names)
+            selections = Selections(chosen.presets, flat_names=flat_names, toolsets=labels_in(self._declared))
             key = "catalog.allow"
             allow = selections.labels(chosen.allow) if chosen.allow is not None else None
             key = "catalog.deny"
@@ -69,6 +69,8 @@ class ChosenTools:
             name = NAME_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
             toolset = tool.spec.toolset if tool is not None else name.removeprefix(TOOLSET_PREFIX)
+            if toolset in self._declared:
+                continue  # what it holds is on by that
             if (tool is not None or name.startswith(TOOLSET_PREFIX)) and toolset not in on:
                 remedy = f"Set {TEAMS_VARIABLE}=1." if toolset == "teams" else f"Add it with --toolset {toolset}."
                 raise BrokenSettings(f"catalog.allow: {entry} needs the toolset {toolset}, which is off", remedy)

@@ -26,8 +26,15 @@ def split(chosen: Sequence[str], declared: Declared, key: str) -> tuple[tuple[To
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise BrokenSettings(f"{key}: {name!r} is no toolset; {hint}", "Mend the name, or declare it.")
-        labels.update(label for entry in declared[name] for label in _labels(entry))
+        labels |= labels_in(declared)[name]
     return tuple(cast("Toolset", name) for name in chosen if name in ours), frozenset(labels)
+
+
+def labels_in(declared: Declared) -> Mapping[str, frozenset[str]]:
+    """Of each declared toolset, the labels of what it holds."""
+    return {
+        name: frozenset(label for entry in entries for label in _labels(entry)) for name, entries in declared.items()
+    }
 
 
 def _labels(entry: str) -> Sequence[str]:

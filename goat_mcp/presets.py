@@ -45,12 +45,20 @@ class BrokenSelection(ValueError):
 class Selections:
     """Reads selections, with a user's own `presets`.
 
-    `flat_names`: an upstream's tools go by plain names, so that a name nobody knows may be one of theirs.
+    `flat_names`: an upstream's tools go by plain names, so that a name nobody knows may be one of theirs. `toolsets`
+    are those that somebody declared: the labels of what each holds.
     """
 
-    def __init__(self, presets: Mapping[str, Sequence[str]], *, flat_names: bool = False) -> None:
+    def __init__(
+        self,
+        presets: Mapping[str, Sequence[str]],
+        *,
+        flat_names: bool = False,
+        toolsets: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
         """Raises `BrokenSelection` for a preset that cannot be understood, even if nothing names it."""
         self._flat_names = flat_names
+        self._toolsets = toolsets or {}
         self._presets: dict[str, frozenset[str]] = {}
         for name, entries in {**PRESETS, **presets}.items():
             if name in presets:
@@ -82,8 +90,11 @@ class Selections:
             raise BrokenSelection(f"{name!r}: a preset holds tools and {TOOLSET_PREFIX}NAME, no other preset")
         if name.startswith(TOOLSET_PREFIX):
             toolset = name.removeprefix(TOOLSET_PREFIX)
+            if toolset in self._toolsets:
+                return self._toolsets[toolset]
             if toolset not in get_args(Toolset):
-                raise BrokenSelection(f"{toolset!r} is no toolset; {_near(toolset, get_args(Toolset), 'toolsets')}")
+                known = (*get_args(Toolset), *self._toolsets)
+                raise BrokenSelection(f"{toolset!r} is no toolset; {_near(toolset, known, 'toolsets')}")
             return frozenset({name})
         if "(" in name:
             raise BrokenSelection(f"{name!r} is a rule; write it under permissions, or the tool's name alone here")

@@ -223,6 +223,18 @@ async def test_a_declared_toolset_turns_on_what_it_holds_and_nothing_else(tmp_pa
     assert names(gateway) == ["Read", "probe__say", "probe__shout"]
 
 
+async def test_a_declared_toolset_can_be_allowed_and_denied_as_ours_can(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    python(folder, "probe", ONE, "say", "shout")
+    document(folder, "Toolset", "ops", tools=["Read", "probe__say"])
+
+    allowed = gateway_over(tmp_path, folder, catalog={"allow": ["toolset:ops", "Grep"]})
+    denied = gateway_over(tmp_path, folder, catalog={"deny": ["toolset:ops"]})
+
+    assert names(allowed) == ["Read", "Grep", "probe__say"]
+    assert {"Read", "probe__say"}.isdisjoint(names(denied)) and "probe__shout" in names(denied)
+
+
 async def test_a_toolset_that_nobody_declared_stops_the_start(tmp_path: Path) -> None:
     document(tmp_path / "tools", "Toolset", "ops", tools=["Read"])
 
