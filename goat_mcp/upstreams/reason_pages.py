@@ -114,7 +114,7 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
     ),
     _R.QUARANTINED: ReasonPage(
         "What it offers has changed since it was pinned in `goat.lock`, or waits for its first approval; calls of it "
-        "are refused.",
+        "are refused. Changed instructions are only told: nobody is sent them.",
         "Compare with `goat-mcp lock show NAME`, then `goat-mcp lock approve NAME`.",
     ),
 }

@@ -162,7 +162,12 @@ class Callers:
         if not self._has_new_roots or client is None:
             return False
         self._has_new_roots = False
-        self._new_roots = () if self._roots(True) else await client.roots()
+        try:
+            self._new_roots = () if self._roots(True) else await client.roots()
+        except BaseException:
+            # The call was given up while its client was asked: the next one tells.
+            self._has_new_roots = True
+            raise
         return True
 
     def _has_roots_of_its_own(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.core.client_side import ClientRequest, RootsOf, Told, no_roots
@@ -43,6 +44,18 @@ class Mover:
         raise AssertionError("nothing is told here")
 
 
+@dataclass
+class Silent(Mover):
+    """It says nothing when it is asked for its roots by us."""
+
+    asked: anyio.Event = field(default_factory=anyio.Event)
+
+    async def roots(self) -> Sequence[Path]:
+        self.asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
 def callers(client: Mover, roots: RootsOf = no_roots) -> Callers:
     return Callers("s", declared_for(client.capabilities, ("roots",)), allow=("roots",), roots=roots)
 
@@ -66,6 +79,20 @@ async def test_it_is_told_with_the_next_call_and_knows_the_new_ones_when_that_is
 
     assert told == [True, False]
     assert meanwhile == await uris(connection) == ["file:///two"]
+
+
+async def test_a_call_that_was_given_up_while_its_client_was_asked_leaves_the_news_to_the_next() -> None:
+    client = Silent()
+    connection = callers(client)
+    with connection.one(ToolContext(call_id="t", client=client), CallClock(60, 60)):
+        await uris(connection)
+    connection.roots_changed()
+    async with anyio.create_task_group() as group:
+        group.start_soon(connection.take_new_roots, client)
+        await client.asked.wait()
+        group.cancel_scope.cancel()
+
+    assert await connection.take_new_roots(Mover())
 
 
 async def test_one_that_never_asked_or_was_not_promised_notices_is_not_told() -> None:
