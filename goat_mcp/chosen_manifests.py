@@ -3,6 +3,7 @@ toolsets. Nothing that reads YAML is loaded where there are none."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,12 @@ from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
 from goat_mcp.profile_options import ProfileOptions
 from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.state.directory import StateDirectory
 
 if TYPE_CHECKING:  # most starts have no manifests
     from goat_mcp.manifests.folder import ManifestFolders, ManifestSet
     from goat_mcp.manifests.kinds import ProfileDocument
     from goat_mcp.manifests.problem import ManifestProblem
-    from goat_mcp.manifests.seal import Seal
 
 SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 
@@ -30,7 +31,7 @@ def _folders(settings: Settings) -> Sequence[Path]:
     """The user's directories, in the order they count."""
     default = settings.default_manifests
     own = (default,) if default is not None and default.is_dir() else ()
-    return (*(folder.expanduser().absolute() for folder in settings.manifests), *own)
+    return tuple(Path(os.path.abspath(folder.expanduser())) for folder in (*settings.manifests, *own))  # noqa: PTH100  # without `..`, with links
 
 
 def shipped_folder() -> Path:
@@ -79,24 +80,25 @@ def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
     return any(name in SHIPPED_TOOLSETS or name in toolsets for name in named)
 
 
-def seal(settings: Settings, open_to_tools: Sequence[Path]) -> Seal:
-    """What of the directories counts as it was trusted, or, where tools may write there, as it is now.
+def seal(folders: ManifestFolders, settings: Settings, state: StateDirectory, writable: Sequence[Path]) -> None:
+    """Have those read from copies that count as they were: trusted with a project, or within reach of tools, which may
+    write to `writable`. Raises `BrokenSettings` for one that cannot be copied."""
+    from goat_mcp.manifests.sealed_copy import is_within_reach
 
-    Raises `BrokenSettings` for a directory that cannot be read whole.
-    """
-    from goat_mcp.manifests.seal import Seal
-    from goat_mcp.trust.folder_contents import folder_contents
-    from goat_mcp.trust.settings_file import BrokenFile
+    for folder in folders.watched:
+        is_trusted = any(path.is_relative_to(folder) for path in settings.contents)
+        if folder.is_dir() and (is_trusted or is_within_reach(folder, writable)):
+            folders.read_instead(folder, copy_of(folder, settings, state))
 
-    contents = dict(settings.contents)
-    for folder in open_to_tools:
-        if any(path.is_relative_to(folder) for path in contents) or not folder.is_dir():
-            continue
-        try:
-            contents |= folder_contents(folder)
-        except BrokenFile as broken:
-            raise BrokenSettings(f"manifests: {broken}", "Mend it, or name another directory.") from None
-    return Seal(contents)
+
+def copy_of(folder: Path, settings: Settings, state: StateDirectory) -> Path:
+    """Raises `BrokenSettings`."""
+    from goat_mcp.manifests.sealed_copy import Unsealable, sealed_copy
+
+    try:
+        return sealed_copy(folder, state, settings.contents)
+    except Unsealable as why:
+        raise BrokenSettings(f"manifests: {folder}: {why}", "Mend it, or name another directory.") from None
 
 
 def why_off(name: str) -> ToolError | None:

@@ -298,11 +298,7 @@ class Gateway:
         from goat_mcp.manifests.host import Host
         from goat_mcp.manifests.manifests import Manifests, Surroundings
 
-        open_to_tools = [folder for folder in read.folders.folders if self._tools_may_write(folder)]
-        seal = chosen_manifests.seal(self.settings, open_to_tools)
-        for folder in read.folders.folders:
-            if seal.covers(folder):
-                read.folders.seal(folder)
+        chosen_manifests.seal(read.folders, self.settings, self.state, self._writable)
         host = Host(
             workspace=self.workspace,
             sessions=self.sessions,
@@ -327,11 +323,10 @@ class Gateway:
                 config=self.settings.tools,
                 agents=self._agents_of,
                 log=HandlerLog(self.telemetry),
-                seal=seal,
             ),
             registry=self.registry,
         )
-        manifests.use(read.users)
+        manifests.use(read.folders.read())
         return manifests
 
     def _use_skills(self) -> Sequence[SkillProblem]:
@@ -341,6 +336,14 @@ class Gateway:
         skills, problems = read_skills(self.settings.skills, self.settings.contents)
         self.registry.replace_source(SOURCE, skills)
         return problems
+
+    def _seal_within_reach(self, manifests: Manifests) -> None:
+        """The workspace was known only after the start: from now on what tools may write there counts as it is now."""
+        from goat_mcp.manifests.sealed_copy import is_within_reach
+
+        for folder in manifests.watched:
+            if folder.is_dir() and is_within_reach(folder, self._writable):
+                manifests.read_instead(folder, chosen_manifests.copy_of(folder, self.settings, self.state))
 
     def _declared_upstreams(self) -> Sequence[DeclaredEntry]:
         """The upstreams that manifests declare."""
@@ -704,6 +707,8 @@ class Gateway:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
         self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
+        if self.manifests is not None:
+            self._seal_within_reach(self.manifests)
         if self.workspace.roots and self.settings.overlooks_project(self.workspace.roots[0]):
             self.telemetry.warning(
                 "a project's settings are not in force: its directory was known only after the start",
@@ -723,8 +728,12 @@ class Gateway:
         """Whether calls may change what lies there without a person seeing each."""
         if protected_reason(str(path)) is not None:
             return False
-        writable = (*self.workspace.roots, *self.settings.sandbox_write)
-        return any(path.is_relative_to(folder) for root in writable for folder in (root, root.resolve()))
+        return any(path.is_relative_to(folder) for root in self._writable for folder in (root, root.resolve()))
+
+    @property
+    def _writable(self) -> Sequence[Path]:
+        """Where calls may write."""
+        return (*self.workspace.roots, *self.settings.sandbox_write)
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self.settings

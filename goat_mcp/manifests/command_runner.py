@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
-
 from goat_mcp.manifests.entry import CommandEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out
 from goat_mcp.manifests.handler_context import HandlerContext
@@ -31,22 +29,18 @@ class CommandRunner:
         guard: ProcessGuard,
         environment: Callable[[], Awaitable[Mapping[str, str]]],
         env: Callable[[Mapping[str, str]], Mapping[str, str]],
-        check: Callable[[], None],
         message_limit: int,
     ) -> None:
-        """`env` resolves the references in the entry's variables; `check` refuses files that are not to be run as they
-        are now. Both raise `ToolError`."""
+        """`env` resolves the references in the entry's variables. Raises `ToolError`."""
         self._entry = entry
         self._folder = folder
         self._guard = guard
         self._environment = environment
         self._env = env
-        self._check = check
         self._message_limit = message_limit
 
     async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
         """As `Runner.run`."""
-        await anyio.to_thread.run_sync(self._check)
         output = bytearray()
         arguments = [argument.replace("{export}", export.name) for argument in self._entry.arguments]
         environment = {

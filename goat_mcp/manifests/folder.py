@@ -17,7 +17,7 @@ from goat_mcp.manifests.kinds import (
     is_manifest,
     read_declared,
 )
-from goat_mcp.manifests.marked_yaml import MAX_BYTES, read_documents
+from goat_mcp.manifests.marked_yaml import MAX_BYTES, MarkedDocument, read_documents
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 from goat_mcp.state.safe_place import why_folder_unsafe, why_writable
 
@@ -57,6 +57,7 @@ class _Read:
     state: tuple[int, int, int]
     declared: tuple[Declared, ...]
     problems: tuple[ManifestProblem, ...]
+    is_whole: bool = True
 
 
 class ManifestFolders:
@@ -66,19 +67,27 @@ class ManifestFolders:
         self.folders = tuple(folders)
         self._ships_with_us = ships_with_us
         self._known: dict[Path, _Read] = {}
-        self._sealed: dict[Path, Sequence[Path]] = {}
+        self._copies: dict[Path, Path] = {}
 
-    def seal(self, folder: Path) -> None:
-        """From now on what was read of this one stays, whatever becomes of its files."""
-        self._sealed[folder] = [file for file in self._known if file.is_relative_to(folder)]
+    def read_instead(self, folder: Path, copy: Path) -> None:
+        """From now on `copy` is read, and run, in the place of this one. Problems still name the original."""
+        self._copies[folder] = copy
+        self._known = {file: read for file, read in self._known.items() if not file.is_relative_to(folder)}
+
+    @property
+    def watched(self) -> tuple[Path, ...]:
+        """Those that may change what they declare."""
+        return tuple(folder for folder in self.folders if folder not in self._copies)
 
     def read(self) -> ManifestSet:
         """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
         problems: list[ManifestProblem] = []
         known: dict[Path, _Read] = {}
         for folder in self.folders:
-            for file in self._files(folder, problems):
-                known[file] = self._known[file] if folder in self._sealed else self._read(file)
+            copy = self._copies.get(folder)
+            for file in self._files(copy or folder, problems, is_ours=copy is not None):
+                original = folder / file.relative_to(copy) if copy is not None else file
+                known[original] = self._read(file, original, is_ours=copy is not None)
         self._known = known
         declared = [one for read in known.values() for one in read.declared]
         problems += [problem for read in known.values() for problem in read.problems]
@@ -90,11 +99,10 @@ class ManifestFolders:
             tuple(problems),
         )
 
-    def _files(self, folder: Path, problems: list[ManifestProblem]) -> Sequence[Path]:
-        if folder in self._sealed:
-            return self._sealed[folder]
+    def _files(self, folder: Path, problems: list[ManifestProblem], *, is_ours: bool) -> Sequence[Path]:
+        is_ours = is_ours or self._ships_with_us
         try:
-            if not self._ships_with_us and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
+            if not is_ours and (reason := why_folder_unsafe(folder, shared_is_safe=True)):
                 problems.append(_about(folder, f"nothing of it is used: the directory {reason}", "mend its rights"))
                 return ()
             return manifest_files(folder)
@@ -102,7 +110,8 @@ class ManifestFolders:
             problems.append(_about(folder, f"cannot be read: {problem.strerror}", "name a directory of manifests"))
             return ()
 
-    def _read(self, file: Path) -> _Read:
+    def _read(self, file: Path, original: Path, *, is_ours: bool) -> _Read:
+        is_ours = is_ours or self._ships_with_us
         declared: list[Declared] = []
         problems: list[ManifestProblem] = []
         state = (0, 0, 0)
@@ -110,17 +119,20 @@ class ManifestFolders:
             with file.open("rb") as opened:
                 found = os.fstat(opened.fileno())
                 state = (found.st_ino, found.st_size, found.st_mtime_ns)
-                if (before := self._known.get(file)) is not None and before.state == state:
+                if (before := self._known.get(original)) is not None and before.state == state and before.is_whole:
                     return before
-                if not self._ships_with_us and (reason := why_writable(found) or why_writable(file.parent.stat())):
+                if not is_ours and (reason := why_writable(found) or why_writable(file.parent.stat())):
                     raise BrokenManifest(_about(file, f"not used: it, or its directory, {reason}", "chmod go-w both"))
                 data = opened.read(MAX_BYTES + 1)
-            _read_documents(file, data, declared, problems, ships_with_us=self._ships_with_us)
+            documents = read_documents(original, data, file.parent)
+            _read_documents(documents, declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:
-            problems.append(_about(file, f"cannot be read: {problem.strerror}", "mend its rights"))
+            problems.append(_about(original, f"cannot be read: {problem.strerror}", "mend its rights"))
         except BrokenManifest as broken:
             problems += broken.problems
-        return _Read(state, tuple(declared), tuple(problems))
+        # What is missing beside a manifest may come without a change of the manifest.
+        is_whole = not any(problem.is_fatal for problem in problems)
+        return _Read(state, tuple(declared), tuple(problems), is_whole)
 
 
 def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
@@ -128,10 +140,14 @@ def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
 
 
 def _read_documents(
-    file: Path, data: bytes, declared: list[Declared], problems: list[ManifestProblem], *, ships_with_us: bool
+    documents: Iterable[MarkedDocument],
+    declared: list[Declared],
+    problems: list[ManifestProblem],
+    *,
+    ships_with_us: bool,
 ) -> None:
-    """Raises `BrokenManifest` for a file that is no YAML; a broken document of several leaves the others alone."""
-    for document in filter(is_manifest, read_documents(file, data)):
+    """A broken document of several leaves the others alone."""
+    for document in filter(is_manifest, documents):
         try:
             found, odd = read_declared(document, ships_with_us=ships_with_us)
         except BrokenManifest as broken:

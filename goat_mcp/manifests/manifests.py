@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,6 @@ from goat_mcp.manifests.in_process import InProcess
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import Runner
-from goat_mcp.manifests.seal import Seal
 from goat_mcp.manifests.tool_document import ToolDocument
 from goat_mcp.registry import Registry
 
@@ -54,7 +53,6 @@ class Surroundings:
     config: Mapping[str, Mapping[str, Any]]
     agents: Callable[[ToolContext], AgentRuntime | None]
     log: HandlerLog
-    seal: Seal
 
 
 class Manifests:
@@ -73,18 +71,37 @@ class Manifests:
         registry: Registry,
     ) -> None:
         self._folders = folders
-        self._watched = [folder for folder in folders.folders if not surroundings.seal.covers(folder)]
         self._shipped = shipped
         self._around = surroundings
         self._registry = registry
         self._known: dict[str, _Known] = {}
+        self._left: list[Runner] = []
+        """Those whose calls may still run, though no new ones come."""
         self.declared = ManifestSet()
+        # Before they are read: what changes from now on is seen.
+        self._seen = self._look()
 
     def use(self, users: ManifestSet) -> None:
         """Put their tools, and those that come with us, into the registry."""
         self.declared = together([users, self._shipped])
         self._known = {document.name: self._resource(document) for document in self.declared.tools}
         self._registry.replace_source(SOURCE, [tool for known in self._known.values() for tool in known.tools])
+
+    def read_instead(self, folder: Path, copy: Path) -> None:
+        """From now on `copy` counts in the place of this directory; what runs goes on."""
+        before = self._known
+        self._folders.read_instead(folder, copy)
+        self.use(self._folders.read())
+        self._left += [
+            known.runner
+            for name, known in before.items()
+            if known.runner is not None and self._known.get(name) is not known
+        ]
+
+    @property
+    def watched(self) -> Sequence[Path]:
+        """The directories that are read again when they change."""
+        return self._folders.watched
 
     def _resource(self, document: ToolDocument) -> _Known:
         before = self._known.get(document.name)
@@ -111,7 +128,7 @@ class Manifests:
 
     def _runner(self, document: ToolDocument) -> Runner:
         host, entry = self._around.host, document.entry
-        folder = document.document.file.parent
+        folder = document.document.folder
         limit = document.error_message_limit
         if isinstance(entry, PythonEntry):
             if document in self._shipped.tools and entry.file is not None:
@@ -123,7 +140,6 @@ class Manifests:
                 guard=host.guard,
                 environment=host.environment.build,
                 config=lambda: self._config(document),
-                check=lambda: self._around.seal.check(folder),
                 compiled=host.state.path / "compiled_handlers",
                 message_limit=limit,
             )
@@ -134,7 +150,6 @@ class Manifests:
                 guard=host.guard,
                 environment=host.environment.build,
                 env=self._resolved,
-                check=lambda: self._around.seal.check(folder),
                 message_limit=limit,
             )
         return HttpRunner(entry, host.http, headers=self._resolved, message_limit=limit)
@@ -154,9 +169,7 @@ class Manifests:
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Look at the user's files again and again, until cancelled; `changed` is called after each reload."""
-        if not self._watched:
-            return
-        seen = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
+        seen = self._seen
         while True:
             await anyio.sleep(LOOK_S)
             look = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
@@ -180,7 +193,7 @@ class Manifests:
     def _look(self) -> _Look:
         """What tells one state of the directories from the next."""
         found: dict[str, tuple[int, int, int]] = {}
-        for folder in self._watched:
+        for folder in self._folders.watched:
             for file in _files_below(folder):
                 with suppress(OSError):  # it has just gone
                     state = file.stat()
@@ -189,9 +202,9 @@ class Manifests:
 
     async def close(self) -> None:
         """End what runs."""
-        for known in self._known.values():
-            if known.runner is not None:
-                await known.runner.close()
+        runners = [known.runner for known in self._known.values() if known.runner is not None]
+        for runner in (*runners, *self._left):
+            await runner.close()
 
 
 def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:

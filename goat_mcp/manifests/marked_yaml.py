@@ -29,11 +29,13 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class MarkedDocument:
-    """One YAML document: its value, and the line (from 1) of each value in it."""
+    """One YAML document: its value, and the line (from 1) of each value in it. `folder` is where the files lie that it
+    speaks of: beside `file`, or beside a copy of it."""
 
     file: Path
     tree: Any
     lines: dict[Place, int]
+    folder: Path
 
     def line_of(self, place: Place) -> int:
         """The line of a value, or of the nearest one around it that is there."""
@@ -45,7 +47,7 @@ class MarkedDocument:
         return ManifestProblem(self.file, self.line_of(place), what, remedy, is_fatal)
 
 
-def read_documents(file: Path, data: bytes) -> Sequence[MarkedDocument]:
+def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[MarkedDocument]:
     """All documents of a file that are not empty. Raises `BrokenManifest` where it is not YAML as above."""
     if len(data) > MAX_BYTES:
         raise _broken(file, 1, f"the file is longer than {MAX_BYTES} bytes", "split it")
@@ -63,7 +65,7 @@ def read_documents(file: Path, data: bytes) -> Sequence[MarkedDocument]:
         raise _broken(file, line, f"not YAML: {what}", "mend the indentation or quote the value") from None
     except (ValueError, RecursionError) as wrong:
         raise _broken(file, 1, f"not YAML: {type(wrong).__name__}", "write it simpler") from None
-    return [_document(file, node) for node in nodes]
+    return [_document(file, node, folder or file.parent) for node in nodes]
 
 
 def _line_of_character(text: str, wrong: yaml.YAMLError) -> int:
@@ -75,9 +77,9 @@ def _broken(file: Path, line: int, what: str, remedy: str) -> BrokenManifest:
     return BrokenManifest(ManifestProblem(file, line, what, remedy))
 
 
-def _document(file: Path, root: yaml.Node) -> MarkedDocument:
+def _document(file: Path, root: yaml.Node, folder: Path) -> MarkedDocument:
     reader = _Reader(file)
-    return MarkedDocument(file, reader.value(root, ()), reader.lines)
+    return MarkedDocument(file, reader.value(root, ()), reader.lines, folder)
 
 
 class _Reader:

@@ -44,7 +44,7 @@ def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[Manifes
         if shutil.which(name, path=path):
             return []
         return [tool.document.problem(place, f"the program {name!r:.80} is not on the PATH", "install it")]
-    file = tool.document.file.parent / name
+    file = tool.document.folder / name
     if not file.is_file():
         return [tool.document.problem(place, f"{name} is not there", "create it, or mend the path")]
     if os.access(file, os.X_OK):
@@ -59,7 +59,7 @@ async def _python(
     source = {"module": entry.module}
     if entry.file is not None:
         source = {"name": tool.name.replace("-", "_"), "file": str(entry.file)}
-    folder = tool.document.file.parent
+    folder = tool.document.folder
     end = await run_program(
         [sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PROGRAM)],
         data=json.dumps({"config": {}, "source": source}).encode() + b"\n",
@@ -108,7 +108,7 @@ def _missing(tool: ToolDocument, handlers: list[str]) -> list[ManifestProblem]:
 def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], complaint: str) -> ManifestProblem:
     """Where the traceback ends in a file of the tool's, that is the place; else the member `entry`."""
     what = f"cannot be loaded: {error.get('name')}: {error.get('message')}"
-    folder = tool.document.file.parent.resolve()
+    folder = tool.document.folder.resolve()
     for found in reversed(list(_FRAME.finditer(complaint))):
         file = Path(found["file"])
         if file.is_relative_to(folder) and file.is_file():

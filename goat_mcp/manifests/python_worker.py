@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -152,19 +151,16 @@ class PythonWorker:
         guard: ProcessGuard,
         environment: Callable[[], Awaitable[Mapping[str, str]]],
         config: Callable[[], Mapping[str, Any]],
-        check: Callable[[], None],
         compiled: Path,
         message_limit: int,
     ) -> None:
-        """`check` raises where the files are not to be run as they are now; `compiled` is where Python may keep what it
-        makes of them: beside them, a model might put its own in place of it."""
+        """`compiled` is where Python may keep what it makes of the files: beside them, a model might put its own."""
         self._name = name
         self._entry = entry
         self._folder = folder
         self._guard = guard
         self._environment = environment
         self._config = config
-        self._check = check
         self._compiled = compiled
         self._message_limit = message_limit
         self._process: _Process | None = None
@@ -260,7 +256,6 @@ class PythonWorker:
 
     async def _start(self, state: tuple[int, int] | None) -> _Process:
         config = self._config()
-        await anyio.to_thread.run_sync(self._check)
         self._guard.start()
         marker = self._guard.marker(secrets.token_hex(8))
         not_before = boot_ticks()

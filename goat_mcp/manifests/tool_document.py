@@ -103,7 +103,7 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
         metadata.fail(f"metadata.name: {_WHY_NOT_MCP}", "choose another name", "name")
     spec.only(*TOOL_KEYS, *(("toolset",) if ships_with_us else ()))
     toolset: Toolset = spec.tree.get("toolset", USERS_TOOLSET) if ships_with_us else USERS_TOOLSET
-    entry = read_entry(spec, document.file.parent)
+    entry = read_entry(spec, document.folder)
     least, most = ERROR_MESSAGE_LIMITS
     limit = spec.integer("errorMessageLimit", ERROR_MESSAGE_LIMIT, least=least, most=most)
     timeout_ms = spec.integer("timeoutMs", MAX_TIMEOUT_MS, least=1, most=MAX_TIMEOUT_MS)

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 import yaml
 
@@ -290,39 +289,6 @@ async def test_what_ships_with_us_and_is_off_says_how_to_turn_it_on(tmp_path: Pa
 
     assert error["code"] == "E_TOOL_NOT_IN_CATALOG"
     assert error["suggestion"] == "The operator can turn them on with --toolset goa or --toolset base."
-
-
-async def test_handlers_that_a_tool_could_have_changed_are_not_run(tmp_path: Path) -> None:
-    """A directory inside the workspace counts as it was when the server began (R-CONF-1)."""
-    folder = tmp_path / "workspace" / "tools"
-    place = python(folder, "probe", ONE, "say")
-    gateway = gateway_over(tmp_path, folder)
-
-    async with gateway.running():
-        before = await call(gateway, "probe__say")
-        (place / "handlers.py").write_text("handlers = {'say': lambda ctx, input: 'changed'}")
-        python(folder, "new", ONE, "say")
-        after = await call(gateway, "probe__say")
-        await anyio.sleep(2.5)  # two looks at directories that are watched
-
-        assert "new__say" not in names(gateway)
-    assert before.text == "1"
-    assert error_of(after)["code"] == "E_QUARANTINED"
-
-
-async def test_compiled_python_beside_a_handler_is_not_taken_for_it(tmp_path: Path) -> None:
-    import py_compile
-
-    folder = tmp_path / "workspace" / "tools"
-    place = python(folder, "probe", "handlers = {'say': lambda ctx, input: 1}", "say")
-    gateway = gateway_over(tmp_path, folder)
-    forged = tmp_path / "forged.py"
-    forged.write_text("handlers = {'say': lambda ctx, input: 2}")
-    cached = place / "__pycache__" / f"handlers.{sys.implementation.cache_tag}.pyc"
-    py_compile.compile(str(forged), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-
-    async with gateway.running():
-        assert (await call(gateway, "probe__say")).text == "1"
 
 
 async def test_a_projects_manifests_are_inert_until_it_is_trusted(
