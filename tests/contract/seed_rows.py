@@ -73,7 +73,8 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("goa", "calls side by side, conflicting ones one after the other", "test_scheduler.py"),
     _row("goa", "ssh_bash", "manifests/ssh_bash/test_ssh_bash.py"),
     _row("goa", "bg_exec", "manifests/bg_exec/test_bg_exec.py"),
-    _row("goa", "goa_command", "", waits="2026-11-22: the tool has no tests here yet."),
+    _row("goa", "goa_command", "manifests/goa_command/test_goa_command.py"),
+    _row("goa", "git stager", "agents/test_git_stager.py"),
     _row("goa", "memento", "manifests/memento/test_memento.py"),
     _row(
         "goondan",
@@ -86,7 +87,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
     ),
     _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
-    _row("goondan", "a catalog for each step, narrower than the registry", "test_catalog.py"),
+    _row("goondan", "a catalog for each step, narrower than the registry", "test_catalog.py extensions/test_steps.py"),
     _row("goondan", "tool search", "test_deferral.py tool_search/test_tool_index.py"),
     _row(
         "goondan",
