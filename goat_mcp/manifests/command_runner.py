@@ -10,6 +10,7 @@ from typing import Any
 from goat_mcp.manifests.entry import CommandEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.json_values import read_json
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.program import run_program
@@ -93,8 +94,8 @@ class CommandRunner:
         if len(output) > MAX_ANSWER_BYTES:
             raise self._failed(f"{export.spec.name} printed more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
         try:
-            return json.loads(output)
-        except (ValueError, RecursionError):
+            return read_json(output)
+        except ValueError:
             shown = output[:_SHOWN_CHARS].decode("utf-8", "replace").strip()
             what = f"printed no JSON value on standard output, but {shown!r}" if shown else "printed nothing"
             raise self._failed(f"{export.spec.name} {what}", "Tell the user: the program has to print JSON.") from None

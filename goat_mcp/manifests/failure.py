@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError
+from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
+from goat_mcp.core.surrogates import visible_surrogates
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80
 _MAX_LINK_CHARS = 500
+_LINK_SCHEMES = ("https", "http", "goat")
+"""Of what a host may make a link that its user clicks."""
 
 
 def handler_failed(
@@ -18,10 +21,10 @@ def handler_failed(
     """What the caller is told."""
     return ToolError(
         ErrorCode.TOOL,
-        message,
-        suggestion or _DEFAULT_STEP,
-        name=name[:_MAX_NAME_CHARS],
-        help_url=help_url[:_MAX_LINK_CHARS],
+        visible_surrogates(message),
+        cut_middle(visible_surrogates(suggestion), limit) or _DEFAULT_STEP,
+        name=visible_surrogates(name[:_MAX_NAME_CHARS]),
+        help_url=help_url if _is_link(help_url) else "",
         message_limit=limit,
     )
 
@@ -35,6 +38,12 @@ def told_failure(error: Mapping[str, Any], limit: int) -> ToolError:
 
     message = text("message") or text("name") or "the handler failed and said nothing"
     return handler_failed(message, text("suggestion"), name=text("name"), help_url=text("helpUrl"), limit=limit)
+
+
+def _is_link(text: str) -> bool:
+    scheme, mark, _ = text.partition("://")
+    is_whole = len(text) <= _MAX_LINK_CHARS and text.isprintable() and " " not in text
+    return bool(mark) and scheme.lower() in _LINK_SCHEMES and is_whole
 
 
 def timed_out(tool: str, timeout_s: float) -> ToolError:

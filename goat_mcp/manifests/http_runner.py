@@ -15,6 +15,7 @@ from goat_mcp.http_client import HttpClient
 from goat_mcp.manifests.entry import HttpEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.json_values import read_json
 from goat_mcp.manifests.tool_document import Export
 
 MAX_ANSWER_BYTES = 5_000_000
@@ -96,8 +97,8 @@ _NO_JSON: Any = object()
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return read_json(body)
+    except ValueError:
         return _NO_JSON
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import posixpath
@@ -20,6 +19,7 @@ from goat_mcp.core.tool import Access
 from goat_mcp.manifests.arguments import Parameters
 from goat_mcp.manifests.failure import handler_failed
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.json_values import written_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.shell_access import shell_access
 from goat_mcp.manifests.tool_document import AccessFields, Export
@@ -101,16 +101,18 @@ class ManifestTool:
         wrapped (`result`), since structured content is an object in every revision of the protocol."""
         if isinstance(value, ToolResult):
             return value
-        if self.export.output is not None:
-            self._check_output(value)
         try:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as problem:
+            text = written_json(value)
+        except (TypeError, ValueError) as problem:
             raise handler_failed(
                 f"{self.spec.name} gave back a {type(value).__name__} that is no JSON value: {problem}",
-                "Tell the user: the handler has to give back JSON.",
+                "Tell the user: the handler has to give back JSON that every client can read.",
                 name="NotJson",
             ) from None
+        if isinstance(value, str):
+            text = value
+        if self.export.output is not None:
+            self._check_output(value)
         wrapped: Any = {"result": value}
         return ToolResult(content=(text_block(text),), structured=value if isinstance(value, dict) else wrapped)
 

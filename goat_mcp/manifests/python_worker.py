@@ -7,6 +7,7 @@ handler can do ends with its process.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import json
 import logging
@@ -21,6 +22,7 @@ import anyio
 
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
@@ -88,18 +90,21 @@ class _Pipes(asyncio.SubprocessProtocol):
         *lines, rest = self._rest.split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            self._take(line)
+            if not self.is_broken:
+                self._take(line)
 
     def _take(self, line: bytearray) -> None:
         try:
             message: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._break()
             return
-        if self.ready.done():
-            self.calls.tell(cast("dict[str, Any]", message))
+        if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
+            self._break()
+        elif self.ready.done():
+            self.calls.tell(message)
         else:
-            self.ready.set_result(cast("dict[str, Any]", message))
+            self.ready.set_result(message)
 
     def _break(self) -> None:
         """It no longer says anything that can be understood."""
@@ -119,6 +124,27 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+
+
+def _is_first(message: Any) -> bool:
+    match message:
+        case {"ready": list()} | {"broken": dict()}:
+            return True
+        case _:
+            return False
+
+
+def _is_of_call(message: Any) -> bool:
+    """The pipe is a handler's to write to if it wants to."""
+    match message:
+        case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
+            return True
+        case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
+            return True
+        case {"id": int()}:
+            return "value" in message
+        case _:
+            return False
 
 
 @dataclass(frozen=True)
@@ -209,7 +235,9 @@ class PythonWorker:
                 raise told_failure(message["error"], self._message_limit)
             if "log" in message:
                 level, text = message["log"]
-                ctx.logger.log(logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", text)
+                ctx.logger.log(
+                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", visible_surrogates(text)
+                )
             elif "ask" in message:
                 process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
 
@@ -347,8 +375,13 @@ async def _asked(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Ma
     for name, given in message["params"].items():
         if not isinstance(given, str) and (name != "timeout_s" or not isinstance(given, int | float | None)):
             return {"error": {"message": f"{message['method']}: {name} cannot be {given!r:.100}"}}
+    method = getattr(runtime, message["method"])
     try:
-        value: Any = await getattr(runtime, message["method"])(**message["params"])
+        inspect.signature(method).bind(**message["params"])
+    except TypeError as problem:
+        return {"error": {"message": f"{message['method']}: {problem}"}}
+    try:
+        value: Any = await method(**message["params"])
     except ToolError as error:
         return {"error": {"message": error.message, "suggestion": error.suggestion}}
     return {"value": value}

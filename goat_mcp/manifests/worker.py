@@ -16,11 +16,15 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 _LINE_LIMIT = 64 * 1024 * 1024
+_MAX_ERROR_CHARS = 100_000
+_MAX_DEPTH = 500
+"""Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
 
 
 class Logger(logging.Handler):
@@ -84,16 +88,33 @@ class RuntimeFailed(Exception):
         self.suggestion = str(error.get("suggestion", ""))
 
 
+class NotJson(TypeError):
+    """What a handler gave back cannot be sent."""
+
+
 class Worker:
     """Runs the calls of one resource, side by side."""
 
-    def __init__(self, answers: int, config: Mapping[str, Any]) -> None:
+    def __init__(self, requests: int, answers: int, config: Mapping[str, Any]) -> None:
+        self._requests = requests
         self._answers = answers
         self._config = config
         self._lock = threading.Lock()
         self._running: dict[int, asyncio.Task[None]] = {}
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._handlers: Mapping[str, Any] = {}
+        self._is_copy = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._become_copy)
+
+    def _become_copy(self) -> None:
+        """A handler has forked: requests and answers are its parent's."""
+        self._is_copy = True
+        self._lock = threading.Lock()  # another thread may have held it
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (self._answers, self._requests):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Raises `ValueError` or `TypeError` for what is no JSON. Any thread may call it."""
@@ -102,17 +123,17 @@ class Worker:
             while data:
                 data = data[os.write(self._answers, data) :]
 
-    async def serve(self, requests: int, source: Mapping[str, str]) -> None:
+    async def serve(self, source: Mapping[str, str]) -> None:
         try:
             self._handlers = _loaded(source)
         except BaseException as problem:
-            traceback.print_exc()
+            _show_traceback()
             self.send({"broken": _error(problem)})
             return
         self.send({"ready": sorted(self._handlers)})
         reader = asyncio.StreamReader(limit=_LINE_LIMIT)
         await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(requests, "rb", buffering=0)
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(self._requests, "rb", buffering=0)
         )
         while line := await reader.readline():
             self._take(json.loads(line))
@@ -137,9 +158,11 @@ class Worker:
         except asyncio.CancelledError:
             self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
         except BaseException as problem:  # SystemExit too: it would end the other calls
-            traceback.print_exc()
+            if not self._is_copy:
+                _show_traceback()
             self.send({"id": call, "error": _error(problem)})
         finally:
+            self._end_copy()
             self._running.pop(call, None)
 
     async def _value(self, message: Mapping[str, Any]) -> Any:
@@ -154,16 +177,29 @@ class Worker:
             ctx.runtime = Runtime(lambda method, params: self._ask(message["id"], method, params))
         if inspect.iscoroutinefunction(handler):
             return await handler(ctx, message["input"])
-        value: Any = await asyncio.to_thread(handler, ctx, message["input"])
+        value: Any = await asyncio.to_thread(self._in_thread, handler, ctx, message["input"])
         return await value if inspect.isawaitable(value) else value
 
-    def _send_answer(self, answer: Mapping[str, Any], export: str) -> None:
+    def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
+            return handler(ctx, input)
+        finally:
+            self._end_copy()
+
+    def _end_copy(self) -> None:
+        """A copy's work is done with the handler; it has no loop to go back to."""
+        if self._is_copy:
+            os._exit(0)
+
+    def _send_answer(self, answer: Mapping[str, Any], export: str) -> None:
+        value = answer["value"]
+        try:
+            if _is_deep(value):
+                raise ValueError(f"more than {_MAX_DEPTH} lists and objects lie in one another")
             self.send(answer)
         except (TypeError, ValueError, RecursionError) as problem:
-            value = answer["value"]
             what = f"{export} gave back a {type(value).__name__} that is no JSON value: {problem}"
-            raise TypeError(what) from None
+            raise NotJson(what) from None
 
     async def _ask(self, call: int, method: str, params: Mapping[str, Any]) -> Any:
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -174,12 +210,42 @@ class Worker:
 
 
 def _error(problem: BaseException) -> dict[str, Any]:
-    error = {"name": type(problem).__name__, "message": str(problem)[:100_000]}
+    error = {"name": _text(lambda: type(problem).__name__), "message": _text(lambda: str(problem))}
     for key, attribute in (("suggestion", "suggestion"), ("helpUrl", "help_url")):
-        value = getattr(problem, attribute, None) or getattr(problem, key, None)
-        if isinstance(value, str) and value:
+        value = _text(lambda name=attribute: getattr(problem, name)) or _text(lambda name=key: getattr(problem, name))
+        if value:
             error[key] = value
     return error
+
+
+def _text(tell: Callable[[], Any]) -> str:
+    """What an exception says of itself. That is code of the handler's too, and may fail in any way."""
+    try:
+        text = tell()
+        # A subclass of `str` is code again.
+        return str.__str__(text)[:_MAX_ERROR_CHARS] if isinstance(text, str) else ""
+    except BaseException:
+        return ""
+
+
+def _show_traceback() -> None:
+    with suppress(BaseException):  # as above; standard error may be closed, too
+        traceback.print_exc()
+
+
+def _is_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[Any, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
@@ -221,8 +287,8 @@ def main() -> None:
     os.dup2(2, 1)
     _limit_memory()
     start = json.loads(_first_line(requests))
-    worker = Worker(answers, start["config"])
-    asyncio.run(worker.serve(requests, start["source"]))
+    worker = Worker(requests, answers, start["config"])
+    asyncio.run(worker.serve(start["source"]))
     os._exit(0)  # threads of a handler that never ends
 
 

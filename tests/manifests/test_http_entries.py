@@ -40,6 +40,9 @@ class Endpoint(BaseHTTPRequestHandler):
             "/plain": (503, b"out of order"),
             "/text": (200, b"<html>hello"),
             "/empty": (204, b""),
+            "/half": (200, b'{"a":"\\ud800"}'),
+            "/deep": (200, b"[" * 300 + b"]" * 300),
+            "/twice": (200, b'{"a":1,"a":2}'),
             "/moved": (302, b""),
             "/long": (200, json.dumps("x" * 6_000_000).encode()),
         }
@@ -108,6 +111,15 @@ ANSWERS = {
     "/refuse": ("E_TOOL", "Http422", "no such city"),
     "/plain": ("E_TOOL", "Http503", "probe__run answered with HTTP status 503: out of order"),
     "/text": ("E_TOOL", "HttpFailed", "probe__run answered no JSON, but '<html>hello'"),
+    "/half": (
+        *("E_TOOL", "NotJson"),
+        "probe__run gave back a dict that is no JSON value: a text of it holds \\ud800, half of a surrogate pair",
+    ),
+    "/deep": (
+        *("E_TOOL", "NotJson"),
+        "probe__run gave back a list that is no JSON value: more than 128 lists and objects lie in one another",
+    ),
+    "/twice": ("E_TOOL", "HttpFailed", """probe__run answered no JSON, but '{"a":1,"a":2}'"""),
     "/moved": ("E_TOOL", "Http302", "probe__run answered with HTTP status 302: nothing more"),
     "/long": ("E_TOOL", "HttpFailed", "probe__run answered with more than 5000000 bytes"),
     "/hang": ("E_TIMEOUT", "Timeout", "probe__run did not answer within 1.5 s and was ended"),

@@ -125,13 +125,26 @@ BREAKS = {
     "exits": ("import sys\n    sys.exit(3)", "SystemExit"),
     "ends its process": ("import os\n    os._exit(3)", "ProcessEnded"),
     "is killed": ("import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)", "ProcessEnded"),
-    "gives back a set": ("return {1, 2}", "TypeError"),
-    "gives back NaN": ("return float('nan')", "TypeError"),
-    "gives back itself": ("a = []; a.append(a)\n    return a", "TypeError"),
-    "gives back a coroutine's function": ("return wild", "TypeError"),
+    "gives back a set": ("return {1, 2}", "NotJson"),
+    "gives back NaN": ("return float('nan')", "NotJson"),
+    "gives back itself": ("a = []; a.append(a)\n    return a", "NotJson"),
+    "gives back a coroutine's function": ("return wild", "NotJson"),
     "recurses": ("return await wild(ctx, input)", "RecursionError"),
     "eats memory": ("return len(bytearray(64 * 1024 ** 3))", "MemoryError"),
     "raises what has no words": ("raise BaseException", "BaseException"),
+    "gives back half a surrogate pair": (r"return {'a': ['\ud800']}", "NotJson"),
+    "names a member by half a pair": (r"return {'\udfff': 1}", "NotJson"),
+    "gives back a text of half a pair": (r"return 'a\ud800'", "NotJson"),
+    "gives back what lies too deep": ("a = 1\n    for _ in range(129): a = [a]\n    return a", "NotJson"),
+    "gives back what lies deeper": ("a = 1\n    for _ in range(900): a = {'a': a}\n    return a", "NotJson"),
+    "raises what cannot be told": (
+        "class Mute(Exception):\n        __str__ = lambda self: 1 / 0\n    raise Mute",
+        "Mute",
+    ),
+    "raises what exits when it is told": (
+        "class Exits(Exception):\n        @property\n        def suggestion(_): raise SystemExit\n    raise Exits",
+        "Exits",
+    ),
     "gives back too much": ("return 'x' * (20 * 1024 ** 2)", "AnswerTooLarge"),
     "writes where its answers go": ("import os\n    [os.write(fd, b'junk\\n') for fd in (3, 4)]\n    return 1", ""),
 }
@@ -150,6 +163,96 @@ async def test_a_handler_that_breaks_is_an_error_and_the_next_call_works(tmp_pat
         assert (error_of(broken)["code"], error_of(broken)["name"]) == ("E_TOOL", name)
     assert "Traceback" not in broken.text
     assert after.structured == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1]",
+        '{"id": 1, "log": 5}',
+        '{"id": 1, "error": "no object"}',
+        '{"id": [], "value": 1}',
+        '{"id": 1, "ask": 1, "method": "list"}',
+        "[" * 50_000,
+    ],
+)
+async def test_a_line_on_its_answers_pipe_that_is_no_answer_ends_the_process_and_no_more(
+    tmp_path: Path, line: str
+) -> None:
+    source = """
+import asyncio, os
+async def wild(ctx, input):
+    os.write(4, input["line"].encode() + b"\\n")
+    await asyncio.sleep(600)
+"""
+    gateway = over(tmp_path, source, "wild")
+
+    async with gateway.running():
+        broken = await call(gateway, "probe__wild", line=line)
+        after = await call(gateway, "probe__echo", n=1)
+
+    assert (error_of(broken)["code"], error_of(broken)["name"]) == ("E_TOOL", "AnswerTooLarge")
+    assert after.structured == {"n": 1}
+
+
+@pytest.mark.parametrize("how", ["async def fork", "def fork"], ids=["coroutine", "thread"])
+async def test_a_copy_that_a_handler_forks_takes_no_requests_and_gives_no_answers(tmp_path: Path, how: str) -> None:
+    source = f"""
+import os
+{how}(ctx, input):
+    child = os.fork()
+    return {{"child": child, "ended": os.waitpid(child, 0)[1] if child else None}}
+"""
+    gateway = over(tmp_path, source, "fork")
+
+    async with gateway.running():
+        forked = await call(gateway, "probe__fork")
+        after = [(await call(gateway, "probe__echo", n=n)).structured for n in range(5)]
+
+    assert forked.structured["child"] > 0
+    assert forked.structured["ended"] == 0
+    assert after == [{"n": n} for n in range(5)]
+
+
+async def test_a_copy_that_stays_takes_no_requests(tmp_path: Path) -> None:
+    source = """
+import os, time
+async def fork(ctx, input):
+    if os.fork():
+        return "parent"
+    time.sleep(600)
+"""
+    gateway = over(tmp_path, source, "fork")
+
+    async with gateway.running():
+        forked = await call(gateway, "probe__fork")
+        after = [(await call(gateway, "probe__echo", n=n)).structured for n in range(5)]
+
+    assert forked.text == "parent"
+    assert after == [{"n": n} for n in range(5)]
+
+
+async def test_an_exceptions_odd_words_are_made_fit_to_be_told(tmp_path: Path) -> None:
+    source = r"""
+class Kind(type):
+    __name__ = property(lambda kind: "Odd\ud800")
+
+class Odd(Exception, metaclass=Kind):
+    suggestion = "s" * 100_000 + "\ud800"
+    help_url = "javascript:alert(1)"
+
+async def fail(ctx, input):
+    raise Odd("cut \ud83d emoji")
+"""
+    gateway = over(tmp_path, source, "fail")
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "probe__fail"))
+
+    assert (error["code"], error["name"]) == ("E_TOOL", r"Odd\ud800")
+    assert error["message"] == r"cut \ud83d emoji"
+    assert len(error["suggestion"]) == 1000
+    assert error["helpUrl"] == "goat://errors/E_TOOL"
 
 
 @pytest.mark.parametrize(
