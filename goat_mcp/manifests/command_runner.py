@@ -16,6 +16,8 @@ from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.program import run_program
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_DRAIN_S = 0.2
+"""For what is in the pipe when the program ends (R-PROC-6)."""
 _SHOWN_CHARS = 200
 
 
@@ -66,6 +68,7 @@ class CommandRunner:
                 guard=self._guard,
                 on_output=take,
                 timeout_s=timeout_s,
+                drain_s=_DRAIN_S,
             )
         except OSError as problem:
             raise self._failed(

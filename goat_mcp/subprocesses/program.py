@@ -22,6 +22,7 @@ from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 TERM_GRACE_S = 1.0
 """A cancelled run is over within two seconds, with some of them left for KILL."""
 DRAIN_S = 2.0
+"""What a program leaves running may go on printing that long."""
 _COMPLAINT_BYTES = 8 * 1024
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -44,8 +45,11 @@ async def run_program(
     guard: ProcessGuard,
     on_output: Callable[[bytes], None],
     timeout_s: float,
+    drain_s: float = DRAIN_S,
 ) -> ProgramEnd:
     """Run a program to its end, and then end all it has left. `on_output` gets its output in pieces, as they come.
+
+    What it came to is judged by its own end: one that is done in time has not timed out, whatever of it still runs.
 
     Nothing of it runs any more when this returns, is cancelled, or raises: `OSError` where it cannot be started.
     """
@@ -68,10 +72,12 @@ async def run_program(
     tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
     try:
         _give(transport, data)
-        with anyio.move_on_after(timeout_s) as limit:
+        with anyio.move_on_after(timeout_s):
             await pipes.exited.wait()
+        timed_out = not pipes.exited.is_set()
+        if not timed_out:
             # A child that it has left running may hold its pipes open for as long as it likes.
-            with anyio.move_on_after(DRAIN_S):
+            with anyio.move_on_after(drain_s):
                 await pipes.closed.wait()
     finally:
         with anyio.CancelScope(shield=True):
@@ -81,7 +87,7 @@ async def run_program(
         guard.forget(pid)
         transport.close()
     code = transport.get_returncode()
-    return ProgramEnd(-1 if code is None else code, pipes.complaint, timed_out=limit.cancelled_caught)
+    return ProgramEnd(-1 if code is None else code, pipes.complaint, timed_out=timed_out)
 
 
 def _give(transport: asyncio.SubprocessTransport, data: bytes) -> None:

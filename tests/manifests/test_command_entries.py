@@ -93,6 +93,14 @@ async def test_a_program_that_fails_is_an_error_and_the_next_call_works(
     assert after.text == "1"
 
 
+async def test_a_program_that_is_done_has_answered_whatever_it_leaves_on_its_pipes(tmp_path: Path) -> None:
+    # R-PROC-6
+    gateway = over(tmp_path, "print(1, flush=True)\nos.fork() or (time.sleep(1.5), print(2))")
+
+    async with gateway.running():
+        assert (await call(gateway, "probe__run")).text == "1"
+
+
 async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     write(tmp_path / "tools", tool("probe", {"command": ["no-such-program-here"]}, "run"))
     gateway = gateway_over(tmp_path, tmp_path / "tools")

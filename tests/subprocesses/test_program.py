@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from goat_mcp.subprocesses import ProcessGuard
-from goat_mcp.subprocesses.program import ProgramEnd, run_program
+from goat_mcp.subprocesses.program import DRAIN_S, ProgramEnd, run_program
 from tests.e2e.processes import left_after
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,9 @@ class Run:
         self.output = b""
         self.printed = anyio.Event()
 
-    async def __call__(self, program: str, data: bytes = b"", timeout_s: float = 60) -> ProgramEnd:
+    async def __call__(
+        self, program: str, data: bytes = b"", timeout_s: float = 60, drain_s: float = DRAIN_S
+    ) -> ProgramEnd:
         def on_output(piece: bytes) -> None:
             self.output += piece
             self.printed.set()
@@ -46,6 +48,7 @@ class Run:
             guard=self.guard,
             on_output=on_output,
             timeout_s=timeout_s,
+            drain_s=drain_s,
         )
 
     def left(self) -> list[str]:
@@ -84,6 +87,15 @@ async def test_what_it_leaves_running_with_its_output_open_is_ended(run: Run) ->
 
     assert (end, run.output) == (ProgramEnd(0, ""), b"left one\n")
     assert run.left() == []
+
+
+async def test_one_that_is_done_in_time_has_not_timed_out_whatever_it_leaves(run: Run) -> None:  # R-PROC-6
+    child = "import time; time.sleep(600)"
+    program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); print('done')"
+
+    end = await run(program, timeout_s=3, drain_s=3.5)
+
+    assert (end, run.output) == (ProgramEnd(0, ""), b"done\n")
 
 
 async def test_its_time_is_limited(run: Run) -> None:
