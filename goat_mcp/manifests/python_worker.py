@@ -154,7 +154,6 @@ class _Process:
     transport: asyncio.SubprocessTransport
     pipes: _Pipes
     tree: ProcessTree
-    state_of_file: tuple[int, int] | None
 
     def send(self, message: Mapping[str, Any]) -> None:
         stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(_STDIN))
@@ -163,6 +162,25 @@ class _Process:
     @property
     def is_usable(self) -> bool:
         return not self.pipes.exited.is_set() and not self.pipes.is_over
+
+
+@dataclass(eq=False)
+class _Life:
+    """A process from its start on, and how many calls want it: one start serves all that come meanwhile."""
+
+    state_of_file: tuple[int, int] | None
+    starting: asyncio.Task[_Process] = field(init=False)
+    calls: int = 0
+
+    @property
+    def process(self) -> _Process | None:
+        """None while it starts, and where it could not."""
+        task = self.starting
+        return task.result() if task.done() and not task.cancelled() and task.exception() is None else None
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.starting.done() or (self.process is not None and self.process.is_usable)
 
 
 class PythonWorker:
@@ -189,14 +207,32 @@ class PythonWorker:
         self._config = config
         self._compiled = compiled
         self._message_limit = message_limit
-        self._process: _Process | None = None
-        self._running: list[_Process] = []
-        self._starting = asyncio.Lock()
+        self._current: _Life | None = None
+        self._lives: list[_Life] = []
         self._numbers = itertools.count(1)
 
     async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
         """As `Runner.run`."""
-        process = await self._started()
+        state = self._state_of_file()
+        before, life = self._current, self._current
+        if life is None or not life.is_usable or life.state_of_file != state:
+            life = self._begun(state)
+        life.calls += 1
+        try:
+            with anyio.move_on_after(timeout_s):
+                if before is not None:
+                    await self._end_if_done(before)
+                # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
+                await asyncio.wait([life.starting])
+                return await self._call(self._process_of(life), export, input, ctx)
+            if not life.starting.done():
+                raise self._not_loaded(f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on.")
+            raise timed_out(export.spec.name, timeout_s)
+        finally:
+            life.calls -= 1
+            await self._end_if_done(life)
+
+    async def _call(self, process: _Process, export: Export, input: Mapping[str, Any], ctx: HandlerContext) -> Any:
         number = next(self._numbers)
         process.pipes.calls.queues[number] = asyncio.Queue()
         try:
@@ -209,14 +245,10 @@ class PythonWorker:
                     "has_runtime": ctx.runtime is not None,
                 }
             )
-            with anyio.move_on_after(timeout_s):
-                return await self._answer(process, number, ctx)
-            raise timed_out(export.spec.name, timeout_s)
+            return await self._answer(process, number, ctx)
         finally:
             if number in process.pipes.calls.queues:
                 await self._abandon(process, number)
-            if not process.is_usable or (process is not self._process and not process.pipes.calls.queues):
-                await self._end(process)
 
     async def _answer(self, process: _Process, number: int, ctx: HandlerContext) -> Any:
         queues = process.pipes.calls.queues
@@ -267,22 +299,29 @@ class PythonWorker:
                             del process.pipes.calls.queues[number]
                             return
             process.pipes.calls.queues.pop(number, None)
-            await self._end(process)
+            await self._end_process(process)
 
-    async def _started(self) -> _Process:
-        async with self._starting:
-            process = self._process
-            state = self._state_of_file()
-            if process is not None and process.is_usable and process.state_of_file == state:
-                return process
-            if process is not None and not process.pipes.calls.queues:
-                await self._end(process)
-            # Where its file has changed, calls that run in it go on, and it is ended with the last of them.
-            self._process = started = await self._start(state)
-            self._running.append(started)
-            return started
+    def _begun(self, state: tuple[int, int] | None) -> _Life:
+        """A new one, which is the current one from now on. Calls that run in another go on there."""
+        life = _Life(state)
+        life.starting = asyncio.create_task(self._start())
+        life.starting.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be waiting
+        self._current = life
+        self._lives.append(life)
+        return life
 
-    async def _start(self, state: tuple[int, int] | None) -> _Process:
+    def _process_of(self, life: _Life) -> _Process:
+        """Of one that has been started. Raises why it could not be, and for one that is over already."""
+        if life.starting.cancelled():
+            raise handler_failed(
+                f"{self._name} was ended while it was loaded", "Call it again: it is started anew.", name="ProcessEnded"
+            )
+        process = life.starting.result()
+        if not process.is_usable:
+            raise self._died(process)
+        return process
+
+    async def _start(self) -> _Process:
         config = self._config()
         self._guard.start()
         marker = self._guard.marker(secrets.token_hex(8))
@@ -303,7 +342,7 @@ class PythonWorker:
         pid = transport.get_pid()
         self._guard.watch(pid)
         tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
-        process = _Process(transport, pipes, tree, state)
+        process = _Process(transport, pipes, tree)
         try:
             process.send({"config": dict(config), "source": self._source()})
             with anyio.move_on_after(START_S):
@@ -313,9 +352,9 @@ class PythonWorker:
                 if first is not None and "broken" in first:
                     raise self._broken(first["broken"])
                 raise self._died(process)
-            raise timed_out(f"starting {self._name}", START_S)
+            raise self._not_loaded(f"within {START_S:g} s and was ended", "Tell the user.")
         except BaseException:
-            await self._end(process)
+            await self._end_process(process)
             raise
 
     def _source(self) -> Mapping[str, str]:
@@ -332,6 +371,14 @@ class PythonWorker:
             limit=self._message_limit,
         )
 
+    def _not_loaded(self, when: str, step: str) -> ToolError:
+        return ToolError(
+            ErrorCode.TIMEOUT,
+            f"{self._entry.file or self._entry.module} was not loaded {when}",
+            f"{step} What takes long there belongs inside the handlers, not where the file is imported.",
+            facts={"timed_out": True},
+        )
+
     def _state_of_file(self) -> tuple[int, int] | None:
         if self._entry.file is None:
             return None
@@ -343,11 +390,28 @@ class PythonWorker:
             ) from None
         return found.st_mtime_ns, found.st_size
 
-    async def _end(self, process: _Process) -> None:
-        if self._process is process:
-            self._process = None
-        if process in self._running:
-            self._running.remove(process)
+    async def _end_if_done(self, life: _Life) -> None:
+        """End what no call will come to any more, once the last one is over."""
+        if not life.is_usable and self._current is life:
+            self._current = None
+        if life is not self._current and not life.calls:
+            await self._end(life)
+
+    async def _end(self, life: _Life) -> None:
+        if self._current is life:
+            self._current = None
+        if life not in self._lives:
+            return
+        self._lives.remove(life)
+        with anyio.CancelScope(shield=True):
+            if not life.starting.done():
+                life.starting.cancel()
+                await asyncio.wait([life.starting])
+            if life.process is not None:
+                await self._end_process(life.process)
+
+    async def _end_process(self, process: _Process) -> None:
+        process.pipes.is_over = True  # no call is to begin in it while it ends
         with anyio.CancelScope(shield=True):
             await process.tree.end(CANCEL_GRACE_S)
             with anyio.move_on_after(CANCEL_GRACE_S):
@@ -357,14 +421,14 @@ class PythonWorker:
 
     async def retire(self) -> None:
         """As `Runner.retire`: the process ends with the last of its calls."""
-        process, self._process = self._process, None
-        if process is not None and not process.pipes.calls.queues:
-            await self._end(process)
+        life, self._current = self._current, None
+        if life is not None:
+            await self._end_if_done(life)
 
     async def close(self) -> None:
         """End what runs."""
-        for process in tuple(self._running):
-            await self._end(process)
+        while self._lives:
+            await self._end(self._lives[-1])
 
 
 async def _asked(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Mapping[str, Any]:

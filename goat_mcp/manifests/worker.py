@@ -13,6 +13,7 @@ import inspect
 import json
 import logging
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -21,7 +22,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
-_LINE_LIMIT = 64 * 1024 * 1024
 _MAX_ERROR_CHARS = 100_000
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
@@ -92,6 +92,45 @@ class NotJson(TypeError):
     """What a handler gave back cannot be sent."""
 
 
+class Requests(asyncio.Protocol):
+    """Reads what the server sends. No task does: a handler may cancel all that there are, and calls still come."""
+
+    def __init__(self, take: Callable[[Mapping[str, Any]], None], end: Callable[[], None]) -> None:
+        self._take = take
+        self._end = end
+        self._rest = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self._rest += data
+        if b"\n" not in data:
+            return
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+
+class Surroundings:
+    """What calls of one process share, as the file left it when it was loaded: what a call changes ends with it."""
+
+    _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+    def __init__(self) -> None:
+        self._directory = os.getcwd()  # noqa: PTH109  # pathlib would double this program's start
+        self._on_signal = {number: signal.getsignal(number) for number in self._SIGNALS}
+
+    def restore(self) -> None:
+        with suppress(OSError):  # it has gone, or has another name
+            os.chdir(self._directory)
+        for number, before in self._on_signal.items():
+            if before is not None and signal.getsignal(number) != before:
+                with suppress(NotImplementedError):  # Windows
+                    asyncio.get_running_loop().remove_signal_handler(number)
+                signal.signal(number, before)
+
+
 class Worker:
     """Runs the calls of one resource, side by side."""
 
@@ -103,6 +142,7 @@ class Worker:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._handlers: Mapping[str, Any] = {}
+        self._surroundings = Surroundings()
         self._is_copy = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._become_copy)
@@ -123,24 +163,27 @@ class Worker:
             while data:
                 data = data[os.write(self._answers, data) :]
 
-    async def serve(self, source: Mapping[str, str]) -> None:
+    async def begin(self, source: Mapping[str, str]) -> bool:
+        """Whether there are handlers now, and calls are taken until the server ends that."""
         try:
             self._handlers = _loaded(source)
+            self._surroundings = Surroundings()
         except BaseException as problem:
             _show_traceback()
             self.send({"broken": _error(problem)})
-            return
-        self.send({"ready": sorted(self._handlers)})
-        reader = asyncio.StreamReader(limit=_LINE_LIMIT)
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(self._requests, "rb", buffering=0)
+            return False
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(
+            lambda: Requests(self._take, loop.stop), os.fdopen(self._requests, "rb", buffering=0)
         )
-        while line := await reader.readline():
-            self._take(json.loads(line))
+        self.send({"ready": sorted(self._handlers)})
+        return True
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "export" in message:
-            self._running[message["id"]] = asyncio.create_task(self._call(message))
+            call = message["id"]
+            self._running[call] = task = asyncio.create_task(self._call(message))
+            task.add_done_callback(lambda _: self._tell_if_never_begun(call))
         elif "cancel" in message:
             if (task := self._running.get(message["cancel"])) is not None:
                 task.cancel()
@@ -156,7 +199,7 @@ class Worker:
             answer: dict[str, Any] = {"id": call, "value": await self._value(message)}
             self._send_answer(answer, message["export"])
         except asyncio.CancelledError:
-            self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
+            self._tell_cancelled(call)
         except BaseException as problem:  # SystemExit too: it would end the other calls
             if not self._is_copy:
                 _show_traceback()
@@ -164,6 +207,14 @@ class Worker:
         finally:
             self._end_copy()
             self._running.pop(call, None)
+            self._surroundings.restore()
+
+    def _tell_if_never_begun(self, call: int) -> None:
+        if self._running.pop(call, None) is not None:
+            self._tell_cancelled(call)
+
+    def _tell_cancelled(self, call: int) -> None:
+        self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
 
     async def _value(self, message: Mapping[str, Any]) -> Any:
         handler = self._handlers.get(message["export"])
@@ -288,7 +339,15 @@ def main() -> None:
     _limit_memory()
     start = json.loads(_first_line(requests))
     worker = Worker(requests, answers, start["config"])
-    asyncio.run(worker.serve(start["source"]))
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    if loop.run_until_complete(worker.begin(start["source"])):
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left))
     os._exit(0)  # threads of a handler that never ends
 
 

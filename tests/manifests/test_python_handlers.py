@@ -4,6 +4,7 @@ server goes on. Source: Goondan, "Error handling philosophy"."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -22,7 +23,7 @@ async def echo(ctx, input):
 """
 
 
-def over(tmp_path: Path, source: str, *exports: str, **spec: object) -> Gateway:
+def over(tmp_path: Path, source: str, *exports: str | Mapping[str, object], **spec: object) -> Gateway:
     python(tmp_path / "tools", "probe", f"{GOOD}{source}\n{ALL}", "echo", *exports, **spec)
     return gateway_over(tmp_path, tmp_path / "tools")
 
@@ -261,9 +262,10 @@ async def fail(ctx, input):
     ids=["waiting", "blocking", "spinning"],
 )
 async def test_a_handler_that_hangs_is_ended_and_the_next_call_works(tmp_path: Path, body: str) -> None:
-    gateway = over(tmp_path, f"async def hang(ctx, input):\n    {body}", "hang", timeoutMs=700)
+    gateway = over(tmp_path, f"async def hang(ctx, input):\n    {body}", {"name": "hang", "timeoutMs": 700})
 
     async with gateway.running():
+        await call(gateway, "probe__echo")
         hung = await call(gateway, "probe__hang")
         after = await call(gateway, "probe__echo", n=1)
 
@@ -281,9 +283,10 @@ async def start(ctx, input):
     while True:
         pass
 """
-    gateway = over(tmp_path, source, "start", timeoutMs=3000)
+    gateway = over(tmp_path, source, {"name": "start", "timeoutMs": 3000})
 
     async with gateway.running():
+        await call(gateway, "probe__echo")
         await call(gateway, "probe__start", file=str(tmp_path / "pid"))
 
     pid = int((tmp_path / "pid").read_text())
