@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp import chosen_manifests
 from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts, meta_contracts
 from goat_mcp.call_slots import CallSlots
@@ -24,6 +23,7 @@ from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_audit import audit_log
 from goat_mcp.chosen_extensions import chosen_extensions, chosen_steps, register_tools
 from goat_mcp.chosen_hooks import claude_settings, hook_programs
+from goat_mcp.chosen_manifests import why_off
 from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.configured_rules import rules_of
@@ -36,6 +36,7 @@ from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.extensions import CallNext, Extension, Extensions
@@ -71,7 +72,6 @@ from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import (
     BrokenUpstreamsFile,
-    DeclaredEntry,
     UpstreamFiles,
     UpstreamProblem,
 )
@@ -92,14 +92,12 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
     from goat_mcp.item_catalog import ItemCatalog
-    from goat_mcp.manifests.manifests import Manifests
-    from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.manifests.manifests import Surroundings
     from goat_mcp.memory.memories import Memories
     from goat_mcp.own_resources import OwnResources
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
-    from goat_mcp.skills import SkillProblem
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.teams.bus import AgentBus
@@ -141,11 +139,8 @@ class Gateway:
         hooks: Hooks | None = None,
         login_person: Person | None = None,
     ) -> None:
-        read = chosen_manifests.read(settings)
-        odd_profiles: Sequence[ManifestProblem] = ()
-        if read is not None:
-            settings, odd_profiles = chosen_manifests.with_declared_profiles(settings, read.users)
-        self.settings = settings
+        self.declared = DeclaredTools(settings)
+        self.settings = settings = self.declared.settings
         self.started_s = time.time()
         self.instance = new_instance()
         self._serves_http = serves_http
@@ -193,16 +188,14 @@ class Gateway:
         )
         self.registry = Registry()
         self.registry.declare(BUILTIN_SOURCE)
-        self._manifest_problems = odd_profiles
-        self.manifests = self._used_manifests(read) if read is not None else None
-        self._skill_problems = self._use_skills() if settings.skills else ()
+        self.declared.use(self.registry, self.state, self._writable, self._around_handlers)
         self._upstream_files = WatchedFiles(
             settings.upstreams,
             contents=settings.contents,
             references=self.references,
             default=settings.default_upstreams,
             is_open=self._tools_may_write,
-            declared=self._declared_upstreams,
+            declared=self.declared.upstreams,
         )
         files = self._with_name_cap(self._upstream_files.load())
         self._chosen = self._choose(files.configs)
@@ -288,17 +281,14 @@ class Gateway:
         self.upstreams.load_warm_catalogs()
 
     def _choose(self, upstreams: Sequence[UpstreamConfig]) -> ChosenTools:
-        if self.manifests is None:
-            return ChosenTools(self.settings, upstreams)
-        return ChosenTools(self.settings, upstreams, chosen_manifests.declared_toolsets(self.manifests.declared))
+        return ChosenTools(self.settings, upstreams, self.declared.toolsets)
 
-    def _used_manifests(self, read: chosen_manifests.ReadManifests) -> Manifests:
-        """The declared tools, in the registry."""
+    def _around_handlers(self) -> Surroundings:
+        """What declared tools are run over."""
         from goat_mcp.manifests.handler_log import HandlerLog
         from goat_mcp.manifests.host import Host
-        from goat_mcp.manifests.manifests import Manifests, Surroundings
+        from goat_mcp.manifests.manifests import Surroundings
 
-        chosen_manifests.seal(read.folders, self.settings, self.state, self._writable)
         host = Host(
             workspace=self.workspace,
             sessions=self.sessions,
@@ -315,48 +305,13 @@ class Gateway:
             tool=self.builtin,
             restart=lambda: self.restart,
         )
-        manifests = Manifests(
-            read.folders,
-            read.shipped,
-            surroundings=Surroundings(
-                host=host,
-                config=self.settings.tools,
-                agents=self._agents_of,
-                log=HandlerLog(self.telemetry),
-            ),
-            registry=self.registry,
+        return Surroundings(
+            host=host, config=self.settings.tools, agents=self._agents_of, log=HandlerLog(self.telemetry)
         )
-        manifests.use(read.folders.read())
-        return manifests
-
-    def _use_skills(self) -> Sequence[SkillProblem]:
-        """The skills that the settings name, in the registry; and what is wrong with some."""
-        from goat_mcp.skills import SOURCE, read_skills
-
-        skills, problems = read_skills(self.settings.skills, self.settings.contents)
-        self.registry.replace_source(SOURCE, skills)
-        return problems
-
-    def _seal_within_reach(self, manifests: Manifests) -> None:
-        """The workspace was known only after the start: from now on what tools may write there counts as it is now."""
-        from goat_mcp.manifests.sealed_copy import is_within_reach
-
-        for folder in manifests.watched:
-            if folder.is_dir() and is_within_reach(folder, self._writable):
-                manifests.read_instead(folder, chosen_manifests.copy_of(folder, self.settings, self.state))
-
-    def _declared_upstreams(self) -> Sequence[DeclaredEntry]:
-        """The upstreams that manifests declare."""
-        if self.manifests is None:
-            return ()
-        return [
-            DeclaredEntry(document.name, document.entry, document.document.file)
-            for document in self.manifests.declared.upstreams
-        ]
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Of a name that nobody has: whether an upstream, or a set that is off, would have it."""
-        return self.upstreams.why_missing(name) or chosen_manifests.why_off(name)
+        return self.upstreams.why_missing(name) or why_off(name)
 
     def builtin(self, name: str) -> AnyTool:
         """A built-in tool itself. The first one loads the code of all."""
@@ -614,7 +569,7 @@ class Gateway:
     @property
     def _memories(self) -> Memories | None:
         """What models wrote down for later; None where no tool does."""
-        if self.manifests is None or self.registry.get("memento__note") is None:
+        if self.registry.get("memento__note") is None:
             return None
         from goat_mcp.memory.memories import Memories
 
@@ -707,8 +662,7 @@ class Gateway:
         """Use the roots a client named; where it named none, the current directory unless that is / or home."""
         self.wants_client_roots = False
         self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
-        if self.manifests is not None:
-            self._seal_within_reach(self.manifests)
+        self.declared.reached_by_tools(self._writable)
         if self.workspace.roots and self.settings.overlooks_project(self.workspace.roots[0]):
             self.telemetry.warning(
                 "a project's settings are not in force: its directory was known only after the start",
@@ -761,32 +715,12 @@ class Gateway:
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
-        for problem in self.manifest_problems():
-            self.telemetry.warning("manifest", problem=str(problem))
-        for problem in self._skill_problems:
-            self.telemetry.warning("skill", file=str(problem.file), problem=problem.what)
-
-    def manifest_problems(self) -> Sequence[ManifestProblem]:
-        """What is wrong with the documents that declare tools and more, as they are now."""
-        if self.manifests is None:
-            return self._manifest_problems
-        return (*self.manifests.declared.problems, *self._manifest_problems)
+        self.declared.log_problems(self.telemetry)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
         found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit, self.rules)
-        found += [
-            {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
-            for problem in self.manifest_problems()
-        ]
-        found += [
-            {
-                "name": problem.file.parent.name,
-                "reason_code": "broken_skill",
-                "detail": f"{problem.file}: {problem.what}",
-            }
-            for problem in self._skill_problems
-        ]
+        found += self.declared.problems()
         return self.redactor.tree(found)
 
     @asynccontextmanager
@@ -795,8 +729,7 @@ class Gateway:
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
             group.start_soon(self._upstream_files.watch, self._upstreams_changed, self._upstreams_broken)
-            if self.manifests is not None:
-                group.start_soon(self.manifests.watch, self._upstream_files.look_again)
+            group.start_soon(self.declared.watch, self._upstream_files.look_again)
             group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:
@@ -806,8 +739,7 @@ class Gateway:
                     await self._session_events.end_all()
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
                     await self.tasks.stop_all()
-                    if self.manifests is not None:
-                        await self.manifests.close()
+                    await self.declared.close()
                     if "sandbox" in self.__dict__:
                         await self.sandbox.close()
                 group.cancel_scope.cancel()

@@ -31,16 +31,16 @@ def print_list(settings: Settings, as_json: bool) -> None:
         click.echo(json.dumps(document))
         return
     _print(document)
-    for problem in gateway.manifest_problems():
+    for problem in gateway.declared.manifest_problems():
         click.echo(str(problem), err=True)
 
 
 def _document(gateway: Gateway) -> dict[str, Any]:
     from goat_mcp.manifests.folder import ManifestSet
 
-    declared = gateway.manifests.declared if gateway.manifests is not None else ManifestSet()
+    declared = gateway.declared.documents or ManifestSet()
     tools = (*declared.tools, *_off(declared))
-    problems = gateway.manifest_problems()
+    problems = gateway.declared.manifest_problems()
     broken = dict.fromkeys(problem.file for problem in problems if problem.is_fatal)
     return {
         "tools": [

@@ -1,0 +1,124 @@
+"""What a user declares beside settings - tools, upstreams, toolsets, profiles, and skills - in one gateway.
+
+Most starts have none of it: then nothing that reads YAML is loaded. Which directories count is `chosen_manifests`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from goat_mcp import chosen_manifests
+from goat_mcp.chosen_toolsets import Declared
+from goat_mcp.registry import Registry
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
+
+if TYPE_CHECKING:  # loaded where there are some
+    from goat_mcp.manifests.folder import ManifestSet
+    from goat_mcp.manifests.manifests import Manifests, Surroundings
+    from goat_mcp.manifests.problem import ManifestProblem
+    from goat_mcp.skills import SkillProblem
+
+
+class DeclaredTools:
+    """`settings` are those that were given, with the profiles that manifests declare.
+
+    Reading comes first, since profiles are settings; `use` puts the tools into the registry.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._read = chosen_manifests.read(settings)
+        self._odd_profiles: Sequence[ManifestProblem] = ()
+        if self._read is not None:
+            settings, self._odd_profiles = chosen_manifests.with_declared_profiles(settings, self._read.users)
+        self.settings = settings
+        self._manifests: Manifests | None = None
+        self._skill_problems: Sequence[SkillProblem] = ()
+
+    def use(
+        self,
+        registry: Registry,
+        state: StateDirectory,
+        writable: Sequence[Path],
+        surroundings: Callable[[], Surroundings],
+    ) -> None:
+        """`writable` is where calls may write. Raises `BrokenSettings` for a directory that cannot be read whole."""
+        if self._read is not None:
+            from goat_mcp.manifests.manifests import Manifests
+
+            self._state = state
+            chosen_manifests.seal(self._read.folders, self.settings, state, writable)
+            self._manifests = Manifests(
+                self._read.folders, self._read.shipped, surroundings=surroundings(), registry=registry
+            )
+            self._manifests.use(self._read.folders.read())
+        if self.settings.skills:
+            from goat_mcp.skills import SOURCE, read_skills
+
+            skills, self._skill_problems = read_skills(self.settings.skills, self.settings.contents)
+            registry.replace_source(SOURCE, skills)
+
+    @property
+    def documents(self) -> ManifestSet | None:
+        """What manifests declare, as it is now; None where there are none."""
+        return None if self._manifests is None else self._manifests.declared
+
+    @property
+    def toolsets(self) -> Declared:
+        """What each declared toolset holds."""
+        return {} if self._manifests is None else chosen_manifests.declared_toolsets(self._manifests.declared)
+
+    def upstreams(self) -> Sequence[DeclaredEntry]:
+        """The declared upstreams, as they are now."""
+        if self._manifests is None:
+            return ()
+        return [
+            DeclaredEntry(document.name, document.entry, document.document.file)
+            for document in self._manifests.declared.upstreams
+        ]
+
+    def reached_by_tools(self, writable: Sequence[Path]) -> None:
+        """Calls may write in other places now: what of the manifests lies there counts as it is at this moment."""
+        if self._manifests is None:
+            return
+        from goat_mcp.manifests.sealed_copy import is_within_reach
+
+        for folder in self._manifests.watched:
+            if folder.is_dir() and is_within_reach(folder, writable):
+                copy = chosen_manifests.copy_of(folder, self.settings, self._state)
+                self._manifests.read_instead(folder, copy)
+
+    def manifest_problems(self) -> Sequence[ManifestProblem]:
+        """What is wrong with the documents, as they are now."""
+        if self._manifests is None:
+            return self._odd_profiles
+        return (*self._manifests.declared.problems, *self._odd_profiles)
+
+    def problems(self) -> list[dict[str, Any]]:
+        """What is wrong with it now: `name`, `reason_code`, `detail`."""
+        found = [
+            {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
+            for problem in self.manifest_problems()
+        ]
+        return found + [
+            {"name": skill.file.parent.name, "reason_code": "broken_skill", "detail": f"{skill.file}: {skill.what}"}
+            for skill in self._skill_problems
+        ]
+
+    def log_problems(self, telemetry: Telemetry) -> None:
+        for problem in self.problems():
+            telemetry.warning("declared tools", problem=problem["detail"], reason_code=problem["reason_code"])
+
+    async def watch(self, changed: Callable[[], None]) -> None:
+        """Follow what changes on disk, until cancelled; `changed` is called after each reload."""
+        if self._manifests is not None:
+            await self._manifests.watch(changed)
+
+    async def close(self) -> None:
+        """End what handlers run."""
+        if self._manifests is not None:
+            await self._manifests.close()
