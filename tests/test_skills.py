@@ -61,6 +61,7 @@ async def test_a_skill_is_listed_with_its_description_and_gives_its_instructions
 async def test_its_files_are_given_by_name_and_nothing_outside_it(tmp_path: Path) -> None:
     place = skill(tmp_path / "skills", "notes", GOOD, template_md="## Added")
     (tmp_path / "secret.md").write_text("secret")
+    (place / ".hidden").write_text("x")
     (place / "link.md").symlink_to(tmp_path / "secret.md")
     gateway = over(tmp_path)
 
@@ -68,11 +69,20 @@ async def test_its_files_are_given_by_name_and_nothing_outside_it(tmp_path: Path
         template = await call(gateway, "skill__release-notes", file="template.md")
         outside = [
             await call(gateway, "skill__release-notes", file=file)
-            for file in ("../../secret.md", str(tmp_path / "secret.md"), "link.md", "no.md", ".")
+            for file in (
+                "../../secret.md",
+                str(tmp_path / "secret.md"),
+                "link.md",
+                "no.md",
+                ".",
+                ".hidden",
+                "a\0b",
+                "x" * 5000,
+            )
         ]
 
     assert template.text == "## Added"
-    assert [error_of(result)["code"] for result in outside] == ["E_NOT_FOUND"] * 5
+    assert [error_of(result)["code"] for result in outside] == ["E_NOT_FOUND"] * 8
 
 
 async def test_without_the_setting_there_are_none(tmp_path: Path) -> None:
