@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
+
+from goat_mcp.core.json_depth import is_deeper
+from goat_mcp.core.surrogates import visible_surrogates
 
 MAX_DEPTH = 128
 """Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
@@ -37,22 +39,6 @@ def written_json(value: Any) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as problem:
-            half = text[problem.start].encode("utf-8", "backslashreplace").decode()
+            half = visible_surrogates(text[problem.start])
             raise ValueError(f"a text of it holds {half}, half of a surrogate pair") from None
     return text
-
-
-def is_deeper(value: Any, depth: int) -> bool:
-    """Whether more than `depth` lists and objects lie in one another."""
-    level: list[Any] = [value]
-    for _ in range(depth + 1):
-        level = [inner for one in level for inner in _inside(one)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list | tuple) else ()

@@ -45,6 +45,7 @@ from goat_mcp.server.item_lists import ItemLists
 from goat_mcp.server.log_levels import LogLevels
 from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
 from goat_mcp.server.prompts import Prompts
+from goat_mcp.server.readable import readable
 from goat_mcp.server.requests import CalledTool, MayAnswer, Work
 from goat_mcp.server.resources import Resources
 from goat_mcp.server.session_notices import SessionNotices
@@ -229,7 +230,7 @@ class Adapter:
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
-        answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
+        answer = readable(outcome.wire(structured_always=self.gateway.settings.output.structured == "always"))
         if self.gateway.catalog.of(rights).source_of(called) in (BUILTIN_SOURCE, None):
             return answer
         return deliverable(answer, ctx.protocol_version)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from goat_mcp.server.open_requests import OpenRequests
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 WRITE_BUFFER_BYTES = 256 * 1024
 """What may lie unread by the client before those who send have to wait."""
 
@@ -102,9 +104,11 @@ def _dump(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except (PydanticSerializationError, UnicodeEncodeError):
-        # A lone surrogate: valid in JSON's escapes, not in UTF-8.
+        # Half of a surrogate pair.
         return _escaped(message.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _escaped(frame: dict[str, Any]) -> bytes:
-    return json.dumps(frame, ensure_ascii=True).encode()
+    """With what UTF-8 lacks told as text: an escape that stands for it is JSON, but few clients read it."""
+    text = json.dumps(frame, ensure_ascii=False)
+    return _SURROGATE.sub(lambda half: rf"\\u{ord(half[0]):x}", text).encode()

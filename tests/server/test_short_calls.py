@@ -217,6 +217,23 @@ async def test_an_answer_is_the_same_frame_on_both_ways(tmp_path: Path, era: str
 
 
 @both_eras
+async def test_half_a_surrogate_pair_is_shown_as_its_escape_which_every_client_reads(tmp_path: Path, era: str) -> None:
+    async def script(client: Line) -> None:
+        client.call(1, "text", {})
+        await client.next()
+        client.call(2, "error", {})
+        await client.next()
+
+    def tools() -> list[Tool]:
+        answers = {"text": text_result("cut \ud83d emoji"), "error": UpstreamError(-32055, "cut \ud83d emoji")}
+        return [fake(name, answer=answer) for name, answer in answers.items()]
+
+    text, error = await both_ways(tmp_path, era, script, tools, taken=2)
+
+    assert text["result"]["content"][0]["text"] == error["error"]["message"] == r"cut \ud83d emoji"
+
+
+@both_eras
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

@@ -1,0 +1,68 @@
+"""No answer keeps its caller waiting because a client cannot read it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from goat_mcp.server.deliverable import deliverable
+from goat_mcp.server.readable import readable
+
+GOOD = {"type": "text", "text": "good 🐐"}
+
+
+def answer(*blocks: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"content": list(blocks), "isError": False, "resultType": "complete", **members}
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+def test_one_in_order_is_the_same_object() -> None:
+    whole = answer(GOOD, structuredContent=nested(100))
+
+    assert readable(whole) is whole
+
+
+def test_half_a_surrogate_pair_is_shown_as_its_escape_wherever_it_is() -> None:
+    odd = answer(
+        {"type": "text", "text": "cut \ud83d emoji"}, structuredContent={"\udfff": ["a\ud800"]}, _meta={"a": 1}
+    )
+
+    assert readable(odd) == answer(
+        {"type": "text", "text": r"cut \ud83d emoji"}, structuredContent={r"\udfff": [r"a\ud800"]}, _meta={"a": 1}
+    )
+
+
+def test_numbers_that_json_lacks_are_null() -> None:
+    odd = answer(GOOD, structuredContent={"a": [float("nan"), float("inf"), 1.5]})
+
+    assert readable(odd)["structuredContent"] == {"a": [None, None, 1.5]}
+
+
+@pytest.mark.parametrize("depth", [199, 250, 900, 5000])
+def test_what_lies_too_deep_is_left_out_and_told(depth: int) -> None:
+    odd = answer(GOOD, {"type": "text", "text": "x", "_meta": nested(depth)}, structuredContent=nested(depth))
+
+    mended = readable(odd)
+
+    assert mended.keys() == {"content", "isError", "resultType"}
+    good, block, structured = mended["content"]
+    assert good == GOOD
+    assert "a block is left out: more than 190" in block["text"]
+    assert "structuredContent is left out: more than 190" in structured["text"]
+    json.dumps(mended)
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("depth", [250, 900])
+def test_a_protocol_revision_has_a_say_on_what_lies_deep_without_raising(version: str, depth: int) -> None:
+    mended = deliverable(answer(GOOD, structuredContent=nested(depth)), version)
+
+    assert mended["content"] == [GOOD]
