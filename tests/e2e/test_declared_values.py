@@ -47,10 +47,12 @@ async def answers(client: Any) -> dict[str, Any]:
     ]
     told: dict[str, Any] = {}
     for name, arguments in calls:
-        result = await client.call_tool(name, arguments)
-        error = (result.structured_content or {}).get("error", {})
+        result: Any = await client.call_tool(name, arguments)
         key = " ".join([name, *map(str, arguments.values())])
-        told[key] = (error["name"], error["message"][:18]) if result.is_error else "worked"
+        told[key] = "worked"
+        if result.is_error:
+            error = result.structured_content["error"]
+            told[key] = (error["name"], error["message"][:18])
     return told
 
 
