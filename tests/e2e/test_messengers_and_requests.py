@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.goat import Launch, connected
 from tests.http_client.local_server import page, serving
-from tests.manifests.slack.web_api import CHANNEL, SlackApi
+from tests.manifests.slack.web_api import CHANNEL, FILE, SlackApi
 from tests.manifests.slack.web_api import TOKEN as SLACK_TOKEN
 from tests.manifests.telegram.bot_api import CHAT, TOKEN, BotApi
 from tests.messaging.wire_server import answering
@@ -37,6 +37,9 @@ async def test_a_client_sends_reads_downloads_and_fetches(launch: Launch, era: s
             ),
             variables={"TELEGRAM_BOT_TOKEN": TOKEN, "SLACK_BOT_TOKEN": SLACK_TOKEN},
         )
+        place = f"{slack.url}/files-pri/T1-F1/download/goat.png"
+        slack_api.files["F1"] = {**FILE, "size": 4, "url_private": place, "url_private_download": place}
+        slack_api.bodies["/files-pri/T1-F1/download/goat.png"] = b"goat"
         async with connected(started, era) as client:
             listed = {tool.name: tool for tool in (await client.list_tools()).tools}
             sent = await client.call_tool("telegram__send", {"chatId": CHAT, "text": "from a client"})
@@ -45,10 +48,27 @@ async def test_a_client_sends_reads_downloads_and_fetches(launch: Launch, era: s
             posted = await client.call_tool("slack__send", {"channel": CHANNEL, "text": "from a client"})
             read = await client.call_tool("slack__read", {"channel": CHANNEL})
             fetched = await client.call_tool("http-fetch__get", {"url": web.url()})
+            message = {"chatId": CHAT, "messageId": 100}
+            ts = posted.structured_content["ts"][0] if posted.structured_content else ""
+            others = [
+                await client.call_tool(tool, arguments)
+                for tool, arguments in (
+                    ("telegram__edit", {**message, "text": "better"}),
+                    ("telegram__react", {**message, "emoji": "👍"}),
+                    ("telegram__setChatAction", {"chatId": CHAT, "action": "typing"}),
+                    ("telegram__delete", message),
+                    ("slack__edit", {"channel": CHANNEL, "ts": ts, "text": "better"}),
+                    ("slack__react", {"channel": CHANNEL, "ts": ts, "emoji": "thumbsup"}),
+                    ("slack__downloadFile", {"channel": CHANNEL, "fileId": "F1", "path": "in/b.txt"}),
+                    ("slack__delete", {"channel": CHANNEL, "ts": ts}),
+                    ("http-fetch__post", {"url": web.url(), "body": {"a": 1}}),
+                )
+            ]
 
     assert sent.structured_content == {"chatId": str(CHAT), "messageIds": [100]}
     assert (launch.workspace / "in" / "a.jpg").read_bytes() == b"data"
     assert (got.is_error, refused.is_error, posted.is_error) == (False, True, False)
+    assert [result.content for result in others if result.is_error] == []
     assert read.structured_content is not None
     assert [message["text"] for message in read.structured_content["messages"]] == ["from a client"]
     assert fetched.structured_content is not None
