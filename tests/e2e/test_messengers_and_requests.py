@@ -39,7 +39,7 @@ async def test_a_client_sends_reads_downloads_and_fetches(launch: Launch, era: s
         )
         place = f"{slack.url}/files-pri/T1-F1/download/goat.png"
         slack_api.files["F1"] = {**FILE, "size": 4, "url_private": place, "url_private_download": place}
-        slack_api.bodies["/files-pri/T1-F1/download/goat.png"] = b"goat"
+        slack_api.bodies["goat.png"] = b"goat"
         async with connected(started, era) as client:
             listed = {tool.name: tool for tool in (await client.list_tools()).tools}
             sent = await client.call_tool("telegram__send", {"chatId": CHAT, "text": "from a client"})
