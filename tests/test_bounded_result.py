@@ -84,6 +84,37 @@ def test_SPL_2_unpromised_structured_content_that_is_too_large_is_left_out_and_t
     assert "too many to send" in result.content[1]["text"] and str(kept_in(tmp_path)) in result.content[1]["text"]
 
 
+def declared(folder: Path, size: int, **members: Any) -> ResultBounds:
+    return bounds(folder, size, toolset="manifests", **members)
+
+
+def test_SPL_1_the_object_that_a_declared_tools_text_says_is_bounded_with_the_text(tmp_path: Path) -> None:
+    rows = {"rows": ["x" * 100] * 5}
+    long = ToolResult((text_block(json.dumps(rows)),), structured=rows)
+
+    result = declared(tmp_path, 200).of(long)
+
+    path = kept_in(tmp_path)
+    assert json.loads(path.read_text()) == rows
+    assert result.wire()["structuredContent"] == {
+        "truncated": True,
+        "characters": len(json.dumps(rows)),
+        "path": str(path),
+    }
+    assert f"the whole is in {path}" in result.text
+    assert declared(tmp_path, 1000).of(long) is long
+
+
+def test_SPL_2_an_object_that_a_declared_tool_promised_is_whole_or_an_error(tmp_path: Path) -> None:
+    rows = {"rows": ["x" * 100] * 5}
+    long = ToolResult((text_block(json.dumps(rows)),), structured=rows)
+
+    result = declared(tmp_path, 300, output_schema={"type": "object"}).of(long)
+
+    assert (result.error_code, result.wire()["structuredContent"]["path"]) == ("E_TOO_LARGE", str(kept_in(tmp_path)))
+    assert json.loads(kept_in(tmp_path).read_text()) == rows
+
+
 def test_SPL_1_a_tools_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
     """A native name may hold anything; the file it is kept in lies where it should all the same."""
     (tmp_path / "spill" / "local" / "mcp__s__").mkdir(parents=True)

@@ -233,6 +233,18 @@ async def fork(ctx, input):
     assert after == [{"n": n} for n in range(5)]
 
 
+async def test_a_value_too_long_to_show_is_no_longer_anywhere_in_the_answer(tmp_path: Path) -> None:  # SPL-1
+    gateway = over(tmp_path, "async def long(ctx, input):\n    return {'a': 'x' * 100_000}", "long")
+
+    async with gateway.running():
+        answer = (await call(gateway, "probe__long")).wire()
+        read = await call(gateway, "Read", file_path=answer["structuredContent"]["path"])
+
+    assert len(str(answer)) < 35_000
+    assert answer["structuredContent"]["characters"] == 100_009
+    assert not read.is_error
+
+
 async def test_an_exceptions_odd_words_are_made_fit_to_be_told(tmp_path: Path) -> None:
     source = r"""
 class Kind(type):
