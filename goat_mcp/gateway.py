@@ -302,6 +302,7 @@ class Gateway:
             state=self.state,
             references=self.references,
             announcements=self.announcements,
+            hides=self.file_rules.hides,
             tool=self.builtin,
             restart=lambda: self.restart,
         )
@@ -573,7 +574,7 @@ class Gateway:
             return None
         from goat_mcp.memory.memories import Memories
 
-        return Memories(self.workspace)
+        return Memories(self.workspace, self.file_rules.hides)
 
     def more_instructions(self, room: int) -> str:
         """What the user wants clients told at their start beside what the server says of itself. Blocking."""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # loaded with the first command
 class Host:
     """What a module's `build_handlers(host)` may take.
 
-    `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face.
+    `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face. `hides` says which
+    files the rules keep out of lists.
     """
 
     workspace: Workspace
@@ -42,5 +43,6 @@ class Host:
     state: StateDirectory
     references: SecretReferences
     announcements: Announcements
+    hides: Callable[[str], bool]
     tool: Callable[[str], Any]
     restart: Callable[[], Restart]

@@ -66,6 +66,10 @@ class ManifestTool:
         fields = self.export.access
         if fields == _TOUCHES_NOTHING:
             return Access()
+        if fields.note:
+            from goat_mcp.manifests.note_access import note_access
+
+            return note_access(fields.note, input, self.resource.workspace, fields.category)
         reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
         asked = tuple(map(posixpath.normpath, (*reads, *writes)))
         is_bash = self.spec.canonical_name == "Bash"

@@ -42,10 +42,12 @@ _NAMING_PARAMETERS = {
     "stdin": "stdin",
     "script": "script",
     "another_machine": "anotherMachine",
+    "note": "note",
 }
 """Members of `access` that hold names of parameters, by the field they go to."""
 HINT_KEYS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-ACCESS_KEYS = (*_NAMING_PARAMETERS.values(), "category")
+_SHIPPED_ACCESS_KEYS = (*_NAMING_PARAMETERS.values(), "category")
+ACCESS_KEYS = tuple(key for key in _SHIPPED_ACCESS_KEYS if key != "note")
 EXAMPLE_KEYS = ("description", "input", "output")
 
 
@@ -54,7 +56,8 @@ class AccessFields:
     """Which parameters name files that a call reads or writes, and the category it takes turns in.
 
     And what of it is a command: the parameters that make its words (`argv`) and its `stdin`, those that make a script's
-    name and its arguments (`script`), or the one that holds shell text for `another_machine`.
+    name and its arguments (`script`), or the one that holds shell text for `another_machine`. `note` are those that
+    say what is done with which memory: action, name, scope and the project's directory.
     """
 
     reads: tuple[str, ...] = ()
@@ -64,6 +67,7 @@ class AccessFields:
     stdin: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     another_machine: tuple[str, ...] = ()
+    note: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
     exports: list[Export] = []
     for fields in spec.each("exports"):
         fields.only(*(_SHIPPED_EXPORT_KEYS if ships_with_us else EXPORT_KEYS))
-        export = _export(fields, name, toolset, timeout_ms)
+        export = _export(fields, name, toolset, timeout_ms, ships_with_us=ships_with_us)
         if any(other.name == export.name for other in exports):
             fields.fail(f"the export {export.name!r} is declared twice", "rename one of them", "name")
         exports.append(export)
@@ -120,7 +124,7 @@ def read_tool(document: MarkedDocument, metadata: Fields, spec: Fields, *, ships
     return ToolDocument(name, document, entry, tuple(exports), limit, config)
 
 
-def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) -> Export:
+def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *, ships_with_us: bool) -> Export:
     name = fields.matching("name", EXPORT_SHAPE, _NAME_WANTED)
     full_name = f"{resource}{SEPARATOR}{name}"
     if len(full_name) > NAME_CAP:
@@ -149,7 +153,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int) ->
             canonical_name=fields.choice("judgedAs", BUILTIN_NAMES) or "",
         ),
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
-        _access(fields, schema),
+        _access(fields, schema, ships_with_us=ships_with_us),
         output,
     )
 
@@ -197,11 +201,11 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _access(fields: Fields, schema: Mapping[str, Any] | None) -> AccessFields:
+def _access(fields: Fields, schema: Mapping[str, Any] | None, *, ships_with_us: bool) -> AccessFields:
     given = fields.mapping("access")
     if given is None:
         return AccessFields()
-    given.only(*ACCESS_KEYS)
+    given.only(*(_SHIPPED_ACCESS_KEYS if ships_with_us else ACCESS_KEYS))
     found = {field: given.texts(key) for field, key in _NAMING_PARAMETERS.items()}
     properties = (schema or {}).get("properties", {})
     for field, key in _NAMING_PARAMETERS.items():

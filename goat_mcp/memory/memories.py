@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from goat_mcp.core.errors import ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.config_folder import config_folder
-from goat_mcp.workspace import Workspace
+from goat_mcp.workspace import Workspace, WorkspacePath
 
 MEMORY_URI = "goat://memory"
 FOLDER = ".goa/memory"
@@ -51,11 +51,36 @@ class Memory:
         return {"name": self.name, "scope": self.scope, "heading": self.heading, "size": self.size, "date": date}
 
 
+def _nothing_hidden(path: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Memories:
-    """Those of a workspace and those of the user. Blocking."""
+    """Those of a workspace and those of the user. `hides`: which files the rules keep out of lists. Blocking."""
 
     workspace: Workspace
+    hides: Callable[[str], bool] = _nothing_hidden
+
+    def project_folder(self, base: str = "") -> WorkspacePath:
+        """Of the project in the directory `base`, else of the workspace's first. Raises `ToolError(NOT_REGULAR)` where
+        links are on the way from there, which could lead to any file: what rules say of notes is said of this path."""
+        return self._own(FOLDER, base)
+
+    def project_file(self, name: str, base: str = "") -> WorkspacePath:
+        """The file of a slug. Raises as `project_folder` does; a note itself is no link either."""
+        return self._own(f"{FOLDER}/{name}{_SUFFIX}", base)
+
+    def _own(self, below: str, base: str) -> WorkspacePath:
+        project = self.workspace.resolve(base or str(self.workspace.primary))
+        path = self.workspace.resolve(f"{project.plain}/{below}")
+        if self.workspace.real_path(path) != self.workspace.real_path(project) / below:
+            raise ToolError(
+                ErrorCode.NOT_REGULAR,
+                f"{path} is a link, or lies behind one",
+                "Notes are plain files in plain folders; ask the user about it.",
+            )
+        return path
 
     @staticmethod
     def global_folder() -> Path:
@@ -82,19 +107,22 @@ class Memories:
     def _of_project(self, base: str) -> list[Memory]:
         found: list[Memory] = []
         with suppress(ToolError):  # no workspace, no such folder, or none that may be read
-            folder = self.workspace.resolve(f"{base or self.workspace.primary}/{FOLDER}")
+            folder = self.project_folder(base)
             with self.workspace.open_directory(folder) as opened:
                 names = os.listdir(opened.fd)  # noqa: PTH208 - a path may lead elsewhere by now
             for name in filter(_is_memory, names):
-                with suppress(ToolError), self.workspace.open_file(self.workspace.resolve(f"{folder}/{name}")) as file:
-                    found.append(_memory(name, "project", file.fd))
+                path = self.workspace.resolve(f"{folder.plain}/{name}")
+                with suppress(ToolError), self.workspace.open_file(path) as file:
+                    is_link = file.real_path.name != name or file.real_path.parent != opened.real_path
+                    if not is_link and not self.hides(path.plain) and not self.hides(str(file.real_path)):
+                        found.append(_memory(name, "project", file.fd))
         return found
 
     def _of_user(self) -> list[Memory]:
         found: list[Memory] = []
         with suppress(OSError):
             for entry in os.scandir(self.global_folder()):
-                if _is_memory(entry.name) and entry.is_file(follow_symlinks=False):
+                if _is_memory(entry.name) and entry.is_file(follow_symlinks=False) and not self.hides(entry.path):
                     with suppress(OSError):
                         fd = os.open(entry.path, _READ_FLAGS)
                         try:

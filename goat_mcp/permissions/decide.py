@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from goat_mcp.permissions.call import Call
@@ -62,7 +63,13 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
         return _by(Effect.ALLOW, rule)
     if spec.rule_name in AUTO_ALLOWED:
         return Decision(Effect.ALLOW, "auto-allowed")
+    if mode is Mode.ACCEPT_EDITS and by_mode is Effect.ALLOW and _writes_outside(call):
+        return Decision(Effect.ASK, f"mode {mode.value}: this lies outside the workspace")
     return Decision(by_mode, f"mode {mode.value}")
+
+
+def _writes_outside(call: Call) -> bool:
+    return any(not any(PurePath(path).is_relative_to(root) for root in call.roots) for path in call.writes)
 
 
 def _strictness(decision: Decision) -> int:

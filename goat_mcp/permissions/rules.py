@@ -28,11 +28,11 @@ from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import (
     FILE_WRITERS,
     FILES,
-    SAME_AS,
     CommandSpecifier,
     PathSpecifier,
     Specifier,
     parse_specifier,
+    same_as,
 )
 from goat_mcp.permissions.text_pattern import text_pattern
 
@@ -178,7 +178,7 @@ class RuleList:
     def against_call(self, call: Call) -> Iterator[Rule]:
         """As `about_call`, of rules that deny or ask: with those about a tool that does the same."""
         yield from self.about_call(call)
-        if (other := SAME_AS.get(call.spec.rule_name)) is not None:
+        if other := same_as(call):
             yield from self.about(other)
         if call.runs and call.spec.rule_name != "Bash":
             yield from self.about_commands()

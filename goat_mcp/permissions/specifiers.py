@@ -27,9 +27,17 @@ REQUESTS = {"http-fetch__get": "WebFetch", "http-fetch__post": "WebFetch"}
 may not fetch from a domain may not do it by another name. Allowing WebFetch allows no headers and no bodies."""
 FILES = {"file-system__read": "Read", "file-system__write": "Write"}
 """Tools that do what a built-in one does with files: its rules, also about paths, hold for them."""
-SAME_AS = {**REQUESTS, **FILES}
+NOTES = "memento__note"
+_SAME_AS = {**REQUESTS, **FILES}
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
 _MAX_PATTERN_CHARS = 4096
+
+
+def same_as(call: Call) -> str:
+    """The tool whose denying and asking rules hold for a call, too; empty where there is none."""
+    if call.spec.rule_name == NOTES:
+        return "Write" if call.writes else "Read" if call.reads else ""
+    return _SAME_AS.get(call.spec.rule_name, "")
 
 
 class Specifier(Protocol):

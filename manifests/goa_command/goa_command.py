@@ -45,7 +45,8 @@ _DECISION, _YES, _NO = "decision", "allow", "deny"
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     config = host.tool("Config")
-    return {"run": Run(config, config.modes, host.tasks, host.tool("Write").changes, Memories(host.workspace))}
+    memories = Memories(host.workspace, host.hides)
+    return {"run": Run(config, config.modes, host.tasks, host.tool("Write").changes, memories)}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from goat_mcp.core.input_problems import Problem, input_error
 from goat_mcp.core.result import text_result
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.memory.memories import FOLDER, MAX_NAME_CHARS, MEMORY_URI, Memories, Scope, slug
+from goat_mcp.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Scope, slug
 from goat_mcp.state.private_file import write_private
 from goat_mcp.workspace import Workspace, WorkspacePath
 
@@ -37,7 +37,8 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
-    return {"note": Note(host.workspace, Memories(host.workspace), host.tool("Write").changes, host.announcements)}
+    memories = Memories(host.workspace, host.hides)
+    return {"note": Note(host.workspace, memories, host.tool("Write").changes, host.announcements)}
 
 
 @dataclass(frozen=True)
@@ -49,34 +50,34 @@ class Note:
 
     async def __call__(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         action, scope = str(input["action"]), input.get("scope", "project")
-        name = _checked(action, input)
+        name, directory = _checked(action, input), str(input.get("directory", ""))
         if action == "list":
             scopes: tuple[Scope, ...] = (scope,) if "scope" in input else ("project", "global")
-            found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, scopes, ctx.workdir))
+            found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, scopes, directory))
             return {"memories": [memory.described() for memory in found]}
         content = str(input.get("content", ""))
         place: _ProjectNote | _GlobalNote
         if scope == "global":
             place = _GlobalNote(self.workspace, self.memories.global_folder(), name)
         else:
-            path = self.workspace.resolve(f"{ctx.workdir or self.workspace.primary}/{FOLDER}/{name}.md")
-            place = _ProjectNote(self.workspace, self.changes, path, ctx, name)
+            path = self.memories.project_file(name, directory)
+            place = _ProjectNote(self.workspace, self.memories, self.changes, path, ctx, name, directory)
         if action == "read":
             data = await place.read()
             if data is None:
-                raise await self._missing(name, scope, ctx)
+                raise await self._missing(name, scope, directory)
             return {"name": name, "scope": scope, "content": data.decode("utf-8", "replace"), "size": len(data)}
         if action == "delete":
             if not await place.delete():
-                raise await self._missing(name, scope, ctx)
+                raise await self._missing(name, scope, directory)
             answer: dict[str, Any] = {"name": name, "scope": scope, "deleted": True}
         else:
             answer = {"name": name, "scope": scope, **await place.write(content.encode(), append=action == "append")}
         self.announcements.changed(MEMORY_URI)
         return answer
 
-    async def _missing(self, name: str, scope: Scope, ctx: HandlerContext) -> ToolError:
-        found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, (scope,), ctx.workdir))
+    async def _missing(self, name: str, scope: Scope, directory: str) -> ToolError:
+        found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, (scope,), directory))
         names = [memory.name for memory in found]
         near = difflib.get_close_matches(name, names, n=3) or names[:8]
         hint = f"There are {', '.join(near)}." if near else "There is none yet; write makes one."
@@ -119,15 +120,22 @@ def _joined(old: bytes, content: bytes, *, append: bool) -> bytes:
 @dataclass(frozen=True)
 class _ProjectNote:
     workspace: Workspace
+    memories: Memories
     changes: FileChanges
     path: WorkspacePath
     ctx: HandlerContext
     name: str
+    directory: str
+
+    def _check(self) -> None:
+        """Raises where it has become a link since the call was judged: a person may have been asked meanwhile."""
+        self.memories.project_file(self.name, self.directory)
 
     async def read(self) -> bytes | None:
         files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
 
         def read() -> bytes | None:
+            self._check()
             if files.stat(self.path) is None:
                 return None
             with files.open_file(self.path) as file:
@@ -139,6 +147,7 @@ class _ProjectNote:
         files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
 
         def write() -> int:
+            self._check()
             if files.stat(self.path) is None:
                 files.write_file(self.path, content, expect=None)
                 return len(content)
@@ -164,6 +173,7 @@ class _ProjectNote:
             )
 
         def delete() -> bool:
+            self._check()
             if self.workspace.stat(self.path) is None:
                 return False
             with self.workspace.open_file(self.path) as file:
