@@ -3,8 +3,9 @@ toolsets. Nothing that reads YAML is loaded where there are none."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from goat_mcp.chosen_toolsets import Declared
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
-from goat_mcp.profile_options import ProfileOptions
+from goat_mcp.profile_options import ProfileOptions, ProfileTools
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 
@@ -142,5 +143,31 @@ def _problem(document: ProfileDocument, error: Any) -> ManifestProblem:
     place = ("spec", *error["loc"])
     key = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
-        return document.document.problem(place, f"spec.{key} is unknown", "see the settings of `profiles`")
+        *above, name = error["loc"]
+        known = (ProfileTools if above == ["tools"] else ProfileOptions).model_fields
+        return document.document.problem(place, f"spec.{key} is unknown", _near_or_known(str(name), known))
     return document.document.problem(place, f"spec.{key}: {error['msg']}", "mend the value")
+
+
+def unknown_tool_settings(settings: Settings, declared: ManifestSet | None) -> list[dict[str, Any]]:
+    """Members of `tools` for a resource that nobody declares: no error, since one settings file serves many lists of
+    directories. Those that come with us may be off."""
+    if not settings.tools:
+        return []
+    shipped_names = (file.parent.name for file in shipped_folder().glob("*/tool.yaml"))
+    known = sorted({*shipped_names, *(tool.name for tool in (declared.tools if declared is not None else ()))})
+    return [
+        {
+            "name": f"tools.{name}",
+            "reason_code": "unknown_tool_settings",
+            "detail": f"tools.{name} has no effect: no resource has this name; {_near_or_known(name, known)}",
+        }
+        for name in settings.tools
+        if name not in known
+    ]
+
+
+def _near_or_known(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"

@@ -104,6 +104,7 @@ class DeclaredTools:
             {"name": problem.file.name, "reason_code": "broken_manifest", "detail": str(problem)}
             for problem in self.manifest_problems()
         ]
+        found += chosen_manifests.unknown_tool_settings(self.settings, self.documents)
         return found + [
             {"name": skill.file.parent.name, "reason_code": "broken_skill", "detail": f"{skill.file}: {skill.what}"}
             for skill in self._skill_problems

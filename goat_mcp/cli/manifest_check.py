@@ -26,6 +26,7 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     import anyio
 
     from goat_mcp import chosen_manifests
+    from goat_mcp.manifests.folder import together
     from goat_mcp.settings_loading import load_settings
 
     settings = load_settings({}, config_file=config)
@@ -33,7 +34,10 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     _, profiles = chosen_manifests.with_declared_profiles(settings, declared)
     upstreams = [problem for one in declared.upstreams for problem in _upstream_problems(one)]
     found = [*declared.problems, *profiles, *upstreams, *anyio.run(_thorough, declared.tools)]
+    # Those that replace what comes with us are to be known, and may be meant: they are no failure.
+    replacing = set(together([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
     problems = sorted(dict.fromkeys(found))
+    notes = sorted(replacing.difference(problems))
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
         "upstreams": len(declared.upstreams),
@@ -43,8 +47,9 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     if places and not problems and not any(count.values()):
         _refuse(f"{', '.join(map(str, places))}: no manifest is there")
     if as_json:
-        click.echo(json.dumps({"problems": [_fields(problem) for problem in problems], "read": count}))
+        click.echo(json.dumps({"problems": [_fields(problem) for problem in (*problems, *notes)], "read": count}))
     else:
+        _print_lines(notes)
         _print(problems, count)
     return WRONG if problems else 0
 
@@ -128,7 +133,7 @@ def _fields(problem: ManifestProblem) -> dict[str, Any]:
     }
 
 
-def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
+def _print_lines(problems: Sequence[ManifestProblem]) -> None:
     from goat_mcp.cli.terminal import escaped
 
     for problem in problems:
@@ -136,6 +141,10 @@ def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
             _print_coloured(problem)
         else:
             click.echo(escaped(str(problem).replace("\n", " ")))
+
+
+def _print(problems: Sequence[ManifestProblem], count: dict[str, int]) -> None:
+    _print_lines(problems)
     read = ", ".join(f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in count.items() if number)
     if problems:
         click.echo(f"{len(problems)} to mend in what was read: {read or 'nothing that can be used'}", err=True)
@@ -150,7 +159,7 @@ def _print_coloured(problem: ManifestProblem) -> None:
 
     from goat_mcp.cli.terminal import console, escaped
 
-    place, what = escaped(f"{problem.file}:{problem.line}"), escaped(problem.what.replace("\n", " "))
+    place, what = escaped(problem.place), escaped(problem.what.replace("\n", " "))
     line = Text.assemble((place, "cyan"), ": ", (what, "red" if problem.is_fatal else "yellow"))
     line.append(f"; {escaped(problem.remedy)}", "green")
     console().print(line, soft_wrap=True)

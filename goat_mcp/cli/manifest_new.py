@@ -44,10 +44,10 @@ def make(name: str, language: str, url: str, folder: Path | None, as_json: bool)
     if as_json:
         click.echo(json.dumps({"tool": tool, "files": list(map(str, paths)), "next": steps}))
         return
-    _say(tool, paths, steps)
+    _say(tool, paths, steps, is_own=base == own.absolute())
 
 
-def _say(tool: str, paths: list[Path], steps: Mapping[str, str]) -> None:
+def _say(tool: str, paths: list[Path], steps: Mapping[str, str], *, is_own: bool) -> None:
     from goat_mcp.cli.terminal import escaped
 
     manifest, *beside = paths
@@ -55,7 +55,9 @@ def _say(tool: str, paths: list[Path], steps: Mapping[str, str]) -> None:
     for path in beside:
         click.echo(escaped(f"  {path}   what it does"))
     click.echo(f"Call it:     {escaped(steps['call'])}")
-    click.echo("Change it:   edit these files; a running server sees it within two seconds")
+    # A directory that tools may write to counts as it was at the start.
+    unless = "" if is_own else ", or at its next start where its tools may write to them"
+    click.echo(f"Change it:   edit these files; a running server sees it within two seconds{unless}")
     click.echo(f"Check it:    {escaped(steps['check'])}")
 
 

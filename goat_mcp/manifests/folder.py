@@ -136,7 +136,7 @@ class ManifestFolders:
 
 
 def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
-    return ManifestProblem(place, 1, what, remedy)
+    return ManifestProblem(place, 0, what, remedy)
 
 
 def _read_documents(
@@ -175,16 +175,23 @@ def _once(
 
 
 def together(sets: Iterable[ManifestSet]) -> ManifestSet:
-    """Several of them as one; what ships with us comes last, and gives way to a user's of the same name."""
+    """Several of them as one; what ships with us comes last, and gives way to a user's of the same name, which is
+    said there (design D3)."""
     whole = ManifestSet()
     for one in sets:
-        names = {tool.name for tool in whole.tools}
+        names = {tool.name: tool for tool in whole.tools}
+        replaced = (_replaces(names[tool.name], tool) for tool in one.tools if tool.name in names)
         whole = replace(
             whole,
             tools=(*whole.tools, *(tool for tool in one.tools if tool.name not in names)),
             upstreams=(*whole.upstreams, *one.upstreams),
             toolsets=(*whole.toolsets, *one.toolsets),
             profiles=(*whole.profiles, *one.profiles),
-            problems=(*whole.problems, *one.problems),
+            problems=(*whole.problems, *one.problems, *replaced),
         )
     return whole
+
+
+def _replaces(kept: ToolDocument, other: ToolDocument) -> ManifestProblem:
+    what = f"this {kept.name} replaces the one that {other.document.file} declares"
+    return kept.document.problem(("metadata", "name"), what, "rename it to have both", is_fatal=False)

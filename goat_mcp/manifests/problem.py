@@ -8,7 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, order=True)
 class ManifestProblem:
-    """One fault of one document. The document is left out, or with `is_fatal` false used nevertheless."""
+    """One fault of one document. The document is left out, or with `is_fatal` false used nevertheless.
+
+    `line` is 0 for what is about a directory, or the whole of a file.
+    """
 
     file: Path
     line: int
@@ -16,8 +19,12 @@ class ManifestProblem:
     remedy: str
     is_fatal: bool = True
 
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else str(self.file)
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}; {self.remedy}"
+        return f"{self.place}: {self.what}; {self.remedy}"
 
 
 class BrokenManifest(Exception):

@@ -209,7 +209,7 @@ def test_a_place_without_manifests_is_no_success(tmp_path: Path) -> None:
     assert empty.stderr == (
         "goat-mcp: empty: no manifest is there\nName a directory of manifests, or a file that is one.\n"
     )
-    assert gone.stdout == "gone:1: cannot be read: No such file or directory; name a directory of manifests\n"
+    assert gone.stdout == "gone: cannot be read: No such file or directory; name a directory of manifests\n"
     assert none.stdout == "Nothing is declared. Begin with: goat-mcp manifest new weather\n"
 
 
@@ -310,7 +310,7 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
         "write an absolute one, a name that is on PATH, or a cwd",
         f'{file}:13: start: "soon" is not a way to start; write lazy or eager',
         f"{file}:14: timeouts: unknown key, ignored; mend the entry",
-        f"{file}:20: spec.readonly is unknown; see the settings of `profiles`",
+        f"{file}:20: spec.readonly is unknown; did you mean read_only?",
     ]
     assert done.returncode == 1
 
@@ -343,3 +343,25 @@ def test_where_nothing_would_be_used_nothing_is_made(tmp_path: Path) -> None:
         f"goat-mcp: nothing in {tmp_path}/open would be used: it is in {tmp_path}/open, which"
     )
     assert list((tmp_path / "open").iterdir()) == []
+
+
+def test_a_resource_with_the_name_of_one_that_comes_with_us_is_said_and_no_failure(tmp_path: Path) -> None:
+    make(tmp_path, "json-query")
+    file = own(tmp_path) / "json-query" / "tool.yaml"
+
+    done = run("manifest", "check", cwd=tmp_path)
+    as_json = json.loads(run("manifest", "check", "--json", cwd=tmp_path).stdout)
+
+    note, *rest = done.stdout.splitlines()
+    assert note.startswith(f"{file}:") and "this json-query replaces the one that " in note
+    assert (done.returncode, rest) == (0, ["Nothing is wrong: 1 tool."])
+    assert [problem["is_fatal"] for problem in as_json["problems"]] == [False]
+
+
+def test_a_new_tool_in_another_directory_says_when_a_change_is_seen_there(tmp_path: Path) -> None:
+    made = run("manifest", "new", "weather", "--dir", "tools", cwd=tmp_path)
+
+    assert (
+        "Change it:   edit these files; a running server sees it within two seconds, "
+        "or at its next start where its tools may write to them\n"
+    ) in made.stdout

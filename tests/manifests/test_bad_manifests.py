@@ -326,5 +326,5 @@ def test_a_directory_that_others_may_write_to_is_not_used(tmp_path: Path) -> Non
 
     assert read.tools == ()
     (problem,) = read.problems
-    assert (problem.file, problem.line, problem.remedy) == (tmp_path / "open", 1, "mend its rights")
+    assert (problem.file, problem.line, problem.remedy) == (tmp_path / "open", 0, "mend its rights")
     assert problem.what.startswith("nothing of it is used: the directory is in ")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from goat_mcp.chosen_manifests import shipped_folder
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.rights import Rights
 from goat_mcp.gateway import Gateway
@@ -252,13 +254,72 @@ async def test_a_declared_profile_narrows_as_one_of_the_settings_does(tmp_path: 
     assert [tool.spec.name for tool in view.tools()] == ["Read", "probe__say"]
 
 
-async def test_a_broken_profile_is_a_problem_with_its_line(tmp_path: Path) -> None:
-    document(tmp_path / "tools", "Profile", "small", toolz=["Read"])
+KNOWN_OF_PROFILES = "upstreams, toolsets, tools, read_only, name_cap, schema_dialect, token_budget, token_file"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"toolz": ["Read"]}, "6: spec.toolz is unknown; did you mean tools?"),
+        ({"colour": 1}, f"6: spec.colour is unknown; known are {KNOWN_OF_PROFILES}"),
+        ({"read_only": True, "tools": {"alow": ["Read"]}}, "8: spec.tools.alow is unknown; did you mean allow?"),
+        ({"read_only": True, "tools": {"x": []}}, "8: spec.tools.x is unknown; known are allow, deny"),
+        (
+            {"read_only": True, "name_cap": 5},
+            "6: spec.name_cap: Input should be greater than or equal to 32; mend the value",
+        ),
+    ],
+)
+async def test_a_broken_profile_is_a_problem_with_its_line_and_what_may_stand_there(
+    tmp_path: Path, spec: Mapping[str, object], said: str
+) -> None:
+    document(tmp_path / "tools", "Profile", "small", **spec)
 
     problems = gateway_over(tmp_path, tmp_path / "tools").problems()
 
-    file = tmp_path / "tools" / "profile-small.yaml"
-    assert problems[0]["detail"] == f"{file}:6: spec.toolz is unknown; see the settings of `profiles`"
+    assert problems[0]["detail"] == f"{tmp_path}/tools/profile-small.yaml:{said}"
+
+
+async def test_settings_for_a_resource_that_nobody_declares_are_a_problem_and_no_stop(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "probe", ONE, "say")
+    settings = {"prob": {"unit": "C"}, "probe": {"unit": "C"}, "slack": {}, "nosuch": {"key": "canary-4711"}}
+
+    with_tools = gateway_over(tmp_path, tmp_path / "tools", tools=settings).problems()
+    without = gateway_over(tmp_path, tools={"slakc": {}}).problems()
+
+    near = "tools.prob has no effect: no resource has this name; did you mean probe?"
+    assert with_tools[0] == {"name": "tools.prob", "reason_code": "unknown_tool_settings", "detail": near}
+    assert [problem["name"] for problem in with_tools] == ["tools.prob", "tools.nosuch"]
+    assert with_tools[1]["detail"].startswith(
+        "tools.nosuch has no effect: no resource has this name; known are agents, bash,"
+    )
+    assert [problem["detail"] for problem in without] == [
+        "tools.slakc has no effect: no resource has this name; did you mean slack?"
+    ]
+
+
+async def test_a_users_resource_replaces_one_that_comes_with_us_and_says_so(tmp_path: Path) -> None:
+    place = python(tmp_path / "tools", "json-query", ONE, "say")
+
+    gateway = gateway_over(tmp_path, tmp_path / "tools", catalog={"toolsets": ["base"]})
+
+    (problem,) = gateway.declared.manifest_problems()
+    assert str(problem) == (
+        f"{place}/tool.yaml:4: this json-query replaces the one that {shipped_folder()}/json-query/tool.yaml declares; "
+        "rename it to have both"
+    )
+    assert not problem.is_fatal
+    assert [one["detail"] for one in gateway.problems()] == [str(problem)]
+    assert gateway.registry.get("json-query__say") is not None
+    assert gateway.registry.get("json-query__query") is None
+
+
+async def test_a_directory_that_is_not_there_is_a_problem_without_a_line(tmp_path: Path) -> None:
+    (problem,) = gateway_over(tmp_path, tmp_path / "nowhere").problems()
+
+    assert problem["detail"] == (
+        f"{tmp_path}/nowhere: cannot be read: No such file or directory; name a directory of manifests"
+    )
 
 
 @pytest.mark.parametrize("name", ["tool.yaml", "handlers.py", "."])
