@@ -122,9 +122,9 @@ async def test_a_resource_that_changes_while_it_is_loaded_leaves_no_process_behi
     async with gateway.running(), anyio.create_task_group() as group:
         group.start_soon(lambda: call(gateway, "probe__pid", begun=str(old)))
         await eventually(lambda: bool(pids(loading)))
-        before = gateway.manifests.declared if gateway.manifests is not None else None
+        before = gateway.declared.documents
         (place / "tool.yaml").write_text((place / "tool.yaml").read_text().replace("For tests.", "Changed."))
-        await eventually(lambda: gateway.manifests is not None and gateway.manifests.declared is not before)
+        await eventually(lambda: gateway.declared.documents is not before)
         (tmp_path / "load").touch()
         await eventually(lambda: bool(pids(old)))
 
