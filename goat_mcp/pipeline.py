@@ -200,6 +200,8 @@ class Pipeline:
                 turn.batch.interrupt(turn, refusal)
             raise
         turn.admitted()
+        if admitted.access.script_sha256:
+            ctx = ctx.changed(script_sha256=admitted.access.script_sha256)
         async with self.scheduler.slot(
             admitted.access,
             session_key=ctx.session_key,

@@ -54,6 +54,8 @@ class ToolContext:
     rights: Rights = NO_LIMITS
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    script_sha256: str = ""
+    """Of the script file that was judged (see `Access`)."""
     message: Mapping[str, Any] | None = None
     """The assistant's message that holds this call; None outside an agent of ours (Goondan `ToolContext.message`)."""
     started_at_s: float = field(default_factory=time.monotonic)

@@ -28,7 +28,8 @@ class Access:
 
     `seen` are the arguments as rules, hooks and the record see them, where a tool that is judged as Bash has no
     `command` of its own. `runs` is further shell text that the call runs, e.g. on another machine: rules about commands
-    may deny it or ask about it, and none can allow it.
+    may deny it or ask about it, and none can allow it. `script_sha256` is that of a script file that the call runs, as
+    it was judged.
     """
 
     asked: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class Access:
     risk: Risk | None = None
     seen: Mapping[str, Any] | None = None
     runs: tuple[str, ...] = ()
+    script_sha256: str = ""
 
 
 class Tool(Protocol[InputT]):

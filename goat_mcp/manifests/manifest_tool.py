@@ -73,8 +73,16 @@ class ManifestTool:
         reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
         asked = tuple(map(posixpath.normpath, (*reads, *writes)))
         is_bash = self.spec.canonical_name == "Bash"
-        seen, runs = shell_access(fields, input, self.resource.workspace, is_judged_as_bash=is_bash)
-        return Access(asked, _real(reads), _real(writes), fields.category, seen=seen, runs=runs)
+        shell = shell_access(fields, input, self.resource.workspace, is_judged_as_bash=is_bash)
+        return Access(
+            asked,
+            _real(reads),
+            _real(writes),
+            fields.category,
+            seen=shell.seen,
+            runs=shell.runs,
+            script_sha256=shell.script_sha256,
+        )
 
     def _paths(self, input: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
         """As the call names them. Relative ones lie below the handler's working directory, as a Goondan tool's do."""

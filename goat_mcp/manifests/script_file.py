@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from goat_mcp.workspace import Workspace
 
 MAX_READ_BYTES = 20_000
 """More than rules look into (R-SHELL-6), so that a longer one is seen to be too long."""
+_CHUNK_BYTES = 1 << 20
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|z|k|mk|a)?sh(?:-static)?\Z")
 _PLAIN = ("bash",)
 
@@ -22,6 +23,7 @@ class ScriptFile:
     path: Path
     program: tuple[str, ...]
     text: str
+    sha256: str
 
     def argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         return (*self.program, str(self.path), *arguments)
@@ -31,11 +33,21 @@ def script_file(workspace: Workspace, asked: str) -> ScriptFile:
     """The script at a path, which may be relative to the workspace. Raises `ToolError` as opening a file does."""
     absolute = asked if asked.startswith(("/", "@")) else f"{workspace.primary}/{asked}"
     with workspace.open_file(workspace.resolve(absolute)) as opened:
-        start = os.read(opened.fd, MAX_READ_BYTES)
+        start, sha256 = _read(opened.fd)
         path = opened.real_path
     program = _program(start)
     is_shell = any(_SHELLS.match(word) for words in program for word in words.split())
-    return ScriptFile(path, program, start.decode("utf-8", "replace") if is_shell else "")
+    return ScriptFile(path, program, start.decode("utf-8", "replace") if is_shell else "", sha256)
+
+
+def _read(fd: int) -> tuple[bytes, str]:
+    """The beginning, and the hash of all: read once, so that it is the beginning of what was hashed."""
+    with open(fd, "rb", closefd=False) as file:
+        start = file.read(MAX_READ_BYTES)
+        digest = hashlib.sha256(start)
+        while part := file.read(_CHUNK_BYTES):
+            digest.update(part)
+    return start, digest.hexdigest()
 
 
 def _program(start: bytes) -> tuple[str, ...]:

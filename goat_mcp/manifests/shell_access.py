@@ -13,16 +13,18 @@ from goat_mcp.workspace import Workspace
 
 
 class ShellAccess(NamedTuple):
-    """`seen` and `runs` of `Access`."""
+    """What `Access` calls so."""
 
     seen: Mapping[str, Any] | None = None
     runs: tuple[str, ...] = ()
+    script_sha256: str = ""
 
 
 def shell_access(
     fields: AccessFields, input: Mapping[str, Any], workspace: Workspace, *, is_judged_as_bash: bool
 ) -> ShellAccess:
     """Raises `ToolError` where a script cannot be opened."""
+    sha256 = ""
     if fields.another_machine:
         return ShellAccess(runs=tuple(_words(input, fields.another_machine)))
     if fields.argv:
@@ -33,13 +35,13 @@ def shell_access(
         asked, *arguments = _words(input, fields.script)
         script = script_file(workspace, asked)
         command, folded = shlex.join(script.argv(tuple(arguments))), fields.script
-        inside = (script.text,) if script.text else ()
+        inside, sha256 = (script.text,) if script.text else (), script.sha256
     else:
         return ShellAccess()
     if not is_judged_as_bash:
-        return ShellAccess(runs=(command, *inside))
+        return ShellAccess(runs=(command, *inside), script_sha256=sha256)
     rest = {name: value for name, value in input.items() if name not in folded}
-    return ShellAccess({"command": command, **rest}, inside)
+    return ShellAccess({"command": command, **rest}, inside, sha256)
 
 
 def _words(input: Mapping[str, Any], names: Sequence[str]) -> list[str]:

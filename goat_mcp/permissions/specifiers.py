@@ -28,6 +28,7 @@ may not fetch from a domain may not do it by another name. Allowing WebFetch all
 FILES = {"file-system__read": "Read", "file-system__write": "Write"}
 """Tools that do what a built-in one does with files: its rules, also about paths, hold for them."""
 NOTES = "memento__note"
+OWN_COMMANDS = "goa_command__run"
 _SAME_AS = {**REQUESTS, **FILES}
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(.*)\Z", re.DOTALL)
 _MAX_PATTERN_CHARS = 4096
@@ -37,7 +38,19 @@ def same_as(call: Call) -> str:
     """The tool whose denying and asking rules hold for a call, too; empty where there is none."""
     if call.spec.rule_name == NOTES:
         return "Write" if call.writes else "Read" if call.reads else ""
+    if call.spec.rule_name == OWN_COMMANDS:
+        return "Config" if setting_read_by(call) is not None else ""
     return _SAME_AS.get(call.spec.rule_name, "")
+
+
+def setting_read_by(call: Call) -> str | None:
+    """The setting that a command of ours reads; None where it is none, or another one."""
+    command = call.arguments.get("command") if call.spec.rule_name == OWN_COMMANDS else None
+    if not isinstance(command, str):
+        return None
+    from goat_mcp.permissions.own_commands import setting_asked
+
+    return setting_asked(command)
 
 
 class Specifier(Protocol):
@@ -111,6 +124,8 @@ class ArgumentSpecifier:
 
     def _texts(self, call: Call) -> Sequence[str]:
         values = list(_values(call.arguments, self.name))
+        if self.name == "setting" and (setting := setting_read_by(call)) is not None:
+            values.append(setting)  # for `Config(setting:...)`
         if not values and self.default is not None:
             return (self.default,)
         return [_as_text(one) for one in values]

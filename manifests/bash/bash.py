@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.command_answer import CommandAnswer
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
@@ -26,6 +27,13 @@ class JsonBash:
 
     async def script(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         script = script_file(self.host.workspace, str(input["path"]))
+        if script.sha256 != ctx.call.script_sha256:
+            # It runs from where it lies, or `$0` and what lies beside it would be missed: so it has to be the same.
+            raise ToolError(
+                ErrorCode.STALE,
+                f"{script.path} has changed since the call was judged, so it was not run",
+                "Read it and call again.",
+            )
         command = shlex.join(script.argv(tuple(input.get("args", ()))))
         return await self._run(ctx, input, command, f"exec -- {command}")
 

@@ -6,7 +6,6 @@ None of them changes what the settings say, and a mode that allows more wants th
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.memory.memories import Memories
 from goat_mcp.permissions.mode import Mode
+from goat_mcp.permissions.own_commands import words_of
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tasks.task import Task
@@ -77,7 +77,12 @@ class Run:
         if len(words) == 3 and words[:2] == ["review", "show"]:
             return {"id": words[2], "diff": await anyio.to_thread.run_sync(partial(self._diff, words[2]))}
         if len(words) == 2 and words[0] == "config":
-            read = await self.config.execute(self.config.validate({"setting": words[1]}), ctx.call)
+            asked = self.config.validate({"setting": words[1]})
+            if asked.setting != words[1]:  # rules about the setting name it so
+                raise ToolError(
+                    ErrorCode.SETTING, f"no setting {words[1][:40]!r} by this name", f"It is config {asked.setting}."
+                )
+            read = await self.config.execute(asked, ctx.call)
             return dict(read.facts or {})
         raise _unknown(words)
 
@@ -145,7 +150,7 @@ def _words(command: str) -> list[str]:
     if len(command) > _MAX_CHARS:
         raise ToolError(ErrorCode.INPUT, f"command: has {len(command)} characters", f"{_MAX_CHARS} are the most.")
     try:
-        return shlex.split(command.strip().removeprefix("/"))
+        return words_of(command)
     except ValueError as problem:
         raise ToolError(ErrorCode.INPUT, f"command: {problem}", "Close the quotes.") from None
 

@@ -10,6 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.permissions.approval_form import ALLOW_ONCE, DECISION
 from tests.manifests.calling import Caller
 
 pytestmark = pytest.mark.anyio
@@ -155,3 +157,32 @@ async def gone(pid: int) -> bool:
                 return True
             await anyio.sleep(0.05)
     return False
+
+
+@pytest.mark.parametrize("first_line", ["", "#!/bin/sh\n", "#!/usr/bin/env python3\n"])
+async def test_r_perm_2_a_script_that_changes_while_a_person_is_asked_is_not_run(
+    tmp_path: Path, first_line: str
+) -> None:
+    async def rewrite_and_allow(form: Form) -> Answer:
+        script.write_text(f"{first_line}print('evil')\n" if "python" in first_line else f"{first_line}echo evil > x\n")
+        return Answer(Reply.ACCEPTED, {DECISION: ALLOW_ONCE})
+
+    one = Caller(tmp_path, {"permissions": {"ask": ["Bash"]}}, rewrite_and_allow)
+    script = one.project / "run"
+    script.write_text(f"{first_line}print('fine')\n" if "python" in first_line else f"{first_line}echo fine\n")
+
+    problem = await one.problem(SCRIPT, path="run")
+
+    assert problem.endswith("[E_STALE]")
+    assert "evil" not in problem
+    assert [path.name for path in one.project.iterdir()] == ["run"]
+
+
+async def test_a_script_that_stayed_as_it_was_runs_after_a_person_was_asked(tmp_path: Path) -> None:
+    async def allow(form: Form) -> Answer:
+        return Answer(Reply.ACCEPTED, {DECISION: ALLOW_ONCE})
+
+    one = Caller(tmp_path, {"permissions": {"ask": ["Bash"]}}, allow)
+    (one.project / "run").write_text("#!/bin/bash\n" + "# long\n" * 1000 + 'basename "$0"\n')
+
+    assert (await one.value(SCRIPT, path="run"))["stdout"] == "run"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.config_view import ALIASES
 from goat_mcp.core.questions import Answer, Form, Reply
 from tests.manifests.calling import Caller
 
@@ -102,3 +103,24 @@ async def test_background_tasks_are_listed(tmp_path: Path) -> None:
         (task,) = (await caller.value(TOOL, command="tasks"))["tasks"]
 
     assert (task["kind"], task["status"], task["title"]) == ("shell", "running", "sleep 60")
+
+
+@pytest.mark.parametrize("command", ["config mode", "/config mode", "'config'  \"mode\" "])
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+@pytest.mark.parametrize("rule", ["Config", "Config(setting:mode)"])
+async def test_a_rule_against_config_holds_for_the_command_that_reads_settings(
+    tmp_path: Path, rule: str, effect: str, command: str
+) -> None:
+    caller = Caller(tmp_path, {"permissions": {effect: [rule]}})
+
+    problem = await caller.problem(TOOL, command=command)
+
+    assert rule in problem
+    assert problem.endswith("[E_PERMISSION]")
+    assert not (await caller.call(TOOL, command="mode")).is_error
+
+
+async def test_a_setting_has_one_name_for_the_command(tmp_path: Path) -> None:
+    for alias, key in ALIASES.items():
+        problem = await Caller(tmp_path).problem(TOOL, command=f"config {alias}")
+        assert problem.endswith(f"It is config {key}.\n[E_SETTING]")
