@@ -36,6 +36,18 @@ AUTO_ALLOWED = frozenset({"Read", "Glob", "Grep", "ListMcpResources", "ReadMcpRe
 _CHANGES_NOTHING = frozenset({SideEffect.NONE, SideEffect.READ_ONLY})
 
 
+_NARROWER_FIRST = (Mode.DONT_ASK, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS)
+
+
+def allows_more(before: Mode, wanted: Mode) -> bool:
+    """Whether `wanted` allows anything that `before` does not."""
+    if wanted is before:
+        return False
+    if wanted is Mode.PLAN:
+        return before is Mode.DONT_ASK  # that denies requests to the network, too
+    return before is Mode.PLAN or _NARROWER_FIRST.index(wanted) > _NARROWER_FIRST.index(before)
+
+
 def changes_nothing(spec: ToolSpec) -> bool:
     """Whether plan mode may run the tool: its side effect and its own hints both say that nothing changes.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from goat_mcp.permissions.mode import Mode
+from goat_mcp.permissions.mode import Mode, allows_more
 from goat_mcp.permissions.rules import Rule
 
 MAX_SESSIONS = 1000
@@ -49,6 +49,16 @@ class SessionModes:
         """The user approved this session's plan. Returns the mode that holds now: `default`, for none came before."""
         self._put(session_key, _Decided(Mode.DEFAULT, granted))
         return Mode.DEFAULT
+
+    def decided(self) -> Mapping[str, str]:
+        """The mode of each session that has one of its own, for a process that goes on in this one's place."""
+        return {session_key: decided.mode.value for session_key, decided in self._decided.items()}
+
+    def resume(self, decided: Mapping[str, str]) -> None:
+        """What `decided` said in the process before. A mode that allows more than the settings do now is left."""
+        for session_key, mode in decided.items():
+            if not allows_more(self.default, Mode(mode)):
+                self.choose(session_key, Mode(mode))
 
     def _put(self, session_key: str, decided: _Decided) -> None:
         self._decided[session_key] = decided

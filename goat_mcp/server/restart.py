@@ -3,8 +3,9 @@
 Hosts start a stdio server once and do not start it again when it ends (design 0022), so the process must not end: it is
 replaced, and what the client had said in its handshake is said again to the new one, whose answer the client does not
 see. Over HTTP the listening socket goes over, so that nobody is refused meanwhile; clients of the handshake era get
-404 for their session and open another, those of 2026-07-28 notice nothing. What lived in memory (what was read, the
-shell's directory, subscriptions, open questions) is gone. Not on Windows, which has no `exec`.
+404 for their session and open another, those of 2026-07-28 notice nothing. The modes of sessions go over where they
+are no wider than the settings. What else lived in memory (what was read, the shell's directory, subscriptions, open
+questions) is gone. Not on Windows, which has no `exec`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Handover:
     unread: bytes = b""
     listener: int | None = None
     wire: tuple[int, int] | None = None
+    modes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the sessions: one that was narrowed stays so."""
     is_complete: bool = False
     """Whether there is all that it takes."""
     resume_id: str = field(default_factory=lambda: f"goat-resume-{secrets.token_hex(8)}")
@@ -58,6 +61,7 @@ class Handover:
                 "greeting": self.greeting,
                 "unread": base64.b64encode(self.unread).decode(),
                 "listener": self.listener,
+                "modes": dict(self.modes),
             }
             file.write(json.dumps(kept).encode())
             file.flush()
@@ -83,7 +87,7 @@ def taken_over() -> Handover:
             left: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         return Handover()
-    return Handover(left["greeting"], base64.b64decode(left["unread"]), left["listener"])
+    return Handover(left["greeting"], base64.b64decode(left["unread"]), left["listener"], modes=left["modes"])
 
 
 def is_possible() -> bool:

@@ -37,6 +37,7 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
     """
     handover = taken_over()
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
+    gateway.modes.resume(handover.modes)
     gateway.restart.check = check
     gateway.log_problems()
     anyio.run(_serve_stdio, gateway, parent, handover)
@@ -47,6 +48,7 @@ def _replace_process(gateway: Gateway, handover: Handover) -> None:
     """Where that is wanted, and prepared."""
     if handover.is_complete:
         gateway.telemetry.warning("starting anew", reason=gateway.restart.reason)
+        handover.modes = gateway.modes.decided()
         handover.replace_process()
 
 
@@ -66,6 +68,7 @@ def run_http(
     handover = taken_over()
     address = parse_address(http)
     gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
+    gateway.modes.resume(handover.modes)
     gateway.restart.check = check
     gateway.log_problems()
     token: str | None = None

@@ -20,7 +20,7 @@ from goat_mcp.core.questions import Form, Option, Question, Reply
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.memory.memories import Memories
-from goat_mcp.permissions.mode import Mode
+from goat_mcp.permissions.mode import Mode, allows_more
 from goat_mcp.permissions.own_commands import words_of
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.tasks.manager import TaskManager
@@ -37,7 +37,6 @@ _COMMANDS: Mapping[str, str] = {
     "config KEY": "a setting",
 }
 _MODES: Mapping[str, Mode] = {mode.value.lower(): mode for mode in Mode} | {"confirm": Mode.DEFAULT}
-_NARROWER_FIRST = (Mode.DONT_ASK, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS)
 _MAX_CHARS = 1_000
 _TITLE_CHARS = 200
 _DECISION, _YES, _NO = "decision", "allow", "deny"
@@ -106,7 +105,7 @@ class Run:
                 f"no session can change to {wanted.value}",
                 f"Only the user can: by starting goat-mcp with --mode {wanted.value}.",
             )
-        if _allows_more(before, wanted):
+        if allows_more(before, wanted):
             await _have_allowed(before, wanted, ctx)
             before = self.modes.of(session)  # while they were asked, it may have become another
         self.modes.choose(session, wanted)
@@ -119,14 +118,6 @@ def _described(task: Task) -> Mapping[str, str]:
 
 def _session(ctx: HandlerContext) -> str:
     return ctx.call.rights.client_session or ctx.call.session_key
-
-
-def _allows_more(before: Mode, wanted: Mode) -> bool:
-    if wanted is before:
-        return False
-    if wanted is Mode.PLAN:
-        return before is Mode.DONT_ASK  # that denies requests to the network, too
-    return before is Mode.PLAN or _NARROWER_FIRST.index(wanted) > _NARROWER_FIRST.index(before)
 
 
 async def _have_allowed(before: Mode, wanted: Mode, ctx: HandlerContext) -> None:

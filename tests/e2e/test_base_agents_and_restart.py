@@ -54,3 +54,18 @@ async def test_a_client_over_stdio_goes_on_after_a_restart(launch: Launch, era: 
     assert (first, again) == ({"restarting": True, "ends": []},) * 2
     assert "agents__request" in tools
     assert "greeting.py" in text_of(found)
+
+
+@ERAS
+async def test_r_perm_6_a_session_that_was_narrowed_is_so_after_a_restart(launch: Launch, era: str) -> None:
+    with_commands = replace(
+        launch, options=(*launch.options, "--mode", "acceptEdits", "--toolset", "base", "--toolset", "goa")
+    )
+    with anyio.fail_after(BOUND_S):
+        async with connected(with_commands, era) as client:
+            narrowed = said(await client.call_tool("goa_command__run", {"command": "mode default"}))
+            said(await client.call_tool("self-restart__request", {"reason": "a test"}))
+            after = said(await client.call_tool("goa_command__run", {"command": "mode"}))
+
+    assert narrowed == {"mode": "default", "before": "acceptEdits"}
+    assert after == {"mode": "default"}
