@@ -90,6 +90,8 @@ class Bot:
 
 async def send(bot: Bot, input: Mapping[str, Any]) -> Any:
     chat = bot.account.check_chat(input["chatId"])
+    if not input["text"].strip():
+        raise ToolError(ErrorCode.INPUT, "text: holds nothing but blanks", "Send some text.")
     mode = _mode(input)
     answers: dict[str, Any] = {"reply_parameters": {"message_id": input["messageId"]}} if "messageId" in input else {}
 

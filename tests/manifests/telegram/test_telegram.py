@@ -67,6 +67,14 @@ async def test_a_text_is_sent_as_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     assert telegram.wire.asked[0].path == f"/bot{TOKEN}/sendMessage"
 
 
+@pytest.mark.parametrize("text", [" ", "\n \t\n", " " * 5000])
+async def test_blanks_alone_are_no_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    async with desk(tmp_path, monkeypatch) as telegram:
+        code, _ = await telegram.error("send", chatId=CHAT, text=text)
+
+    assert (code, telegram.api.sent) == ("E_INPUT", [])
+
+
 async def test_a_message_can_answer_another_and_have_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with desk(tmp_path, monkeypatch) as telegram:
         await telegram.value("send", chatId="@goats", text="<b>x</b>" * 2000, parseMode="HTML", messageId=7)
