@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-import json
 import logging
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
@@ -26,6 +25,7 @@ from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, HandlerCalls, HandlerPipes, HandlerProcess
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
@@ -33,135 +33,7 @@ from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0
-MAX_ANSWER_BYTES = 16 * 1024 * 1024
-_COMPLAINT_BYTES = 8 * 1024
 _PROGRAM = Path(__file__).with_name("worker.py")
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
-
-
-@dataclass
-class _Calls:
-    """Where the messages about each call go. `None` ends them: the process is gone."""
-
-    queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
-        default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
-    )
-
-    def tell(self, message: Mapping[str, Any]) -> None:
-        queue = self.queues.get(message.get("id", -1))
-        if queue is not None:
-            queue.put_nowait(message)
-
-    def end(self) -> None:
-        for queue in self.queues.values():
-            queue.put_nowait(None)
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """Cuts what the process prints into messages."""
-
-    def __init__(self, calls: _Calls) -> None:
-        self.calls = calls
-        self.ready: asyncio.Future[Mapping[str, Any] | None] = asyncio.get_running_loop().create_future()
-        self.exited = asyncio.Event()
-        self._rest = bytearray()
-        self._complaint = bytearray()
-        self.is_broken = False
-        """What it said could not be understood."""
-        self.is_over = False
-        """It says nothing more; its end may be seen later."""
-
-    @property
-    def complaint(self) -> str:
-        return self._complaint.decode("utf-8", "replace").strip()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == _STDERR:
-            self._complaint += data
-            del self._complaint[:-_COMPLAINT_BYTES]
-            return
-        if self.is_broken:
-            return
-        self._rest += data
-        if b"\n" not in data:
-            if len(self._rest) > MAX_ANSWER_BYTES:
-                self._break()
-            return
-        *lines, rest = self._rest.split(b"\n")
-        self._rest = bytearray(rest)
-        for line in lines:
-            if not self.is_broken:
-                self._take(line)
-
-    def _take(self, line: bytearray) -> None:
-        try:
-            message: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            self._break()
-            return
-        if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
-            self._break()
-        elif self.ready.done():
-            self.calls.tell(message)
-        else:
-            self.ready.set_result(message)
-
-    def _break(self) -> None:
-        """It no longer says anything that can be understood."""
-        self.is_broken = True
-        self._rest.clear()
-        self._end()
-
-    def _end(self) -> None:
-        self.is_over = True
-        if not self.ready.done():
-            self.ready.set_result(None)
-        self.calls.end()
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == _STDOUT:
-            self._end()
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-
-def _is_first(message: Any) -> bool:
-    match message:
-        case {"ready": list()} | {"broken": dict()}:
-            return True
-        case _:
-            return False
-
-
-def _is_of_call(message: Any) -> bool:
-    """The pipe is a handler's to write to if it wants to."""
-    match message:
-        case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
-            return True
-        case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
-            return True
-        case {"id": int()}:
-            return "value" in message
-        case _:
-            return False
-
-
-@dataclass(frozen=True)
-class _Process:
-    """One that runs."""
-
-    transport: asyncio.SubprocessTransport
-    pipes: _Pipes
-    tree: ProcessTree
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(_STDIN))
-        stdin.write(json.dumps(message).encode() + b"\n")
-
-    @property
-    def is_usable(self) -> bool:
-        return not self.pipes.exited.is_set() and not self.pipes.is_over
 
 
 @dataclass(eq=False)
@@ -169,11 +41,11 @@ class _Life:
     """A process from its start on, and how many calls want it: one start serves all that come meanwhile."""
 
     state_of_file: tuple[int, int] | None
-    starting: asyncio.Task[_Process] = field(init=False)
+    starting: asyncio.Task[HandlerProcess] = field(init=False)
     calls: int = 0
 
     @property
-    def process(self) -> _Process | None:
+    def process(self) -> HandlerProcess | None:
         """None while it starts, and where it could not."""
         task = self.starting
         return task.result() if task.done() and not task.cancelled() and task.exception() is None else None
@@ -232,7 +104,9 @@ class PythonWorker:
             life.calls -= 1
             await self._end_if_done(life)
 
-    async def _call(self, process: _Process, export: Export, input: Mapping[str, Any], ctx: HandlerContext) -> Any:
+    async def _call(
+        self, process: HandlerProcess, export: Export, input: Mapping[str, Any], ctx: HandlerContext
+    ) -> Any:
         number = next(self._numbers)
         process.pipes.calls.queues[number] = asyncio.Queue()
         try:
@@ -250,7 +124,7 @@ class PythonWorker:
             if number in process.pipes.calls.queues:
                 await self._abandon(process, number)
 
-    async def _answer(self, process: _Process, number: int, ctx: HandlerContext) -> Any:
+    async def _answer(self, process: HandlerProcess, number: int, ctx: HandlerContext) -> Any:
         queues = process.pipes.calls.queues
         while True:
             message = await queues[number].get()
@@ -273,7 +147,7 @@ class PythonWorker:
             elif "ask" in message:
                 process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
 
-    def _died(self, process: _Process) -> ToolError:
+    def _died(self, process: HandlerProcess) -> ToolError:
         if process.pipes.is_broken:
             what = f"{self._name} answered with more than {MAX_ANSWER_BYTES} bytes, or not in its protocol"
             return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
@@ -287,7 +161,7 @@ class PythonWorker:
             limit=self._message_limit,
         )
 
-    async def _abandon(self, process: _Process, number: int) -> None:
+    async def _abandon(self, process: HandlerProcess, number: int) -> None:
         """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
         queue = process.pipes.calls.queues[number]
         with anyio.CancelScope(shield=True):
@@ -310,7 +184,7 @@ class PythonWorker:
         self._lives.append(life)
         return life
 
-    def _process_of(self, life: _Life) -> _Process:
+    def _process_of(self, life: _Life) -> HandlerProcess:
         """Of one that has been started. Raises why it could not be, and for one that is over already."""
         if life.starting.cancelled():
             raise handler_failed(
@@ -321,16 +195,16 @@ class PythonWorker:
             raise self._died(process)
         return process
 
-    async def _start(self) -> _Process:
+    async def _start(self) -> HandlerProcess:
         config = self._config()
         self._guard.start()
         marker = self._guard.marker(secrets.token_hex(8))
         not_before = boot_ticks()
         environment = await self._environment()
-        calls = _Calls()
+        calls = HandlerCalls()
         with unblocked_for_children():
             transport, pipes = await asyncio.get_running_loop().subprocess_exec(
-                lambda: _Pipes(calls),
+                lambda: HandlerPipes(calls),
                 *(sys.executable, "-P", "-X", f"pycache_prefix={self._compiled}", str(_PROGRAM)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -342,7 +216,7 @@ class PythonWorker:
         pid = transport.get_pid()
         self._guard.watch(pid)
         tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
-        process = _Process(transport, pipes, tree)
+        process = HandlerProcess(transport, pipes, tree)
         try:
             process.send({"config": dict(config), "source": self._source()})
             with anyio.move_on_after(START_S):
@@ -410,7 +284,7 @@ class PythonWorker:
             if life.process is not None:
                 await self._end_process(life.process)
 
-    async def _end_process(self, process: _Process) -> None:
+    async def _end_process(self, process: HandlerProcess) -> None:
         process.pipes.is_over = True  # no call is to begin in it while it ends
         with anyio.CancelScope(shield=True):
             await process.tree.end(CANCEL_GRACE_S)

@@ -1,0 +1,143 @@
+"""One process of handlers as the server sees it: what it says, call by call, and that it has ended.
+
+When one is started and ended is `python_worker`'s; the program that runs in it is `worker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from goat_mcp.subprocesses.process_tree import ProcessTree
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_COMPLAINT_BYTES = 8 * 1024
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+@dataclass
+class HandlerCalls:
+    """Where the messages about each call go. `None` ends them: the process is gone."""
+
+    queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
+        default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
+    )
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        queue = self.queues.get(message.get("id", -1))
+        if queue is not None:
+            queue.put_nowait(message)
+
+    def end(self) -> None:
+        for queue in self.queues.values():
+            queue.put_nowait(None)
+
+
+class HandlerPipes(asyncio.SubprocessProtocol):
+    """Cuts what the process prints into messages."""
+
+    def __init__(self, calls: HandlerCalls) -> None:
+        self.calls = calls
+        self.ready: asyncio.Future[Mapping[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self.exited = asyncio.Event()
+        self._rest = bytearray()
+        self._complaint = bytearray()
+        self.is_broken = False
+        """What it said could not be understood."""
+        self.is_over = False
+        """It says nothing more; its end may be seen later."""
+
+    @property
+    def complaint(self) -> str:
+        return self._complaint.decode("utf-8", "replace").strip()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == _STDERR:
+            self._complaint += data
+            del self._complaint[:-_COMPLAINT_BYTES]
+            return
+        if self.is_broken:
+            return
+        self._rest += data
+        if b"\n" not in data:
+            if len(self._rest) > MAX_ANSWER_BYTES:
+                self._break()
+            return
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = bytearray(rest)
+        for line in lines:
+            if not self.is_broken:
+                self._take(line)
+
+    def _take(self, line: bytearray) -> None:
+        try:
+            message: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            self._break()
+            return
+        if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
+            self._break()
+        elif self.ready.done():
+            self.calls.tell(message)
+        else:
+            self.ready.set_result(message)
+
+    def _break(self) -> None:
+        """It no longer says anything that can be understood."""
+        self.is_broken = True
+        self._rest.clear()
+        self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        if not self.ready.done():
+            self.ready.set_result(None)
+        self.calls.end()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == _STDOUT:
+            self._end()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+def _is_first(message: Any) -> bool:
+    match message:
+        case {"ready": list()} | {"broken": dict()}:
+            return True
+        case _:
+            return False
+
+
+def _is_of_call(message: Any) -> bool:
+    """The pipe is a handler's to write to if it wants to."""
+    match message:
+        case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
+            return True
+        case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
+            return True
+        case {"id": int()}:
+            return "value" in message
+        case _:
+            return False
+
+
+@dataclass(frozen=True)
+class HandlerProcess:
+    """One that runs."""
+
+    transport: asyncio.SubprocessTransport
+    pipes: HandlerPipes
+    tree: ProcessTree
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(_STDIN))
+        stdin.write(json.dumps(message).encode() + b"\n")
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.pipes.exited.is_set() and not self.pipes.is_over
