@@ -343,6 +343,8 @@ def main() -> None:
     asyncio.set_event_loop(loop)
     if loop.run_until_complete(worker.begin(start["source"])):
         loop.run_forever()
+        # First of all the server sees the end, so that it sends no call to a process that takes none.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
