@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +30,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
+_LINE_ENDS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""As YAML counts lines."""
 
 
 def places(tree: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -76,7 +79,7 @@ def changed_trees(draw: st.DrawFn) -> Any:
 
 def assert_usable(problem: ManifestProblem, file: Path, text: str) -> None:
     assert problem.file == file
-    assert 1 <= problem.line <= max(1, len(text.split("\n")))
+    assert 1 <= problem.line <= max(1, len(_LINE_ENDS.split(text)))
     assert problem.what.strip() and problem.remedy.strip()
     assert "Traceback" not in problem.what
     assert len(problem.what) < 400

@@ -237,10 +237,11 @@ async def bash_compress_output(served: Gateway, folder: Path) -> None:
     for number in range(20):
         (folder / "listing" / f"file-{number}.txt").touch()
     listing = {"command": "ls -la listing"}
-    before = await served.call("Bash", listing, CTX)
+    # Its own time: that of CTX began when the tests were collected.
+    before = await served.call("Bash", listing, replace(CTX, started_at_s=time.monotonic()))
     await config(served, "tools.bash.compress_output", True)
 
-    result = await served.call("Bash", listing, CTX)
+    result = await served.call("Bash", listing, replace(CTX, started_at_s=time.monotonic()))
 
     assert "file-0.txt" in before.text.split()
     assert before.text.split("\n")[0].startswith("total ")
