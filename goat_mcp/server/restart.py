@@ -1,6 +1,6 @@
 """Starting the server anew in place: `exec` of the same command, with the client's pipes or the listening socket.
 
-Hosts start a stdio server once and do not start it again when it ends (design 0022), so the process must not end: it is
+Hosts start a stdio server once and do not start it again when it ends (design 0023), so the process must not end: it is
 replaced, and what the client had said in its handshake is said again to the new one, whose answer the client does not
 see. Over HTTP the listening socket goes over, so that nobody is refused meanwhile; clients of the handshake era get
 404 for their session and open another, those of 2026-07-28 notice nothing. The modes of sessions go over where they
