@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp import chosen_manifests
 from goat_mcp.chosen_toolsets import Declared
 from goat_mcp.registry import Registry
-from goat_mcp.settings import Settings
+from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
@@ -32,9 +32,9 @@ class DeclaredTools:
 
     def __init__(self, settings: Settings) -> None:
         self._read = chosen_manifests.read(settings)
-        self._odd_profiles: Sequence[ManifestProblem] = ()
+        self._other_problems: Sequence[ManifestProblem] = ()
         if self._read is not None:
-            settings, self._odd_profiles = chosen_manifests.with_declared_profiles(settings, self._read.users)
+            settings, self._other_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
         self.settings = settings
         self._manifests: Manifests | None = None
         self._skill_problems: Sequence[SkillProblem] = ()
@@ -89,14 +89,22 @@ class DeclaredTools:
 
         for folder in self._manifests.watched:
             if folder.is_dir() and is_within_reach(folder, writable):
-                copy = chosen_manifests.copy_of(folder, self.settings, self._state)
+                try:
+                    copy = chosen_manifests.copy_of(folder, self.settings, self._state)
+                except BrokenSettings as broken:
+                    # A start would stop; a session goes on, without what could become a model's own code.
+                    from goat_mcp.manifests.problem import ManifestProblem
+
+                    problem = ManifestProblem(folder, 0, f"nothing of it is used: {broken.message}", broken.suggestion)
+                    self._other_problems = (*self._other_problems, problem)
+                    copy = self._state.folder() / "no_manifests"
                 self._manifests.read_instead(folder, copy)
 
     def manifest_problems(self) -> Sequence[ManifestProblem]:
         """What is wrong with the documents, as they are now."""
         if self._manifests is None:
-            return self._odd_profiles
-        return (*self._manifests.declared.problems, *self._odd_profiles)
+            return self._other_problems
+        return (*self._manifests.declared.problems, *self._other_problems)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""

@@ -119,6 +119,25 @@ async def test_a_workspace_that_the_client_names_later_is_within_reach_from_then
     assert (before.text, after.text) == ("as it was", "as it was")
 
 
+async def test_what_comes_within_reach_and_cannot_be_copied_is_used_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "ws" / "tools"
+    python(folder, "probe", ONE, "say")
+    gateway = Gateway(
+        Settings.model_validate({"manifests": [folder]}),
+        approval=Approval.HOST,
+        ask_client_for_roots=True,
+        state=StateDirectory(tmp_path / "state"),
+    )
+    monkeypatch.setattr("goat_mcp.manifests.sealed_copy.MAX_FILES", 0)
+
+    gateway.adopt_client_roots([tmp_path / "ws"])
+
+    assert "probe__say" not in names(gateway)
+    assert any("nothing of it is used" in problem["detail"] for problem in gateway.problems())
+
+
 @pytest.mark.parametrize("how", ["a file", "a linked folder"])
 async def test_a_warm_process_imports_nothing_that_came_later(tmp_path: Path, how: str) -> None:
     source = """
