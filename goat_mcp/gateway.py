@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp.batch import BatchOutcome
 from goat_mcp.builtin_contracts import builtin_contracts, meta_contracts
-from goat_mcp.call_slots import CallSlots
 from goat_mcp.call_through import target_name
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_audit import audit_log
@@ -39,23 +37,17 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
-from goat_mcp.extensions import CallNext, Extension, Extensions
-from goat_mcp.hooks import Hooks
 from goat_mcp.http_client import HttpClient
 from goat_mcp.known_problems import known_problems, log_entry_problem, log_problems
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
 from goat_mcp.permissions.file_rules import FileRules
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.permissions.permission import Permission
 from goat_mcp.permissions.plan_approval import PlanApproval
 from goat_mcp.permissions.protected import protected_reason
-from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.pipeline import CallRequest, Pipeline
 from goat_mcp.places import check_state, named_roots, scope_of
 from goat_mcp.registry import BUILTIN_SOURCE, AnyTool, Registry
-from goat_mcp.scheduler import Scheduler
 from goat_mcp.settings import Settings
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.database import Database
@@ -68,7 +60,6 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import (
     BrokenUpstreamsFile,
@@ -83,23 +74,28 @@ from goat_mcp.visible_servers import VisibleServers
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 
-if TYPE_CHECKING:  # loaded when the first agent is started, the first resource read, or somebody logs in
+if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when somebody logs in
     from goat_mcp.agents.engine import Engine
     from goat_mcp.agents.loop import ToolCall
     from goat_mcp.agents.spawner import Spawner
+    from goat_mcp.batch import BatchOutcome
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.agent_runtime import AgentRuntime
+    from goat_mcp.extensions import CallNext, Extension
+    from goat_mcp.hooks import Hooks
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
     from goat_mcp.item_catalog import ItemCatalog
     from goat_mcp.manifests.manifests import Surroundings
     from goat_mcp.memory.memories import Memories
     from goat_mcp.own_resources import OwnResources
+    from goat_mcp.pipeline import CallRequest, Pipeline
     from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
+    from goat_mcp.tasks.manager import TaskManager
     from goat_mcp.teams.bus import AgentBus
     from goat_mcp.teams.coordinator import TeamCoordinator
     from goat_mcp.upstreams.config.entry import UpstreamConfig
@@ -108,7 +104,7 @@ if TYPE_CHECKING:  # loaded when the first agent is started, the first resource 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
 PRUNE_EVERY_S = 900.0
-_LOADED_AFTER_THE_LIST = ("goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
+_LOADED_AFTER_THE_LIST = ("goat_mcp.pipeline", "goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
 """The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""
 
 
@@ -176,9 +172,6 @@ class Gateway:
         )
         if not settings.workspace and not ask_client_for_roots:
             self.workspace.adopt_roots(default_roots())
-        self.tasks = TaskManager(
-            self.state, self._workspace_name, announcements=self.announcements, warn=self.telemetry.warning
-        )
         self.database = Database(self.state, self.telemetry.warning)
         self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
         self.calls = CallLog(self.announcements)
@@ -226,30 +219,9 @@ class Gateway:
         self.steps = chosen_steps(
             self._extensions, lambda name, bug: self.telemetry.unexpected("step", f"extension {name}", bug)
         )
-        self.pipeline = Pipeline(
-            catalog=self.catalog,
-            permission=Permission(
-                self.rules,
-                self.modes,
-                settings.approval or approval,
-                lambda: self.workspace.roots,
-                RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
-                lambda: self.sandbox.why_unconfined(),
-                self._shell_directory,
-            ),
-            scheduler=Scheduler(),
-            slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
-            audit=audit_log(settings.audit, self.state, self.workspace.roots, self.redactor, self.telemetry),
-            spill=self.spill,
-            telemetry=self.telemetry,
-            redactor=self.redactor,
-            session_settings=self.session_settings,
-            calls=self.calls,
-            hooks=replace(hooks or Hooks(), programs=self._hook_programs),
-            extensions=Extensions(self._around()),
-            steps=self.steps,
-            max_chars=settings.output.max_chars,
-        )
+        self.audit = audit_log(settings.audit, self.state, self.workspace.roots, self.redactor, self.telemetry)
+        self._approval = settings.approval or approval
+        self._hooks = hooks
         self.restart = Restart()
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
@@ -348,6 +320,52 @@ class Gateway:
         return self._builtins[name]
 
     @cached_property
+    def pipeline(self) -> Pipeline:
+        """The way of every call; its modules are loaded by the first, or in the pause after the first list."""
+        from goat_mcp.call_slots import CallSlots
+        from goat_mcp.extensions import Extensions
+        from goat_mcp.hooks import Hooks
+        from goat_mcp.permissions.permission import Permission
+        from goat_mcp.permissions.remembered import RememberedRules
+        from goat_mcp.pipeline import Pipeline
+        from goat_mcp.scheduler import Scheduler
+
+        settings = self.settings
+        return Pipeline(
+            catalog=self.catalog,
+            permission=Permission(
+                self.rules,
+                self.modes,
+                self._approval,
+                lambda: self.workspace.roots,
+                RememberedRules(self.state, self.spill.scope, self.telemetry.warning),
+                lambda: self.sandbox.why_unconfined(),
+                self._shell_directory,
+            ),
+            scheduler=Scheduler(),
+            slots=CallSlots(settings.limits.concurrent_calls, settings.limits.concurrent_calls_in_all),
+            audit=self.audit,
+            spill=self.spill,
+            telemetry=self.telemetry,
+            redactor=self.redactor,
+            session_settings=self.session_settings,
+            calls=self.calls,
+            hooks=replace(self._hooks or Hooks(), programs=self._hook_programs),
+            extensions=Extensions(self._around()),
+            steps=self.steps,
+            max_chars=settings.output.max_chars,
+        )
+
+    @cached_property
+    def tasks(self) -> TaskManager:
+        """Background work; loaded with the tools."""
+        from goat_mcp.tasks.manager import TaskManager
+
+        return TaskManager(
+            self.state, self._workspace_name, announcements=self.announcements, warn=self.telemetry.warning
+        )
+
+    @cached_property
     def sandbox(self) -> Sandbox:
         """What commands and upstreams are confined by. Nothing is tried before the first of them needs it."""
         from goat_mcp.sandbox.wiring import Surroundings, sandbox
@@ -440,6 +458,7 @@ class Gateway:
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         for module in _LOADED_AFTER_THE_LIST:
             await anyio.to_thread.run_sync(import_module, module, abandon_on_cancel=True)
+        _ = self.pipeline
         self.redactor.text("")  # compiles its patterns
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
@@ -546,6 +565,8 @@ class Gateway:
 
     async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""
+        from goat_mcp.pipeline import CallRequest
+
         return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
 
     @cached_property
@@ -720,7 +741,7 @@ class Gateway:
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
-        found = known_problems(self.upstreams, self.registry, self._chosen, self.pipeline.audit, self.rules)
+        found = known_problems(self.upstreams, self.registry, self._chosen, self.audit, self.rules)
         found += self.declared.problems()
         return self.redactor.tree(found)
 
@@ -739,10 +760,11 @@ class Gateway:
                 if self._session_events is not None:
                     await self._session_events.end_all()
                 with anyio.move_on_after(SHUTDOWN_S, shield=True):
-                    await self.tasks.stop_all()
+                    if "tasks" in self.__dict__:
+                        await self.tasks.stop_all()
                     await self.declared.close()
                     if "sandbox" in self.__dict__:
                         await self.sandbox.close()
                 group.cancel_scope.cancel()
-        self.pipeline.audit.close()
+        self.audit.close()
         self.database.close()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from goat_mcp.core.settings_part import Names, SettingsPart
+from goat_mcp.core.settings_part import Names, SettingsPart, left_out
 from goat_mcp.schemas.dialects import DialectName
 
 
@@ -27,7 +27,7 @@ class ProfileOptions(SettingsPart):
 
     upstreams: Names | None = None
     toolsets: Names | None = None
-    tools: ProfileTools = ProfileTools()
+    tools: ProfileTools = left_out()
     read_only: bool = False
     name_cap: int | None = Field(default=None, ge=32, le=128)
     schema_dialect: DialectName | None = None

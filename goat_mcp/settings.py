@@ -14,7 +14,7 @@ from goat_mcp.audit.options import AuditSettings
 from goat_mcp.call_slots import IN_ALL, PER_PRINCIPAL
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
-from goat_mcp.core.settings_part import Names, SettingsPart, one_or_many
+from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.deferral import TOKEN_BUDGET, CatalogMode
 from goat_mcp.editing.options import EditOptions, FileOptions
@@ -87,24 +87,24 @@ class Settings(SandboxOptions):
     tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
-    plan: PlanOptions = PlanOptions()
-    permissions: PermissionSettings = PermissionSettings()
+    plan: PlanOptions = left_out()
+    permissions: PermissionSettings = left_out()
     claude_settings: Paths = ()
-    hooks: HookSettings = HookSettings()
+    hooks: HookSettings = left_out()
     extensions: Names = ()
-    output: OutputSettings = OutputSettings()
-    files: FileOptions = FileOptions()
-    edit: EditOptions = EditOptions()
-    bash: BashOptions = BashOptions()
-    search: SearchLimits = SearchLimits()
-    web: WebOptions = WebOptions()
-    agent: AgentOptions = AgentOptions()
-    catalog: CatalogSettings = CatalogSettings()
+    output: OutputSettings = left_out()
+    files: FileOptions = left_out()
+    edit: EditOptions = left_out()
+    bash: BashOptions = left_out()
+    search: SearchLimits = left_out()
+    web: WebOptions = left_out()
+    agent: AgentOptions = left_out()
+    catalog: CatalogSettings = left_out()
     profiles: Mapping[ProfileName, ProfileOptions] = {}
     profile: str = ""
     profile_of_client: Mapping[str, str] = {}
-    audit: AuditSettings = AuditSettings()
-    limits: LimitSettings = LimitSettings()
+    audit: AuditSettings = left_out()
+    limits: LimitSettings = left_out()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])

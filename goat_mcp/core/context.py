@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
-from goat_mcp.core.model import CallingModel, ChatModel
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
+
+if TYPE_CHECKING:
+    from goat_mcp.core.model import CallingModel, ChatModel
 
 T = TypeVar("T")
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 
 class SettingsPart(BaseModel):
     """Frozen; an unknown key is an error. Keys carry their unit, defaults are the safe ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+def left_out() -> Any:
+    """The default of a part inside another: an empty one, made by the validator of the whole.
+
+    An object as the default would have each part compiled for itself at every start.
+    """
+    return Field(default={}, validate_default=True)
 
 
 def _as_text(value: Any) -> Any:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.model import ChatModel
 from goat_mcp.http_client import HttpClient
 from goat_mcp.models.options import ModelOptions
 from goat_mcp.state.secret_references import SecretReferences
+
+if TYPE_CHECKING:
+    from goat_mcp.core.model import ChatModel
 
 _MODEL_SETTING = "agent.model"
 

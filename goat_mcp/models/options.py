@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from goat_mcp.core.base_url import BaseUrl
-from goat_mcp.core.settings_part import Secret, SettingsPart
+from goat_mcp.core.settings_part import Secret, SettingsPart, left_out
 
 
 class ModelNames(SettingsPart):
@@ -37,6 +37,6 @@ class ModelOptions(SettingsPart):
     base_url: BaseUrl = ""
     key: Secret = SecretStr("")
     model: str = ""
-    models: ModelNames = ModelNames()
-    reasoning_effort: EffortNames = EffortNames()
+    models: ModelNames = left_out()
+    reasoning_effort: EffortNames = left_out()
     timeout_s: float = Field(default=300.0, gt=0, le=3600)

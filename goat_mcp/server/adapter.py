@@ -40,7 +40,6 @@ from goat_mcp.server.closed_streams import while_open
 from goat_mcp.server.deliverable import deliverable
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
-from goat_mcp.server.host_model import HostModel
 from goat_mcp.server.item_lists import ItemLists
 from goat_mcp.server.log_levels import LogLevels
 from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
@@ -54,8 +53,10 @@ from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
 from goat_mcp.state.used_tokens import UsedTokens
 
-if TYPE_CHECKING:  # there are tokens over HTTP only
+if TYPE_CHECKING:  # there are tokens over HTTP only, and models where a client has one
     from mcp.server.auth.provider import AccessToken
+
+    from goat_mcp.core.model import ChatModel
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "
@@ -307,7 +308,7 @@ class Adapter:
             progress=progress,
             wants_progress=wants_progress,
             ask=asker(dialogue, progress if wants_progress else None),
-            host_model=HostModel(dialogue, sampling) if sampling is not None else None,
+            host_model=_host_model(dialogue, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
         )
 
@@ -432,6 +433,13 @@ def _root_paths(answer: Any) -> list[Path]:
 def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return params.client_info.name if params is not None else ""
+
+
+def _host_model(dialogue: Dialogue, sampling: types.SamplingCapability) -> ChatModel:
+    # Only who offers a model pays for what asking it takes.
+    from goat_mcp.server.host_model import HostModel
+
+    return HostModel(dialogue, sampling)
 
 
 def _rising(report: Progress) -> Progress:
