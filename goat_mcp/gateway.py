@@ -16,15 +16,14 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.builtin_contracts import builtin_contracts, meta_contracts
-from goat_mcp.call_through import target_name
 from goat_mcp.catalog import Catalog
 from goat_mcp.chosen_audit import audit_log
 from goat_mcp.chosen_extensions import chosen_extensions, chosen_steps, register_tools
 from goat_mcp.chosen_hooks import claude_settings, hook_programs
 from goat_mcp.chosen_manifests import why_off
-from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.config_view import ConfigView
 from goat_mcp.configured_rules import rules_of
+from goat_mcp.configured_upstreams import ConfiguredUpstreams
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -38,7 +37,7 @@ from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.http_client import HttpClient
-from goat_mcp.known_problems import known_problems, log_entry_problem, log_problems
+from goat_mcp.known_problems import known_problems, log_problems
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
 from goat_mcp.permissions.file_rules import FileRules
@@ -61,27 +60,18 @@ from goat_mcp.state.todos import DatabaseTodoStore, Todos, TodoStore
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config.upstream_files import (
-    BrokenUpstreamsFile,
-    UpstreamFiles,
-    UpstreamProblem,
-)
-from goat_mcp.upstreams.config.watched_files import WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.visible_servers import VisibleServers
 from goat_mcp.workspace import Workspace
 from goat_mcp.workspace.default_roots import default_roots
 
 if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when somebody logs in
-    from goat_mcp.agents.engine import Engine
-    from goat_mcp.agents.loop import ToolCall
-    from goat_mcp.agents.spawner import Spawner
     from goat_mcp.batch import BatchOutcome
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.agent_runtime import AgentRuntime
     from goat_mcp.extensions import CallNext, Extension
+    from goat_mcp.gateway_agents import GatewayAgents
     from goat_mcp.hooks import Hooks
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
@@ -96,9 +86,6 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
     from goat_mcp.tasks.manager import TaskManager
-    from goat_mcp.teams.bus import AgentBus
-    from goat_mcp.teams.coordinator import TeamCoordinator
-    from goat_mcp.upstreams.config.entry import UpstreamConfig
     from goat_mcp.upstreams.oauth.person import Person
 
 SHUTDOWN_S = 4.0
@@ -182,23 +169,17 @@ class Gateway:
         self.registry = Registry()
         self.registry.declare(BUILTIN_SOURCE)
         self.declared.use(self.registry, self.state, self._writable, self._around_handlers)
-        self._upstream_files = WatchedFiles(
-            settings.upstreams,
-            contents=settings.contents,
-            references=self.references,
-            default=settings.default_upstreams,
-            is_open=self._tools_may_write,
-            declared=self.declared.upstreams,
+        self._configured = ConfiguredUpstreams(
+            settings, self.declared, self.references, self.telemetry, writable=lambda: self._writable
         )
-        files = self._with_name_cap(self._upstream_files.load())
-        self._chosen = self._choose(files.configs)
+        chosen = self._configured.chosen
         self.catalog = Catalog(
             self.registry,
-            self._chosen.filter(),
+            chosen.filter(),
             self._why_missing,
             Deferral(settings.catalog.mode, settings.catalog.token_budget),
             settings.catalog.schema_dialect,
-            self._chosen.profiles(),
+            chosen.profiles(),
         )
         if settings.profile:
             # All that this process serves.
@@ -232,14 +213,14 @@ class Gateway:
         self.lists_outdated: Callable[[], None] = _nobody_listens
         """Told when clients have to list again though the registry is the same; whoever serves them replaces it."""
         register_tools(self._extensions, self.registry, lambda: self.lists_outdated())
-        self._chosen.check_allowed_are_on(self.registry)
+        chosen.check_allowed_are_on(self.registry)
         self.upstreams = Upstreams(
-            files.configs,
+            self._configured.at_start.configs,
             registry=self.registry,
             state=self.state,
             telemetry=self.telemetry,
             guard=self.guard,
-            problems=files.problems,
+            problems=self._configured.at_start.problems,
             why_denied=self.servers.why_denied,
             confine=self._confine_upstream,
             roots=self._upstreams_roots,
@@ -251,9 +232,6 @@ class Gateway:
             on_updated=self.announcements.changed,
         )
         self.upstreams.load_warm_catalogs()
-
-    def _choose(self, upstreams: Sequence[UpstreamConfig]) -> ChosenTools:
-        return ChosenTools(self.settings, upstreams, self.declared.toolsets)
 
     def _around_handlers(self) -> Surroundings:
         """What declared tools are run over."""
@@ -309,8 +287,8 @@ class Gateway:
                 environment=self.environment,
                 sandbox=self.sandbox,
                 references=self.references,
-                spawner=lambda: self.spawner,
-                teams=lambda: self.teams,
+                spawner=lambda: self.agents.spawner,
+                teams=lambda: self.agents.teams,
                 upstream_resources=lambda rights: self.upstreams.resources(self.servers.told_of(rights)),
                 hides=self.file_rules.hides if self.file_rules.hide_some else None,
                 changes=self.changes,
@@ -428,24 +406,16 @@ class Gateway:
     @cached_property
     def changes(self) -> FileChanges:
         """What keeps the old bytes of files, or queues their changes; loaded with the tools."""
-        from goat_mcp.changes.file_changes import FileChanges
-        from goat_mcp.changes.journal import Journal, JournalLimits
-        from goat_mcp.changes.review import Review
-        from goat_mcp.changes.staged import StagedChanges
+        from goat_mcp.chosen_changes import file_changes
 
-        def warn(path: Path) -> None:
-            self.telemetry.warning("damaged record set aside", path=str(path))
-
-        files = self.settings.files
-        journal = Journal(self.state, JournalLimits(files.journal_bytes, files.journal_days), warn)
-        review = Review(StagedChanges(self.state, warn), journal, self.workspace, self.announcements)
-        written = None
-        if files.git_stage == "on":
-            from goat_mcp.agents.git_stager import GitStager
-            from goat_mcp.agents.repository_git import RepositoryGit
-
-            written = GitStager(RepositoryGit(self.environment)).stage
-        return FileChanges(review, review_mode=files.review_mode, written=written)
+        return file_changes(
+            self.settings.files,
+            self.workspace,
+            self.state,
+            announcements=self.announcements,
+            environment=self.environment,
+            telemetry=self.telemetry,
+        )
 
     async def _prune_spill(self) -> None:
         while True:
@@ -463,41 +433,27 @@ class Gateway:
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     @cached_property
-    def spawner(self) -> Spawner:
-        """What runs agents; its modules are loaded when the first one is started."""
-        from goat_mcp.agents.engines import Engines
-        from goat_mcp.agents.records import AgentRecords
-        from goat_mcp.agents.spawner import Spawner
-        from goat_mcp.agents.type_files import TypeFiles
-        from goat_mcp.agents.worktree import Worktrees
-        from goat_mcp.agents.worktree_calls import WorktreeCalls
+    def agents(self) -> GatewayAgents:
+        """What runs agents, and teams of them; loaded by the first call that needs one."""
+        from goat_mcp.gateway_agents import GatewayAgents
 
-        options = self.settings.agent
-        return Spawner(
+        return GatewayAgents(
+            options=self.settings.agent,
             workspace=self.workspace,
+            state=self.state,
             sessions=self.sessions,
             tasks=self.tasks,
             spill=self.spill,
             telemetry=self.telemetry,
             redactor=self.redactor,
-            options=options,
-            engines=Engines(
-                WorktreeCalls(self._call_for_agent), self.models.endpoint, options, self._agent_command_line()
-            ),
-            types=TypeFiles(self.workspace),
-            records=AgentRecords(self.state, self.telemetry.warning),
-            worktrees=Worktrees(self.workspace, self.environment),
-            tools=lambda rights: self.catalog.of(rights).listed(rights),
-            tools_of_turn=self._tools_of_turn if self.steps is not None else None,
+            models=self.models,
+            guard=self.guard,
+            environment=self.environment,
+            catalog=self.catalog,
+            call_all=self.call_all,
+            begin_step=self.begin_step if self.steps is not None else None,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
-
-    def _tools_of_turn(self, ctx: ToolContext) -> Sequence[AnyTool]:
-        """What the next turn of an agent sees."""
-        catalog = self.catalog.of(ctx.rights)
-        permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
-        seen = self.begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
-        return [permitted[name] for name in seen if name in permitted]
 
     def begin_step(self, ctx: ToolContext, listed: Mapping[str, ToolSpec]) -> Mapping[str, ToolSpec]:
         """What of the list a new step of this caller sees, and what it sees beside that."""
@@ -508,34 +464,10 @@ class Gateway:
         )
         return self.steps.begin(ctx, listed, {spec.name: spec for spec in permitted if spec.name not in listed})
 
-    def _agent_command_line(self) -> Engine | None:
-        options = self.settings.agent
-        if not options.command:
-            return None
-        from goat_mcp.agents.command_line import CommandLine
-
-        return CommandLine(options, self.guard, replace(self.environment, passed_on=options.command_env))
-
     def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
         from goat_mcp.teams.callers_agents import CallersAgents
 
-        return CallersAgents(lambda: self.agent_bus, ctx)
-
-    @cached_property
-    def agent_bus(self) -> AgentBus:
-        """How calls reach agents; loaded when the first one tries."""
-        from goat_mcp.teams.bus import AgentBus
-
-        return AgentBus(self.spawner, self.tasks, lambda: self.teams if "teams" in self.__dict__ else None)
-
-    @cached_property
-    def teams(self) -> TeamCoordinator:
-        """Teams of agents; loaded when the first one is made."""
-        from goat_mcp.teams.agent_members import AgentMembers
-        from goat_mcp.teams.coordinator import TeamCoordinator
-
-        scope = self.spill.scope
-        return TeamCoordinator(self.state, scope, self.tasks, AgentMembers(self.spawner))
+        return CallersAgents(lambda: self.agents.bus, ctx)
 
     @cached_property
     def _session_events(self) -> SessionEvents | None:
@@ -555,19 +487,12 @@ class Gateway:
         self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
     ) -> ToolResult:
         """An extension: with a result comes what agents, and members of a team, wrote to the session they serve."""
-        if "teams" in self.__dict__:
-            result = await self.teams.deliver_to_lead(spec, arguments, ctx, call_next)
+        if "agents" in self.__dict__:
+            result = await self.agents.with_letters(spec, arguments, ctx, call_next)
         else:
             result = await call_next(arguments)
-        if "agent_bus" not in self.__dict__:
-            return result
-        return self.agent_bus.with_mail(spec, result, ctx)
-
-    async def _call_for_agent(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
-        """The calls of one agent's turn, as a client's batch."""
-        from goat_mcp.pipeline import CallRequest
-
-        return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
+        # Looked for again: this very call may have started the first agent.
+        return self.agents.with_mail(spec, result, ctx) if "agents" in self.__dict__ else result
 
     @cached_property
     def resources(self) -> OwnResources:
@@ -665,6 +590,8 @@ class Gateway:
 
     def target_name(self, name: str, arguments: Mapping[str, Any], rights: Rights = NO_LIMITS) -> str:
         """The tool a call is about: not the one it may come by (DEF-3)."""
+        from goat_mcp.call_through import target_name
+
         return target_name(self.catalog.of(rights), name, arguments)
 
     async def _get_ready(self, name: str, ctx: ToolContext) -> None:
@@ -700,39 +627,10 @@ class Gateway:
     def _status_changed(self) -> None:
         self.announcements.changed("goat://status")
 
-    def _tools_may_write(self, path: Path) -> bool:
-        """Whether calls may change what lies there without a person seeing each."""
-        if protected_reason(str(path)) is not None:
-            return False
-        return any(path.is_relative_to(folder) for root in self._writable for folder in (root, root.resolve()))
-
     @property
     def _writable(self) -> Sequence[Path]:
         """Where calls may write."""
         return (*self.workspace.roots, *self.settings.sandbox_write)
-
-    def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
-        settings = self.settings
-        profile = settings.profiles.get(settings.profile)
-        cap = profile.name_cap if profile is not None and profile.name_cap else settings.catalog.name_cap
-        return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
-
-    def _upstreams_changed(self, read: UpstreamFiles) -> None:
-        """A file of upstreams has changed (CFG-4)."""
-        files = self._with_name_cap(read)
-        self.telemetry.debug("upstreams were read again", servers=[config.server for config in files.configs])
-        for problem in files.problems:
-            if problem not in self.upstreams.problems:
-                log_entry_problem(self.telemetry, problem)
-        self._chosen = self._choose(files.configs)
-        self.upstreams.apply(files)
-
-    def _upstreams_broken(self, broken: BrokenUpstreamsFile) -> None:
-        self.telemetry.warning("upstreams file", problem=broken.message, remedy="what it said before stays in use")
-        detail = f"{broken.what}; what it said before stays in use"
-        self.upstreams.keep(
-            UpstreamProblem(broken.file.name, ReasonCode.CONFIG_ERROR, detail, str(broken.file), is_about_file=True)
-        )
 
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
@@ -741,7 +639,7 @@ class Gateway:
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
-        found = known_problems(self.upstreams, self.registry, self._chosen, self.audit, self.rules)
+        found = known_problems(self.upstreams, self.registry, self._configured.chosen, self.audit, self.rules)
         found += self.declared.problems()
         return self.redactor.tree(found)
 
@@ -750,8 +648,8 @@ class Gateway:
         """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
-            group.start_soon(self._upstream_files.watch, self._upstreams_changed, self._upstreams_broken)
-            group.start_soon(self.declared.watch, self._upstream_files.look_again)
+            group.start_soon(self._configured.follow, self.upstreams)
+            group.start_soon(self.declared.watch, self._configured.look_again)
             group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:

@@ -1,0 +1,44 @@
+"""What becomes of the files that tools change, as the settings choose it: kept for undo, queued for review, staged.
+
+Loaded with the tools.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from goat_mcp.changes.file_changes import FileChanges
+from goat_mcp.changes.journal import Journal, JournalLimits
+from goat_mcp.changes.review import Review
+from goat_mcp.changes.staged import StagedChanges
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.editing.options import FileOptions
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.workspace import Workspace
+
+
+def file_changes(
+    options: FileOptions,
+    workspace: Workspace,
+    state: StateDirectory,
+    *,
+    announcements: Announcements,
+    environment: CommandEnvironment,
+    telemetry: Telemetry,
+) -> FileChanges:
+    """What keeps the old bytes of files, or queues their changes."""
+
+    def warn(path: Path) -> None:
+        telemetry.warning("damaged record set aside", path=str(path))
+
+    journal = Journal(state, JournalLimits(options.journal_bytes, options.journal_days), warn)
+    review = Review(StagedChanges(state, warn), journal, workspace, announcements)
+    written = None
+    if options.git_stage == "on":
+        from goat_mcp.agents.git_stager import GitStager
+        from goat_mcp.agents.repository_git import RepositoryGit
+
+        written = GitStager(RepositoryGit(environment)).stage
+    return FileChanges(review, review_mode=options.review_mode, written=written)

@@ -1,0 +1,89 @@
+"""Which upstreams the settings, their files and manifests name, and the tools chosen over them: at the start, and
+whenever one of the files has changed since (CFG-4). Reaching upstreams is the business of `goat_mcp.upstreams`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from goat_mcp.chosen_tools import ChosenTools
+from goat_mcp.declared_tools import DeclaredTools
+from goat_mcp.known_problems import log_entry_problem
+from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.settings import Settings
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
+from goat_mcp.upstreams.config.watched_files import WatchedFiles
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.upstreams import Upstreams
+
+
+class ConfiguredUpstreams:
+    """`at_start` is what was read first, `chosen` the choice of tools over what was read last.
+
+    `writable` is where calls may write: a file there stays what it was when it was read first.
+    Raises `BrokenUpstreamsFile`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        declared: DeclaredTools,
+        references: SecretReferences,
+        telemetry: Telemetry,
+        *,
+        writable: Callable[[], Sequence[Path]],
+    ) -> None:
+        self._settings = settings
+        self._declared = declared
+        self._telemetry = telemetry
+        self._writable = writable
+        self._files = WatchedFiles(
+            settings.upstreams,
+            contents=settings.contents,
+            references=references,
+            default=settings.default_upstreams,
+            is_open=self._tools_may_write,
+            declared=declared.upstreams,
+        )
+        self.at_start = self._with_name_cap(self._files.load())
+        self.chosen = ChosenTools(settings, self.at_start.configs, declared.toolsets)
+
+    async def follow(self, upstreams: Upstreams) -> None:
+        """Have `upstreams` be what the files say, until cancelled."""
+
+        def changed(read: UpstreamFiles) -> None:
+            files = self._with_name_cap(read)
+            self._telemetry.debug("upstreams were read again", servers=[config.server for config in files.configs])
+            for problem in files.problems:
+                if problem not in upstreams.problems:
+                    log_entry_problem(self._telemetry, problem)
+            self.chosen = ChosenTools(self._settings, files.configs, self._declared.toolsets)
+            upstreams.apply(files)
+
+        def broken(problem: BrokenUpstreamsFile) -> None:
+            kept = "what it said before stays in use"
+            self._telemetry.warning("upstreams file", problem=problem.message, remedy=kept)
+            name, file = problem.file.name, str(problem.file)
+            detail = f"{problem.what}; {kept}"
+            upstreams.keep(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, detail, file, is_about_file=True))
+
+        await self._files.watch(changed, broken)
+
+    def look_again(self) -> None:
+        """What manifests declare has changed."""
+        self._files.look_again()
+
+    def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
+        settings = self._settings
+        profile = settings.profiles.get(settings.profile)
+        cap = profile.name_cap if profile is not None and profile.name_cap else settings.catalog.name_cap
+        return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
+
+    def _tools_may_write(self, path: Path) -> bool:
+        """Whether calls may change what lies there without a person seeing each."""
+        if protected_reason(str(path)) is not None:
+            return False
+        return any(path.is_relative_to(folder) for root in self._writable() for folder in (root, root.resolve()))
