@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from goat_mcp.shell.words import Word
 
-_MIN_ABBREVIATED = len("--xxx")
+_MIN_ABBREVIATED = len("--x")
 _TEXT_OF = {
     "split": "--filter",
     "tar": "--checkpoint-action --to-command --use-compress-program --info-script --new-volume-script --rsh-command "
@@ -33,6 +33,10 @@ _TEXT_OF = {
     "hyperfine": "--prepare --setup --cleanup --conclude -p -s -c",
     "gdb": "--eval-command --init-eval-command -ex -iex",
     "vim": "--cmd -c",
+    "nodemon": "--exec -x",
+    "nix-shell": "--run --command",
+    "nix": "--command -c",
+    "vagrant": "--command -c",
     # Of bash itself.
     "mapfile": "-C",
     "compgen": "-C",
@@ -66,7 +70,7 @@ def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
         if program in ("vim", "less") and word.text.startswith("+"):
             found.append(Word(word.text.partition("!")[2], word.literal))
         for option in options:
-            attached = _value_attached(option, word.text)
+            attached = value_attached(option, word.text)
             if attached is None:
                 continue
             value = Word(attached, word.literal) if attached else next(iter(rest[index + 1 : index + 2]), None)
@@ -78,7 +82,7 @@ def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
     return found
 
 
-def _value_attached(option: str, word: str) -> str | None:
+def value_attached(option: str, word: str) -> str | None:
     """The value in the same word, empty if it is the next word; None where the word is not this option."""
     if option.startswith("--"):
         name, _, value = word.partition("=")

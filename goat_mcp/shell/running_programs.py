@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import re
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh"})
+SHELLS = frozenset(
+    {"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh", "csh", "tcsh", "lksh", "pdksh"}
+    | {"yash", "posh", "oksh", "osh", "sash", "hush", "rksh", "rzsh", "nu", "xonsh", "elvish", "pwsh"}
+)
 
 # Options that take the next word, and after "|" how many words precede the command; "?" where there may be one.
 WRAPPERS = {
-    "env": "-u --unset -C --chdir -S --split-string",
-    "xargs": "-a -d -E -I -i -J -L -n -P -R -S -s --arg-file --delimiter --eof --replace --max-lines --max-args "
-    "--max-procs --max-chars",
+    "env": "-u --unset -C --chdir -a --argv0 -P -L -U",
+    "xargs": "-a -d -E -I -J -L -n -P -R -S -s --arg-file --delimiter --max-args --max-procs --max-chars",
     "command": "",
     "builtin": "",
     "exec": "-a",
     "nohup": "",
     "nice": "-n --adjustment",
     "ionice": "-c -n -p --class --classdata --pid",
-    "chrt": "|1",
+    "chrt": "-T -P -D --sched-runtime --sched-period --sched-deadline|1",
     "taskset": "|1",
     "timeout": "-k -s --kill-after --signal|1",
     "time": "-f -o --format --output",
     "stdbuf": "-i -o -e --input --output --error",
     "setsid": "",
-    "sudo": "-A -C -D -g -h -p -R -r -T -t -U -u --user --group --prompt --chdir --host",
+    "sudo": "-C -D -g -h -p -R -r -T -t -U -u --user --group --prompt --chdir --host",
     "doas": "-C -u",
     "pkexec": "--user",
-    "su": "-s -g -G --shell --group|1",
-    "runuser": "-u -g -G --user|?",
+    "su": "-s -g -G -w -c --shell --group --supp-group --whitelist-environment --command --session-command|1",
+    "runuser": "-u -g -G -s -w -c --user --group --supp-group --shell --whitelist-environment --command "
+    "--session-command|?",
     "watch": "-n --interval",
     "coproc": "",
     "strace": "-e -o -p -P -s -u -E",
     "ltrace": "-e -o -p -s -u",
-    "flock": "-w -E --timeout|1",
+    "flock": "-w -E --timeout --wait --conflict-exit-code|1",
     "chroot": "--userspec --groups|1",
-    "unshare": "-R -w -S -G",
+    "unshare": "-R -w -S -G --root --wd --setuid --setgid --map-user --map-group --map-users --map-groups "
+    "--propagation --setgroups --monotonic --boottime --kill-child-signal",
     "nsenter": "-t -S -G",
     "setarch": "|?",
     **dict.fromkeys(("i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "arch"), ""),
@@ -64,9 +68,11 @@ WRAPPERS = {
     "unbuffer": "",
     "caffeinate": "-t -w",
     "catchsegv": "",
-    "ssh": "-b -B -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w|1",
+    "ssh": "-b -B -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w|1",
+    **dict.fromkeys(("rsh", "remsh"), "-l -p|1"),
     "sem": "-j --jobs --id",
-    "parallel": "-j --jobs -I -n -N",
+    "parallel": "-j --jobs -P --max-procs -I -n -N -L -a --arg-file -C --colsep -d --delimiter -S --sshlogin --joblog "
+    "--results --timeout --delay --retries --halt --workdir --tagstring",
     "entr": "",
     "busybox": "",
     "toybox": "",
@@ -75,13 +81,19 @@ WRAPPERS = {
     "pnpx": "",
     "uvx": "--from --with",
     "start-stop-daemon": "-p -x --pidfile --exec",
-    "script": "-c --command",
+    "script": "-c -E -I -O -B -T -m -o --command --echo --log-in --log-out --log-io --log-timing --logging-format "
+    "--output-limit|?",
     "setpriv": "",
     "daemonize": "",
     "trickle": "-d -u",
     "cpulimit": "-l -p -e",
     "eatmydata": "",
     "ccache": "",
+    **dict.fromkeys(("systemd-cat", "watchexec", "ssh-agent", "toolbox"), ""),
+    "cgexec": "-g",
+    "pdsh": "-w -x -f -l -R -t -u",
+    **dict.fromkeys(("login", "newgrp"), "|1"),
+    **dict.fromkeys(("schroot", "systemd-nspawn"), ""),
     "git-exec": "",
 }
 # Programs that run one after a verb of theirs: `uv run pytest`.
@@ -103,17 +115,56 @@ RUNNING_VERBS = {
     "pyenv": {"exec"},
     "nvm": {"exec"},
     "direnv": {"exec"},
+    "ip": {"exec"},
+    **{key: {"run"} for key in ("op", "doppler", "infisical")},
+    **{key: {"exec"} for key in ("aws-vault", "chamber")},
     **{key: {"run"} for key in ("conda", "mamba", "micromamba")},
     **{key: {"run", "exec"} for key in ("volta", "nodenv", "goenv")},
 }
+CONTAINERS = frozenset(
+    {
+        "docker",
+        "podman",
+        "nerdctl",
+        "kubectl",
+        "oc",
+        "lxc",
+        "incus",
+        "ctr",
+        "crictl",
+        "docker-compose",
+        "podman-compose",
+    }
+    | {"apptainer", "singularity", "flatpak", "distrobox", "machinectl", "lxc-attach", "lxc-execute", "wsl"}
+)
+CONTAINERS_RUN_BY = frozenset({"run", "exec", "create", "shell", "enter", "-e", "--exec", "--"})
 TEXT_OPTIONS = {
     "sg": ("-c", "--command"),
-    "su": ("-c", "--command"),
-    "runuser": ("-c", "--command"),
+    "su": ("-c", "--command", "--session-command"),
+    "runuser": ("-c", "--command", "--session-command"),
     "flock": ("-c", "--command"),
     "script": ("-c", "--command"),
-    "env": ("-S", "--split-string"),
 }
+# Without a command they run a shell.
+OPENS_SHELL = frozenset(
+    {
+        "su",
+        "runuser",
+        "unshare",
+        "nsenter",
+        "chroot",
+        "script",
+        "ssh",
+        "rsh",
+        "remsh",
+        "sg",
+        "newgrp",
+        "login",
+        "setarch",
+    }
+    | {"i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "aarch64", "fakeroot", "fakechroot"}
+    | {"firejail", "proot", "pkexec", "aa-exec", "schroot", "systemd-nspawn", "toolbox", "tsocks", "torsocks"}
+)
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 RUN_BY_VARIABLE = re.compile(
     r"(?:.*(?:PAGER|EDITOR|VISUAL|_COMMAND|_ASKPASS|BROWSER|PROXY_COMMAND|LESSOPEN|LESSCLOSE|EXTERNAL_DIFF|_SSH|SHELL)"

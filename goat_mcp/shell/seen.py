@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
-from goat_mcp.shell.unwrapping import Inner, assigned, unwrap
+from goat_mcp.shell.unwrapping import unwrap
 from goat_mcp.shell.words import Word, word_of
 
 _MAX_WORDS = 20_000
@@ -26,8 +27,21 @@ _ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\b(?:let|declare|typeset|local|test)\b
 _RUN_BY_ARITHMETIC = re.compile(r"\[[^\]]*(?:\$\(|`)")
 """A subscript with a substitution, which bash runs when it takes a variable's text for a number."""
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*\$\(")
+_NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
+_ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
+_QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Text that is a script again. `stdin` is what its shells may read there, beside what it gives them itself;
+    `streams`: that may be what other commands print."""
+
+    text: str
+    stdin: tuple[Word, ...] = ()
+    streams: bool = False
 
 
 @dataclass
@@ -35,7 +49,7 @@ class _Search:
     """What has been found so far."""
 
     seen: list[Words] = field(default_factory=list[Words])
-    texts: list[str] = field(default_factory=list[str])
+    texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
     hidden: str = ""
@@ -50,35 +64,39 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> tuple[
     `plain`: the commands of a plain script, which spare looking through its tree.
     """
     search = _Search()
+    whole = _Text(text)
     if plain:
+        whole = replace(whole, streams="|" in text)
         for words in plain:
-            _look_into(search, [Word(word, literal=True) for word in words], [], streams="|" in text)
+            _look_into(search, [Word(word, literal=True) for word in words], whole)
     else:
-        _look(search, tree)
+        _look(search, tree, whole)
     if "\\\n" in text and not plain:
         # Our grammar ends a word where bash goes on with it in the next line.
-        search.texts.append(text.replace("\\\n", ""))
-    looked_at = {text}
+        search.texts.append(_Text(text.replace("\\\n", "")))
+    looked_at = {whole}
     chars = 0
     while search.texts and not search.hidden:
         inner = search.texts.pop(0)
-        if inner in looked_at or not inner.strip():
+        if inner in looked_at or not inner.text.strip():
             continue
         looked_at.add(inner)
-        chars += len(inner)
-        inner_tree = parse(inner) if chars <= _MAX_INNER_CHARS else None
+        chars += len(inner.text)
+        inner_tree = parse(inner.text) if chars <= _MAX_INNER_CHARS else None
         if inner_tree is None:
             search.hide("too much text inside the script that is a script again")
             break
-        _look(search, inner_tree)
+        _look(search, inner_tree, inner)
     return tuple(dict.fromkeys(search.seen)), search.hidden
 
 
-def _look(search: _Search, tree: ScriptTree) -> None:
+def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
     commands: list[list[Word]] = []
-    stdin_texts: list[Word] = []
-    streams = False
-    counts = _ARITHMETIC.search(tree.source.decode("utf-8", "surrogatepass")) is not None
+    texts: list[str] = []
+    stdin = list(around.stdin)
+    # What a coprocess reads comes from others, too.
+    streams = around.streams or "coproc" in around.text
+    counts = _ARITHMETIC.search(around.text) is not None
     if tree.root.has_error:
         search.hide("text that is no valid bash")
     for node in preorder(tree.root):
@@ -91,28 +109,30 @@ def _look(search: _Search, tree: ScriptTree) -> None:
             search.commands += 1
             commands.append([word_of(child) for child in node.children])
         elif node.type == "variable_assignment":
-            _look_at_assignment(search, node)
+            texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
-            stdin_texts.extend(word_of(child) for child in node.named_children[-1:])
+            stdin.extend(word_of(child) for child in node.named_children[-1:])
         elif node.type == "heredoc_redirect":
-            stdin_texts.append(_heredoc(node))
-        elif node.type in ("pipeline", "process_substitution"):
+            stdin.append(_heredoc(node))
+        elif node.type in ("pipeline", "process_substitution") or _is_from_network(node):
             streams = True
         elif node.type == "command_substitution" and node.children[0].type == "`":
             # In backquotes bash takes a backslash away first, so that others may stand inside.
             if "\\" in (text := text_of(node)[1:-1]):
-                search.texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
+                texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
         if counts and node.type in ("raw_string", "word", "ansi_c_string", "string") and _is_run_as_a_number(node):
             search.hide(f"text that bash would run where it counts ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
-            search.texts.extend(_run_in_text(node))
+            texts.extend(_run_in_text(node))
         if search.commands > MAX_COMMANDS:
             search.hide(f"more than {MAX_COMMANDS} commands")
             return
+    here = _Text("", tuple(dict.fromkeys(stdin)), streams)
+    search.texts.extend(replace(here, text=text) for text in texts)
     for words in commands:
-        _look_into(search, words, stdin_texts, streams)
+        _look_into(search, words, here)
 
 
 def _words_of(command: Node) -> list[Word]:
@@ -123,14 +143,18 @@ def _words_of(command: Node) -> list[Word]:
     ]
 
 
-def _look_at_assignment(search: _Search, node: Node) -> None:
+def _run_by_assignment(search: _Search, node: Node) -> list[str]:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    inner = Inner()
     if name is not None and value is not None:
-        inner = Inner()
         assigned(inner, text_of(name), word_of(value))
-        search.texts.extend(inner.texts)
         if inner.hidden:
             search.hide(inner.hidden)
+    return inner.texts
+
+
+def _is_from_network(node: Node) -> bool:
+    return node.type == "file_redirect" and _NETWORK.search(text_of(node)) is not None
 
 
 def _is_run_as_a_number(node: Node) -> bool:
@@ -143,10 +167,8 @@ def _run_in_text(node: Node) -> list[str]:
     text = text_of(node)
     if "`" not in text and "$(" not in text:
         return []
-    if node.type == "heredoc_body" and node.parent is not None:
-        start = next((text_of(child) for child in node.parent.children if child.type == "heredoc_start"), "")
-        if any(character in start for character in "'\"\\"):
-            return []
+    if node.type == "heredoc_body" and node.parent is not None and _is_quoted(node.parent):
+        return []
     quoted = [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
     return [*quoted, *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
 
@@ -155,11 +177,20 @@ def _heredoc(node: Node) -> Word:
     body = next((child for child in node.children if child.type == "heredoc_body"), None)
     if body is None:
         return Word("", literal=True)
-    return Word(text_of(body), literal=all(child.type == "heredoc_content" for child in body.named_children))
+    text = text_of(body)
+    if not _is_quoted(node):
+        text = _ESCAPED_IN_HEREDOC.sub(lambda match: match[1].strip("\n"), text)
+    return Word(text, literal=all(child.type == "heredoc_content" for child in body.named_children))
 
 
-def _look_into(search: _Search, first: list[Word], stdin_texts: list[Word], streams: bool) -> None:
-    """A command and all that it runs in turn."""
+def _is_quoted(heredoc: Node) -> bool:
+    """Whether bash leaves the body of a here-document as it is."""
+    start = next((text_of(child) for child in heredoc.children if child.type == "heredoc_start"), "")
+    return any(character in start for character in _QUOTES)
+
+
+def _look_into(search: _Search, first: list[Word], here: _Text) -> None:
+    """A command and all that it runs in turn. `here` says what stands on the standard input of its shells."""
     waiting = [(first, False)]
     while waiting:
         words, fed = waiting.pop()
@@ -175,11 +206,14 @@ def _look_into(search: _Search, first: list[Word], stdin_texts: list[Word], stre
         if inner.hidden:
             search.hide(inner.hidden)
         if inner.reads_stdin:
-            if streams:
+            if here.streams:
                 search.hide("a shell that reads what other commands print")
-            for text in stdin_texts:
+            for text in here.stdin:
                 if not text.literal:
                     search.hide("a shell that reads text which is not literal")
-                search.texts.append(text.text)
-        search.texts.extend(inner.texts)
+                search.texts.append(replace(here, text=text.text))
+        if any(blank in words[0].text for blank in " \t\n"):
+            # No program's name: what precedes it may have been read otherwise than it is meant.
+            search.texts.append(replace(here, text=words[0].text))
+        search.texts.extend(replace(here, text=text) for text in inner.texts)
         waiting.extend((command, fed or name in ("xargs", "parallel")) for command in reversed(inner.commands))

@@ -9,6 +9,81 @@ from goat_mcp.shell.rules import denied_by
 from goat_mcp.shell.script import read_script
 
 _RM = CommandPattern.parse("rm:*")
+_FED = [
+    # Shells that read the rest of their script on standard input.
+    *(
+        "env -S sh <<< 'rm x'",
+        "env -S 'sh -s' <<E\nrm x\nE",
+        "env -S 'sh -s a' <<'E'\nrm x\nE",
+        "env -iS bash <<< 'rm x'",
+    ),
+    *("env -vS sh <<< 'rm x'", "env -vSsh <<< 'rm x'", "env --split-string=sh <<< 'rm x'", "env --sp sh <<< 'rm x'"),
+    *("env -u A -C d -S 'nice sh' <<< 'rm x'", "nice env -S sh <<< 'rm x'", "timeout 5 env -S sh <<< 'rm x'"),
+    *("command env -S sh <<< 'rm x'", "env -S 'env -iS sh' <<< 'rm x'", "env -S 'A=b sh' <<< 'rm x'"),
+    *("bash -c sh <<< 'rm x'", "eval sh <<< 'rm x'", "flock l -c sh <<< 'rm x'", "su me -c sh <<< 'rm x'"),
+    *(
+        "su me --comm sh <<< 'rm x'",
+        "script -qc sh /dev/null <<< 'rm x'",
+        "sg g -c sh <<< 'rm x'",
+        "watch sh <<< 'rm x'",
+    ),
+    *("bash <<< 'bash <<< \"rm x\"'", "bash -c 'bash -c sh' <<< 'rm x'", "alias l=sh; l <<< 'rm x'"),
+    *("su <<< 'rm x'", "su - me <<< 'rm x'", "unshare -r <<< 'rm x'", "unshare --map-user 0 <<< 'rm x'"),
+    *("chroot / <<< 'rm x'", "ssh localhost <<< 'rm x'", "ssh -t h <<E\nrm x\nE", "ssh h 'bash -s' <<E\nrm x\nE"),
+    *("sudo -s <<< 'rm x'", "sudo -iu me <<< 'rm x'", "doas -s <<< 'rm x'", "script -q f <<< 'rm x'"),
+    *("fakeroot <<< 'rm x'", "setarch -R <<< 'rm x'", "linux64 <<< 'rm x'", "newgrp g <<< 'rm x'"),
+    *("busybox sh <<< 'rm x'", "setsid sh <<< 'rm x'", "stdbuf -oL sh <<< 'rm x'", "nohup sh <<E\nrm x\nE"),
+    *("find . -exec sh \\; <<< 'rm x'", "docker exec -i c sh <<< 'rm x'", "tcsh <<< 'rm x'"),
+    *(
+        "bash --rcfile /dev/stdin -i <<< 'rm x'",
+        "bash <<E\nr\\\\m x\nE",
+        "exec <<< 'rm x'; sh",
+        "f() { sh; }; f <<< 'rm x'",
+    ),
+]
+_NAMED = [
+    *("env -iS 'bash -c \"rm x\"'", "env -vS 'A=b rm x'", "env -Srm x", "env -S 'r\\c' ; env -S '\"rm\" x'"),
+    *(
+        "env -S 'rm\\_x'",
+        "env -S \"'rm' x # y\"",
+        "env -S '-u A -S \"rm x\"'",
+        "env -i --split-string 'nice -n 5' rm x",
+    ),
+    *("sudo -A rm x", "setpriv --reuid 0 --regid 0 rm x", "flock --wait 5 l rm x", "timeout -vk 5 10 rm x"),
+    *("timeout --kill 5 10 rm x", "xargs --replace rm {}", "xargs -i rm {}", "script -q /dev/null rm x"),
+    *("parallel echo ';' rm x ::: a", "docker run --rm -v a:b i rm x"),
+    *("kubectl exec p -- rm x", "podman exec -it c sh -c 'rm x'", "csh -c 'rm x'", "fish --command='rm x'"),
+    *("socat - EXEC:'rm x'", "su --session-command='rm x' me", "ip netns exec n rm x", "nix-shell --run 'rm x'"),
+]
+_HIDDEN = [
+    *("echo 'rm x' | env -S sh", 'env -S "$x"', "env -S 'sh -c ${X}'", "env -S '${X} y'", "find . | xargs env -S"),
+    *("env -$x 'rm y'", "bash -$x 'rm y'", "bash $x 'rm y'", "bash {-c,'rm x'}", 'env -S "\'rm"', "env -S 'rm \\q'"),
+    *("coproc bash; echo rm >&${COPROC[1]}", "bash < /dev/tcp/h/1", "exec 3<> /dev/udp/h/1; sh <&3"),
+    *("echo 'rm x' | bash -c sh", "echo 'rm x' | ssh h", "echo 'rm x' | su me", "echo rm | script -q f"),
+    *("echo 'rm x' | unshare -r", "echo 'rm x' | nice flock l -c sh", "crontab - <<< '* * * * * rm x'"),
+    *("xargs -n 1 -I% % x", "xargs -0I % % x", "xargs su me -c", "xargs find . -exec", "echo push | xargs git"),
+    *(
+        "parallel ::: 'rm x'",
+        "parallel -k ::: 'rm x'",
+        "parallel sh -c ::: 'rm x'",
+        "parallel 'sh -c {}' ::: 'rm x'",
+        "parallel -j 2 -I% 'sh -c %' ::: 'rm x'",
+    ),
+    *("BASH_ENV=/dev/stdin bash -c : <<< 'rm x'", "xargs flock l -c", "echo 'rm x' | docker exec -i c sh"),
+    *("bash <<E\n$x\nE", "bash /dev/fd/3 3<<< 'rm x'"),
+]
+_OTHERS = [
+    *("env -S 'ls rm'", "env -i ls | head", 'bash "$DIR/run.sh"', "bash run.sh <<< 'rm x'", "ssh h ls rm | head"),
+    *("ssh -V | head", "sudo -n ls | head", "docker rm x | head", 'docker run --rm -v "$PWD":/w i ls | head'),
+    *("flock -n l make -j$N", "su me -c ls | head", 'timeout --foreground 5 ls "$d" | head', "env | sort"),
+    *(
+        "find . -name '*.sh' -exec bash {} \\;",
+        "git ls-files | xargs git add",
+        "xargs -n 1 -I% ls %",
+        "crontab -l | head",
+    ),
+    *("script --version | head", "parallel gzip {} ::: rm", "nice -n 5 ls | wc", "env -u A -C d ls rm | wc"),
+]
 
 
 @pytest.mark.parametrize(
@@ -258,6 +333,28 @@ def test_what_cannot_be_seen_is_said(script: str) -> None:
     ],
 )
 def test_a_word_that_is_no_program_is_none(script: str) -> None:
+    read = read_script(script)
+
+    assert (denied_by(read, _RM), read.hidden) == (False, "")
+
+
+@pytest.mark.parametrize("script", _FED)
+def test_a_shell_is_seen_through_what_it_is_fed_whoever_starts_it(script: str) -> None:
+    assert denied_by(read_script(script), _RM)
+
+
+@pytest.mark.parametrize("script", _NAMED)
+def test_a_program_is_seen_behind_options_split_texts_and_containers(script: str) -> None:
+    assert denied_by(read_script(script), _RM)
+
+
+@pytest.mark.parametrize("script", _HIDDEN)
+def test_what_a_shell_is_fed_and_cannot_be_told_is_said(script: str) -> None:
+    assert read_script(script).hidden
+
+
+@pytest.mark.parametrize("script", _OTHERS)
+def test_a_wrapper_that_runs_something_else_is_left_alone(script: str) -> None:
     read = read_script(script)
 
     assert (denied_by(read, _RM), read.hidden) == (False, "")
