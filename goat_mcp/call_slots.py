@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, cast
 
 import anyio
@@ -48,20 +49,16 @@ class CallSlots:
         self._waiting: list[tuple[_Owner, anyio.Event]] = []
         self._left = anyio.Event()
 
-    @asynccontextmanager
-    async def of(self, ctx: ToolContext) -> AsyncGenerator[Place]:
-        """Hold a place while the call runs; go on with the context of it. Raises `ToolError(BUSY)`."""
-        owner = (ctx.rights.depth, ctx.principal)
+    def of(self, ctx: ToolContext) -> Place:
+        """Hold a place while the call runs; go on with the context of it. Entering raises `ToolError(BUSY)`."""
+        return Place(self, (ctx.rights.depth, ctx.principal), ctx)
+
+    async def take(self, owner: _Owner, wait_left_s: Callable[[], float]) -> None:
         # Nobody who waits could have this place: they get theirs as soon as there is one.
         if self._has_room(owner):
             self.enter(owner)
         else:
-            await self._queue(owner, min(self._queue_s, ctx.wait_left_s()))
-        place = Place(self, owner, ctx)
-        try:
-            yield place
-        finally:
-            self.leave(owner)
+            await self._queue(owner, min(self._queue_s, wait_left_s()))
 
     def enter(self, owner: _Owner) -> None:
         self._running[owner] += 1
@@ -136,8 +133,9 @@ class CallSlots:
 
 
 class Place:
-    """One running call's place, which it gives away while it waits for others."""
+    """One running call's place, from entering to leaving, which it gives away while it waits for others."""
 
+    # Contexts are written out here: as generators they cost three times as much, and every call has them.
     __slots__ = ("_ask", "_owner", "_slots", "_waits", "ctx")
 
     def __init__(self, slots: CallSlots, owner: _Owner, ctx: ToolContext) -> None:
@@ -149,34 +147,79 @@ class Place:
         client = cast("ClientSide", _AskedMeanwhile(ctx.client, self.given_away)) if ctx.client is not None else None
         self.ctx = ctx.changed(ask=self._ask_meanwhile, client=client, while_elsewhere=self.elsewhere)
 
-    @contextmanager
-    def given_away(self) -> Generator[None]:
+    async def __aenter__(self) -> Place:
+        await self._slots.take(self._owner, self.ctx.wait_left_s)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._slots.leave(self._owner)
+
+    def given_away(self) -> AbstractContextManager[None]:
         """Until the block ends the place is free for others."""
+        return _GivenAway(self)
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        """As `given_away`, while an upstream has the call, which it has a bound for; these have one of their own."""
+        return _Elsewhere(self)
+
+    def goes(self) -> None:
         self._waits += 1
         if self._waits == 1:
             self._slots.leave(self._owner)
-        try:
-            yield
-        finally:
-            self._waits -= 1
-            if not self._waits:
-                self._slots.enter(self._owner)
 
-    @contextmanager
-    def elsewhere(self) -> Generator[None]:
-        """As `given_away`, while an upstream has the call, which it has a bound for; these have one of their own."""
+    def is_back(self) -> None:
+        self._waits -= 1
+        if not self._waits:
+            self._slots.enter(self._owner)
+
+    def goes_elsewhere(self) -> bool:
+        """Whether it may."""
         if not self._slots.goes_away(self._owner):
-            yield
-            return
-        try:
-            with self.given_away():
-                yield
-        finally:
-            self._slots.comes_back(self._owner)
+            return False
+        self.goes()
+        return True
+
+    def is_back_from_elsewhere(self) -> None:
+        self.is_back()
+        self._slots.comes_back(self._owner)
 
     async def _ask_meanwhile(self, form: Form) -> Answer:
         with self.given_away():
             return await self._ask(form)
+
+
+class _GivenAway:
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        self._place.goes()
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._place.is_back()
+
+
+class _Elsewhere:
+    __slots__ = ("_is_there", "_place")
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._is_there = False
+
+    def __enter__(self) -> None:
+        self._is_there = self._place.goes_elsewhere()
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        if self._is_there:
+            self._place.is_back_from_elsewhere()
 
 
 class _AskedMeanwhile:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
+
+
+_NOTHING = Access()
 
 
 @dataclass(eq=False)
@@ -25,22 +28,30 @@ class Scheduler:
     def __init__(self) -> None:
         self._running: list[_Running] = []
 
-    @asynccontextmanager
-    async def slot(
+    def slot(
         self,
         access: Access,
         *,
         session_key: str,
         max_wait_s: float,
         while_waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> AsyncGenerator[None]:
+    ) -> AbstractAsyncContextManager[None]:
         """Hold a place while the call runs. Raises `ToolError(BUSY)` when earlier calls hold it for too long.
 
         `while_waiting` is entered for as long as it waits for them.
         """
-        if access == Access():
-            yield
-            return
+        if access == _NOTHING:
+            return nullcontext()
+        return self._slot(access, session_key, max_wait_s, while_waiting)
+
+    @asynccontextmanager
+    async def _slot(
+        self,
+        access: Access,
+        session_key: str,
+        max_wait_s: float,
+        while_waiting: Callable[[], AbstractContextManager[None]],
+    ) -> AsyncGenerator[None]:
         place = _Running(access, session_key)
         earlier = [running for running in self._running if conflicts(running, place)]
         self._running.append(place)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from types import TracebackType
 
 import anyio
 
@@ -23,19 +22,20 @@ class Slots:
         self._queued = 0
         self.in_flight = 0
 
-    @asynccontextmanager
-    async def one(self, max_wait_s: float) -> AsyncGenerator[None]:
-        """Hold a place. Raises `ToolError(BUSY)`."""
+    def one(self, max_wait_s: float) -> _OneSlot:
+        """Hold a place meanwhile. Entering raises `ToolError(BUSY)`."""
+        return _OneSlot(self, max_wait_s)
+
+    async def take(self, max_wait_s: float) -> None:
         if self._free.value == 0:
             await self._queue(max_wait_s)
         else:
             self._free.acquire_nowait()
         self.in_flight += 1
-        try:
-            yield
-        finally:
-            self.in_flight -= 1
-            self._free.release()
+
+    def give_back(self) -> None:
+        self.in_flight -= 1
+        self._free.release()
 
     async def _queue(self, max_wait_s: float) -> None:
         if self._queued >= MAX_QUEUED:
@@ -58,3 +58,20 @@ class Slots:
                 f"upstream {self._upstream} was busy with {self._cap} {self._what} for too long",
                 "Call again later.",
             )
+
+
+class _OneSlot:
+    # Written out: a generator as a context costs three times as much, and every call has one of these.
+    __slots__ = ("_max_wait_s", "_slots")
+
+    def __init__(self, slots: Slots, max_wait_s: float) -> None:
+        self._slots = slots
+        self._max_wait_s = max_wait_s
+
+    async def __aenter__(self) -> None:
+        await self._slots.take(self._max_wait_s)
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._slots.give_back()

@@ -44,10 +44,15 @@ class PinGate:
         """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
         self.pins.check("tool", spec.native_name, spec.pin)
 
+    def _lists_of(self, connection: LiveConnection) -> _Lists:
+        if (lists := self._lists.get(connection)) is None:
+            lists = self._lists[connection] = _Lists()
+        return lists
+
     @contextmanager
     def listing(self, connection: LiveConnection) -> Generator[None]:
         """Around reading the list of a connection, and pinning what is in it."""
-        lists = self._lists.setdefault(connection, _Lists())
+        lists = self._lists_of(connection)
         lists.begun += 1
         try:
             yield
@@ -64,7 +69,7 @@ class PinGate:
         """
         if self.pins.is_off:
             return
-        lists = self._lists.setdefault(connection, _Lists())
+        lists = self._lists_of(connection)
         needed = max(1, lists.begun + (1 if self._announced(connection) else 0))
         if lists.ended >= needed:
             return

@@ -13,11 +13,11 @@ class CallClock:
 
     def __init__(self, total_s: float, idle_s: float) -> None:
         self._idle_s = idle_s
-        self._ends_s = anyio.current_time() + total_s
+        now_s = anyio.current_time()
+        self._ends_s = now_s + total_s
         self._stops = 0
         self._stopped_s = 0.0
-        self.scope = anyio.CancelScope()
-        self.heard()
+        self.scope = anyio.CancelScope(deadline=min(self._ends_s, now_s + idle_s))
 
     def heard(self) -> None:
         """A sign of life."""
