@@ -11,7 +11,6 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
 
-
 _NOTHING = Access()
 
 

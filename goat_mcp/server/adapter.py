@@ -37,7 +37,7 @@ from goat_mcp.server.client_profiles import ClientProfiles
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.closed_streams import while_open
-from goat_mcp.server.deliverable import deliverable
+from goat_mcp.server.deliverable import deliverable, is_plain_text
 from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
 from goat_mcp.server.elicitation import asker
 from goat_mcp.server.item_lists import ItemLists
@@ -231,7 +231,10 @@ class Adapter:
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
             raise MCPError(code=types.INVALID_PARAMS, message=outcome.text)
-        answer = readable(outcome.wire(structured_always=self.gateway.settings.output.structured == "always"))
+        answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
+        if is_plain_text(answer):
+            return answer
+        answer = readable(answer)
         if self.gateway.catalog.of(rights).source_of(called) in (BUILTIN_SOURCE, None):
             return answer
         return deliverable(answer, ctx.protocol_version)

@@ -31,5 +31,7 @@ class ClientProfiles:
         of_token = [scope.removeprefix(_SCOPE_PREFIX) for scope in token_scopes if scope.startswith(_SCOPE_PREFIX)]
         of_client = self._by_client.get(client, "")
         of_path = request.scope.get(PATH_PROFILE, "") if request is not None else ""
+        if not of_token and not of_client and not of_path:
+            return NO_LIMITS
         profiles = tuple(dict.fromkeys(profile for profile in (*of_token, of_client, of_path) if profile))
-        return Rights(profiles=profiles) if profiles else NO_LIMITS
+        return Rights(profiles=profiles)

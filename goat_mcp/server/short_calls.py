@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 
 import anyio
 import mcp_types as types
-from anyio.abc import TaskGroup
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -64,6 +63,7 @@ class ShortCalls:
         self._newest: types.RequestId | None = None
         """The last message that went the SDK's way, where it was a call."""
         self._running: dict[types.RequestId, _ShortCall] = {}
+        self._tasks: dict[asyncio.Task[None], _ShortCall] = {}
         server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
 
     async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -86,12 +86,31 @@ class ShortCalls:
             and _is_plain(frame["params"], self._known.envelope)
         )
 
-    def start(self, message: Mapping[str, Any], writer: FrameWriter, group: TaskGroup) -> None:
+    def start(self, message: Mapping[str, Any], writer: FrameWriter) -> None:
         """Begin a call that `takes` has let pass; its answer goes to the writer."""
         assert self._known is not None
         call = _ShortCall(message["id"], message["params"], self._known, writer)
         self._running[coerce_request_id(call.request_id)] = call
-        group.start_soon(self._run, call, writer)
+        # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
+        task = asyncio.get_running_loop().create_task(self._run(call, writer))
+        self._tasks[task] = call
+        task.add_done_callback(self._ended)
+
+    async def end(self) -> None:
+        """The connection ends: cancel what runs, and wait until it has ended."""
+        for task, call in self._tasks.items():
+            call.connection_ended = True
+            if call.is_closed:
+                task.cancel()  # it has its answer, and waits for a client that does not read
+            else:
+                call.scope.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _logger.error("a call failed on its way out", exc_info=problem)
 
     def passes_on(self, message: types.JSONRPCMessage) -> bool:
         """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
@@ -113,17 +132,26 @@ class ShortCalls:
         try:
             with call.scope:
                 answer = await self._answer(call)
-        except asyncio.CancelledError:
-            # The connection ends, and its writer must not be waited for any more.
-            if not call.is_cancelled:
-                writer.post(_error(call.request_id, _CLOSED))
-            raise
         finally:
             call.is_closed = True
             if self._running.get(key := coerce_request_id(call.request_id)) is call:
                 del self._running[key]
-        if answer is None or call.is_cancelled:
+        if call.is_cancelled:
             return  # whoever cancels a call gets no answer to it
+        if not call.connection_ended:
+            await self._send(call, answer, writer)
+        elif answer is None:
+            writer.post(_error(call.request_id, _CLOSED))
+        else:
+            with anyio.move_on_after(0):
+                # Written, but nobody waits for the client to read it.
+                await self._send(call, answer, writer)
+
+    async def _send(
+        self, call: _ShortCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter
+    ) -> None:
+        if answer is None:
+            return
         try:
             if isinstance(answer, dict):
                 await writer.send_result(call.request_id, answer)
@@ -187,6 +215,7 @@ class _ShortCall:
         self.scope = anyio.CancelScope()
         self.is_cancelled = False
         self.is_closed = False
+        self.connection_ended = False
         self._cancel_requested: anyio.Event | None = None
         self._params = params
         self._known = known

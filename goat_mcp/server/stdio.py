@@ -34,9 +34,7 @@ from goat_mcp.server.strict_frames import Fault, read_strictly, request_id_of
 from goat_mcp.server.succession import Succession
 from goat_mcp.telemetry import Telemetry
 
-READ_CHUNK_BYTES = 256 * 1024
 Inbound = SessionMessage | Exception
-Reader = asyncio.StreamReader | StoppableReader
 Streams = tuple[ContextReceiveStream[Inbound], WriteStream[SessionMessage]]
 
 
@@ -69,13 +67,10 @@ async def wire_streams(
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over two pipes, of all messages but the calls that go the short way."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=READ_CHUNK_BYTES)
-    source = StoppableReader(reader, max_frame_bytes)
-    if succession is not None:
-        reader.feed_data(succession.handover.unread)
-    read_transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb", buffering=0)
-    )
+    source = StoppableReader(max_frame_bytes)
+    if succession is not None and succession.handover.unread:
+        source.data_received(succession.handover.unread)
+    read_transport, _ = await loop.connect_read_pipe(lambda: source, os.fdopen(wire_in, "rb", buffering=0))
     write_transport, write_protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(wire_out, "wb", buffering=0)
     )
@@ -92,7 +87,7 @@ async def wire_streams(
 
             async def read_wire() -> None:
                 # Calls end before the SDK hears of the end, and closes the way out.
-                async with inbound_send, anyio.create_task_group() as calls:
+                async with inbound_send, _ended(short_calls):
                     if succession is not None:
                         await succession.greet_again(inbound_send, writer)
                     async for frame in frames(source, max_frame_bytes):
@@ -102,7 +97,7 @@ async def wire_streams(
                             if (fault := requests.opens(call["id"])) is not None:
                                 refuse(fault)
                             else:
-                                short_calls.start(call, writer, calls)
+                                short_calls.start(call, writer)
                             continue
                         if succession is not None:
                             succession.handover.note(value)
@@ -114,11 +109,9 @@ async def wire_streams(
                             await inbound_send.send(SessionMessage(message))
                     if succession is not None and source.is_stopped:
                         await succession.prepare(wire_in, wire_out, source.unread, requests, writer)
-                    calls.cancel_scope.cancel()
 
             async def stop_reading(restart: Restart) -> None:
                 await restart.wanted.wait()
-                read_transport.pause_reading()
                 source.stop()
 
             if succession is not None:
@@ -134,11 +127,20 @@ async def wire_streams(
         read_transport.close()
 
 
-async def frames(reader: Reader, max_frame_bytes: int) -> AsyncIterator[bytes | None]:
+@asynccontextmanager
+async def _ended(calls: ShortCalls) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await calls.end()
+
+
+async def frames(reader: StoppableReader, max_frame_bytes: int) -> AsyncIterator[bytes | None]:
     """Lines without their end, blank ones left out. None stands for a line over the limit, which is not kept."""
     parts: list[bytes] = []
     held_bytes = 0
-    while chunk := await reader.read(READ_CHUNK_BYTES):
+    while chunk := await reader.read():
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             parts.append(piece)

@@ -110,6 +110,7 @@ class Upstream:
                 on_change=on_change,
             )
 
+        self._needs_workspace = needs_workspace(config.target)
         self._asks = _Asks(config, warm)
         self._instances = Instances(config, make, declare, self._asks, lambda: not roots(True))
         self.lifeline = self._supervisor = self._instances.leader.supervisor
@@ -158,7 +159,7 @@ class Upstream:
         if ctx is None:
             yield self._supervisor
             return
-        workspace = await self._workspace_of(ctx) if needs_workspace(self.config.target) else None
+        workspace = await self._workspace_of(ctx) if self._needs_workspace else None
         with self._instances.use(ctx, workspace) as supervisor:
             yield supervisor
 

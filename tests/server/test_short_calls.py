@@ -47,9 +47,9 @@ class Counted(ShortCalls):
     def takes(self, message: object) -> bool:
         return not self.is_off and super().takes(message)
 
-    def start(self, message: Mapping[str, Any], writer: FrameWriter, group: Any) -> None:
+    def start(self, message: Mapping[str, Any], writer: FrameWriter) -> None:
         self.taken += 1
-        super().start(message, writer, group)
+        super().start(message, writer)
 
 
 @dataclass

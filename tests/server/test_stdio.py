@@ -13,16 +13,17 @@ from goat_mcp.server.stdio import (
     _read,  # pyright: ignore[reportPrivateUsage]
     frames,
 )
+from goat_mcp.server.stoppable_reader import StoppableReader
 from goat_mcp.server.strict_frames import Fault
 
 pytestmark = pytest.mark.anyio
 
 
 async def frames_of(*chunks: bytes, max_frame_bytes: int = 100) -> list[bytes | None]:
-    reader = asyncio.StreamReader()
+    reader = StoppableReader(max_frame_bytes)
     for chunk in chunks:
-        reader.feed_data(chunk)
-    reader.feed_eof()
+        reader.data_received(chunk)
+    reader.connection_lost(None)
     return [frame async for frame in frames(reader, max_frame_bytes)]
 
 
