@@ -29,7 +29,8 @@ class RuleConditions:
     def __call__(self, rule: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
         """Raises `BrokenRule`."""
         parsed = self._parsed(rule)
-        is_of_family = isinstance(parsed.specifier, PathSpecifier) and parsed.tool in families_of(spec.rule_name)
+        is_about_files = parsed.specifier is None or isinstance(parsed.specifier, PathSpecifier)
+        is_of_family = is_about_files and parsed.tool in families_of(spec.rule_name)
         if not parsed.names(spec.rule_name) and not is_of_family:
             return False
         asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)

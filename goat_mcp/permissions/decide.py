@@ -117,6 +117,8 @@ def _allowing(call: Call, rules: RuleSet) -> Rule | None:
             return rule
     # A path through a link is two: the one asked for and the file it leads to. Each needs a rule.
     families = families_of(name)
+    if (rule := next(rules.allow.about_all_files(*families), None)) is not None:
+        return rule
     found = [next(rules.allow.about_path(path, call.roots, *families, copies=False), None) for path in call.paths]
     if found and all(found):
         return found[0]

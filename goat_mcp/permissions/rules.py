@@ -28,6 +28,7 @@ from goat_mcp.permissions.path_pattern import PathPatterns
 from goat_mcp.permissions.specifiers import (
     FILE_WRITERS,
     FILES,
+    SEARCHES,
     CommandSpecifier,
     PathSpecifier,
     Specifier,
@@ -183,6 +184,13 @@ class RuleList:
         if call.runs and call.spec.rule_name != "Bash":
             yield from self.about_commands()
 
+    def about_all_files(self, *families: str) -> Iterator[Rule]:
+        """The rules that are these tools' names alone: `Edit` is about all files, as `Edit(src/**)` is about some."""
+        for family in families:
+            for rule in self._by_tool.get(family, ()):
+                if rule.specifier is None:
+                    yield rule
+
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""
         for family in families:
@@ -198,12 +206,14 @@ class RuleList:
                     if specifier.pattern.matches(path, roots, copies=copies):
                         yield rule
 
-    def hitting(self, call: Call, *families: str) -> Rule | None:
-        """For deny and ask: the first rule that means the call, or some part of it. `families` are the names under
-        which rules about paths speak of its tool."""
+    def hitting(self, call: Call) -> Rule | None:
+        """For deny and ask: the first rule that means the call, or some part of it."""
         for rule in self.against_call(call):
             if rule.hits(call):
                 return rule
+        for rule in self.about_all_files(*_families_of_all_files(call)):
+            return rule
+        families = _families_against(call)
         for path in call.paths:
             for rule in self.about_path(path, call.roots, *families):
                 return rule
@@ -251,7 +261,7 @@ class RuleSet:
         `Edit(...)` is about every tool that changes files."""
         if not self.deny.rules:
             return None
-        found = self.deny.hitting(call, *_families_against(call))
+        found = self.deny.hitting(call)
         return self._denying_operand(call) if found is None and call.spec.rule_name == "Bash" else found
 
     def _denying_operand(self, call: Call) -> Rule | None:
@@ -266,7 +276,7 @@ class RuleSet:
         return None
 
     def asking(self, call: Call) -> Rule | None:
-        return self.ask.hitting(call, *_families_against(call)) if self.ask.rules else None
+        return self.ask.hitting(call) if self.ask.rules else None
 
     @cached_property
     def hides_files(self) -> bool:
@@ -293,11 +303,19 @@ class RuleSet:
 
     def denies_tool(self, spec: ToolSpec) -> bool:
         """Whether no call of this tool is let through, whatever its arguments."""
-        return any(rule.specifier is None for rule in self.deny.against_call(Call(spec)))
+        call = Call(spec)
+        found = (*self.deny.against_call(call), *self.deny.about_all_files(*_families_of_all_files(call)))
+        return any(rule.specifier is None for rule in found)
 
     def denying_all_of(self, server: str) -> str:
         """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
         return next((rule.text for rule in self.deny.rules if rule.server == server), "")
+
+
+def _families_of_all_files(call: Call) -> tuple[str, ...]:
+    """As `_families_against`, for rules without a path. A search reads files, whichever it finds."""
+    families = _families_against(call)
+    return (*families, "Read") if call.spec.rule_name in SEARCHES else families
 
 
 def _families_against(call: Call) -> tuple[str, ...]:

@@ -12,6 +12,15 @@ from goat_mcp.permissions.condition import RuleConditions
 from tests.tool_doubles import spec
 
 
+@pytest.mark.parametrize(
+    ("tool", "is_meant"), [("Edit", True), ("Write", True), ("NotebookEdit", True), ("Read", False)]
+)
+def test_edit_alone_means_every_tool_that_changes_files(tool: str, is_meant: bool) -> None:
+    matches = RuleConditions(tuple[str], os.path.realpath)
+
+    assert matches("Edit", spec(tool, SideEffect.MUTATING), {"file_path": "/ws/a"}) is is_meant
+
+
 @pytest.mark.parametrize("tool", ["Read", "Write"])
 @pytest.mark.parametrize(
     ("name", "is_meant"), [("secrets/k", True), ("link", True), ("folder/k", True), ("plain.txt", False)]

@@ -95,6 +95,57 @@ def test_an_edit_rule_is_about_every_tool_that_changes_files(tool: str) -> None:
     assert decide(call, RuleSet.parse(ask=["Edit(src/**)"]), Mode.BYPASS).effect is ASK
 
 
+@pytest.mark.parametrize("rule", ["Edit", "Edit(*)", "Edit(**)"])
+@pytest.mark.parametrize("tool", ["Edit", "Write", "NotebookEdit", "file-system__write"])
+def test_edit_alone_is_about_every_tool_that_changes_files(tool: str, rule: str) -> None:
+    call = on_file(tool, "/ws/src/a.py")
+
+    assert decide(call, RuleSet.parse(deny=[rule]), Mode.BYPASS).effect is DENY
+    assert decide(call, RuleSet.parse(ask=[rule]), Mode.BYPASS).effect is ASK
+    assert decide(call, RuleSet.parse(allow=[rule]), Mode.DONT_ASK).effect is ALLOW
+
+
+@pytest.mark.parametrize("tool", ["Read", "Grep", "Glob", "file-system__read", "Write", "NotebookEdit"])
+def test_read_alone_is_about_every_tool_that_reads_and_what_may_not_be_read_is_not_written(tool: str) -> None:
+    call = on_file(tool, "/ws/src/a.py")
+
+    assert decide(call, RuleSet.parse(deny=["Read"]), Mode.BYPASS).effect is DENY
+    assert decide(call, RuleSet.parse(ask=["Read"]), Mode.BYPASS).effect is ASK
+
+
+def test_to_read_is_not_to_write_and_one_writer_is_not_all() -> None:
+    write, edit = on_file("Write", "/ws/a"), on_file("Edit", "/ws/a")
+
+    assert decide(write, RuleSet.parse(allow=["Read"]), Mode.DONT_ASK).effect is DENY
+    assert decide(edit, RuleSet.parse(allow=["Write"]), Mode.DONT_ASK).effect is DENY
+    assert decide(edit, RuleSet.parse(deny=["Write"]), Mode.BYPASS).effect is ALLOW
+    assert decide(on_file("Read", "/ws/a"), RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is ALLOW
+
+
+def test_edit_alone_is_about_files_that_declared_tools_change() -> None:
+    tool = spec("notes__save", SideEffect.MUTATING, toolset="manifests")
+    writing = Call(tool, {}, ("/ws/a",), (), ("/ws/a",), ROOTS)
+    other = Call(tool, {}, roots=ROOTS)
+
+    assert decide(writing, RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is DENY
+    assert decide(other, RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("rule", "denied"),
+    [
+        ("Edit", {"Edit", "Write", "NotebookEdit", "file-system__write"}),
+        ("Write", {"Write", "file-system__write"}),
+        ("Edit(src/**)", set[str]()),
+    ],
+)
+def test_what_is_denied_wholly_is_known_before_any_call(rule: str, denied: set[str]) -> None:
+    rules = RuleSet.parse(deny=[rule])
+    tools = ("Read", "Grep", "Edit", "Write", "NotebookEdit", "Bash", "file-system__write")
+
+    assert {tool for tool in tools if rules.denies_tool(spec(tool, SideEffect.MUTATING))} == denied
+
+
 @pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "NotebookEdit"])
 def test_what_may_not_be_read_may_not_be_written_either(tool: str) -> None:
     call = on_file(tool, "/ws/.env")
