@@ -16,6 +16,7 @@ MAX_SESSIONS = 1000
 class _Decided:
     mode: Mode
     granted: tuple[Rule, ...] = ()
+    by_plan: bool = False
 
 
 class SessionModes:
@@ -28,6 +29,11 @@ class SessionModes:
     def of(self, session_key: str) -> Mode:
         decided = self._decided.get(session_key)
         return self.default if decided is None else decided.mode
+
+    def is_by_plan(self, session_key: str) -> bool:
+        """Whether its mode is what an approved plan left it in, and nothing was chosen since."""
+        decided = self._decided.get(session_key)
+        return decided is not None and decided.by_plan
 
     def granted(self, session_key: str) -> tuple[Rule, ...]:
         """Allow rules the user gave this session."""
@@ -43,11 +49,11 @@ class SessionModes:
 
     def choose(self, session_key: str, mode: Mode) -> None:
         """The session goes on in this mode: one that allows no more than before, or the user agreed."""
-        self._put(session_key, replace(self._decided.get(session_key, _Decided(mode)), mode=mode))
+        self._put(session_key, replace(self._decided.get(session_key, _Decided(mode)), mode=mode, by_plan=False))
 
     def leave_plan(self, session_key: str, granted: tuple[Rule, ...] = ()) -> Mode:
         """The user approved this session's plan. Returns the mode that holds now: `default`, for none came before."""
-        self._put(session_key, _Decided(Mode.DEFAULT, granted))
+        self._put(session_key, _Decided(Mode.DEFAULT, granted, by_plan=True))
         return Mode.DEFAULT
 
     def decided(self) -> Mapping[str, str]:

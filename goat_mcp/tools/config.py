@@ -76,7 +76,7 @@ class Config(
 
     async def _now(self, key: str, ctx: ToolContext) -> tuple[Any, str]:
         if key == "mode" and (mode := self.modes.of(ctx.session_key)) != self.view.value(key):
-            return mode.value, "plan approved"
+            return mode.value, "plan approved" if self.modes.is_by_plan(ctx.session_key) else "session"
         changed = await self.changed.of(ctx)
         return (changed[key], "session") if key in changed else (self.view.value(key), self.view.source(key))
 

@@ -8,6 +8,17 @@ from goat_mcp.permissions.mode import Mode
 from goat_mcp.permissions.session_modes import SessionModes
 
 
+def test_a_mode_that_was_chosen_is_not_called_that_of_a_plan() -> None:
+    modes = SessionModes(Mode.PLAN)
+    modes.leave_plan("one")
+    by_plan = modes.is_by_plan("one")
+    modes.grant("one", [])
+
+    assert (by_plan, modes.is_by_plan("one"), modes.is_by_plan("another")) == (True, True, False)
+    modes.choose("one", Mode.ACCEPT_EDITS)
+    assert not modes.is_by_plan("one")
+
+
 @pytest.mark.parametrize(
     ("chosen", "settings", "after"),
     [

@@ -39,6 +39,15 @@ async def test_a_mode_that_allows_less_is_taken_at_once(tmp_path: Path, before: 
     assert person.asked == []
 
 
+async def test_a_mode_that_was_chosen_here_is_told_as_the_sessions(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"mode": "acceptEdits"})
+    await caller.value(TOOL, command="mode default")
+
+    told = await caller.value(TOOL, command="config mode")
+
+    assert (told["value"], told["source"]) == ("default", "session")
+
+
 async def test_in_plan_mode_nothing_is_written_any_more(tmp_path: Path) -> None:
     caller = Caller(tmp_path)
     await caller.value("goa_command", command="mode plan")
