@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp import __version__
+from goat_mcp.commands.time_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.hooks.command import HookCommand
 from goat_mcp.permissions.rules import RuleSet
@@ -21,7 +22,6 @@ from goat_mcp.search.listing import MAX_ENTRIES
 from goat_mcp.settings import Settings
 from goat_mcp.status.times import iso
 from goat_mcp.status.upstream_entry import upstream_entry, with_ages
-from goat_mcp.tools.bash import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 

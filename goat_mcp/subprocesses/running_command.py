@@ -1,48 +1,30 @@
-"""One shell command from its start until nothing of it runs any more. What a caller is told of it is elsewhere."""
+"""One shell command that runs, until nothing of it does any more. How it starts is `command_start`'s, what a caller is
+told of it elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
-from goat_mcp.subprocesses.bash_script import (
-    arguments,
-    confined_arguments,
-    is_keeper,
-    is_wrapper,
-    raised,
-    reported_directory,
-    script_descriptor,
-)
-from goat_mcp.subprocesses.launch import Confined, Launch
-from goat_mcp.subprocesses.options import BashOptions
-from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
-from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.subprocesses.process_limits import limit_line
+from goat_mcp.subprocesses.bash_script import is_keeper, is_wrapper
+from goat_mcp.subprocesses.command_pipes import CommandPipes
+from goat_mcp.subprocesses.launch import Launch
+from goat_mcp.subprocesses.output_capture import OutputCapture
+from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.process_table import Process, command_line
-from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree, boot_ticks
-from goat_mcp.subprocesses.separate_streams import SeparateStreams
-from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree
 
 QUIET_S = 0.2
 DRAIN_S = 2.0
 OUTPUT_LIMIT_BYTES = 5 * 1000**3
-_READ_BYTES = 256 * 1024
-_READS_AT_ONCE = 4
-_MAX_REPORT_BYTES = 64 * 1024
-_MAX_STATUS_BYTES = 16
 _REAP_S = 1.0
 _LOOK_AGAIN_S = 2.0
 
@@ -73,16 +55,12 @@ class RunningCommand:
         self,
         process: subprocess.Popen[bytes],
         tree: ProcessTree,
+        pipes: CommandPipes,
         capture: OutputCapture,
         guard: ProcessGuard,
         *,
-        output: int,
-        report: int,
         started_s: float,
-        status: int = -1,
         launch: Launch | None = None,
-        errors: int = -1,
-        streams: SeparateStreams | None = None,
     ) -> None:
         self.capture = capture
         self.started_s = started_s
@@ -97,28 +75,16 @@ class RunningCommand:
         self.gone_after_s: float | None = None
         self._process = process
         self._tree = tree
+        self._pipes = pipes
         self._guard = guard
         self._loop = asyncio.get_running_loop()
-        self._report = bytearray()
         self._exited = asyncio.Event()
         self._reaped = asyncio.Event()
         self._launch = self._to_finish = launch
-        self._status = bytearray()
-        self._status_end = status
-        self._activity = asyncio.Event()
         self._released = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._open: dict[int, Callable[[], None]] = {output: self._read_output, report: self._read_report}
-        self._output, self._errors, self._report_end = output, errors, report
-        self._streams = streams
-        if errors >= 0:
-            self._open[errors] = self._read_errors
-        if launch is not None:
-            self._open[status] = self._read_status
-        for descriptor, read in self._open.items():
-            os.set_blocking(descriptor, False)
-            self._loop.add_reader(descriptor, read)
+        pipes.listen(self._printed, self._exited.set)
         self._watch_exit()
         self._supervisor = asyncio.create_task(self._supervise())
 
@@ -129,20 +95,22 @@ class RunningCommand:
     @property
     def exit_code(self) -> int | None:
         """As shells show it: 128 plus the number of the signal that ended bash; None while it runs."""
-        if (told := bytes(self._status[1:]).strip()).isdigit():
-            return int(told)
+        if (told := self._pipes.told_exit_code) is not None:
+            return told
         code = self._process.returncode
         return code if code is None or code >= 0 else 128 - code
 
     @property
     def sandbox_failed(self) -> bool:
         """Whether it ended because its sandbox could not be set up: nothing of the script ran then."""
-        return self._launch is not None and self.ended_by is None and self.ended.is_set() and not self._status
+        return (
+            self._launch is not None and self.ended_by is None and self.ended.is_set() and not self._pipes.is_sandbox_up
+        )
 
     @property
     def directory(self) -> str | None:
         """Where the script stood at its end; None if it did not say."""
-        return reported_directory(bytes(self._report))
+        return self._pipes.directory
 
     async def wait_ended(self, timeout_s: float | None) -> bool:
         """Wait until the command has ended. Returns False when the time is up first."""
@@ -173,75 +141,24 @@ class RunningCommand:
         if hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError):
                 descriptor = os.pidfd_open(self.pid)
-                self._open[descriptor] = lambda: self._on_exit(descriptor)
-                self._loop.add_reader(descriptor, self._open[descriptor])
+                self._pipes.watch(descriptor, lambda: self._on_exit(descriptor))
                 return
         waiting = self._loop.run_in_executor(None, self._process.wait)
         waiting.add_done_callback(lambda _: self._on_exit(None))
 
     def _on_exit(self, descriptor: int | None) -> None:
         if descriptor is not None:
-            self._close(descriptor)
+            self._pipes.close(descriptor)
         self._process.wait()
         # What was written before the exit is in the pipes by now.
-        for read in (self._read_output, self._read_errors, self._read_report, self._read_status):
-            read()
+        self._pipes.read_what_is_there()
         self._exited.set()
         self._reaped.set()
-
-    def _read_output(self) -> None:
-        for _ in range(_READS_AT_ONCE):
-            data = self._read(self._output)
-            if not data:
-                return
-            if self._streams is not None:
-                self._streams.stdout.add(data)
-            self._printed(data)
-
-    def _read_errors(self) -> None:
-        for _ in range(_READS_AT_ONCE):
-            data = self._read(self._errors)
-            if not data or self._streams is None:
-                return
-            self._streams.stderr.add(data)
-            self._printed(data)
 
     def _printed(self, data: bytes) -> None:
         self.capture.add(data)
         if self.capture.total > OUTPUT_LIMIT_BYTES:
             self.begin_end(EndedBy.OUTPUT, grace_s=0.0)
-
-    def _read_report(self) -> None:
-        while data := self._read(self._report_end):
-            if len(self._report) < _MAX_REPORT_BYTES:
-                self._report += data
-
-    def _read_status(self) -> None:
-        while data := self._read(self._status_end):
-            self._status += data[:_MAX_STATUS_BYTES]
-        if len(self._status) > 1:
-            self._read_output()
-            self._read_errors()
-            self._read_report()
-            self._exited.set()
-
-    def _read(self, descriptor: int) -> bytes:
-        """What a pipe holds now; empty when it holds nothing, or has ended and is therefore closed."""
-        if descriptor not in self._open:
-            return b""
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return b""
-        self._activity.set()
-        if not data:
-            self._close(descriptor)
-        return data
-
-    def _close(self, descriptor: int) -> None:
-        if self._open.pop(descriptor, None) is not None:
-            self._loop.remove_reader(descriptor)
-            os.close(descriptor)
 
     async def _supervise(self) -> None:
         await _first(self._exited, self._released)
@@ -287,19 +204,16 @@ class RunningCommand:
     async def _drain(self) -> None:
         """Take what still arrives: until it ends, is quiet for 200 ms, or 2 s are over."""
         deadline_s = time.monotonic() + DRAIN_S
-        while (
-            not self._open.keys().isdisjoint((self._output, self._errors))
-            and (left_s := deadline_s - time.monotonic()) > 0
-        ):
-            self._activity.clear()
-            if not await _within(self._activity, min(QUIET_S, left_s)):
+        while self._pipes.may_print_more and (left_s := deadline_s - time.monotonic()) > 0:
+            self._pipes.activity.clear()
+            if not await _within(self._pipes.activity, min(QUIET_S, left_s)):
                 return
 
     def _may_have_left_something(self) -> bool:
         """Cheap, and certain when it says no but for one that closed the pipe and left the group."""
         if self._released.is_set():
             return False
-        if self._report_end in self._open:
+        if self._pipes.has_reporters:
             return True
         try:
             os.killpg(self.pid, 0)
@@ -309,13 +223,13 @@ class RunningCommand:
 
     async def _something_closes_or(self, timeout_s: float) -> None:
         deadline_s = time.monotonic() + timeout_s
-        open_before = len(self._open)
-        while len(self._open) == open_before and not self._released.is_set():
+        open_before = self._pipes.number_open
+        while self._pipes.number_open == open_before and not self._released.is_set():
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return
-            self._activity.clear()
-            await _within(self._activity, left_s)
+            self._pipes.activity.clear()
+            await _within(self._pipes.activity, left_s)
 
     async def _end(self, grace_s: float) -> None:
         try:
@@ -323,121 +237,16 @@ class RunningCommand:
             await _within(self._reaped, _REAP_S)
         finally:
             self._released.set()
-            self._activity.set()
+            self._pipes.activity.set()
 
     def _finish(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for descriptor in tuple(self._open):
-            self._close(descriptor)
+        self._pipes.close_all()
         self.capture.close()
-        if self._streams is not None:
-            self._streams.close()
         self._guard.forget(self.pid)
         self.gone_after_s = time.monotonic() - self.started_s
         self.gone.set()
-
-
-def start_command(
-    script: str,
-    *,
-    bash: str,
-    directory: str | Path,
-    environment: Mapping[str, str],
-    guard: ProcessGuard,
-    create_file: CreateFile,
-    confined: Confined | None = None,
-    options: BashOptions | None = None,
-    stdin: int = subprocess.DEVNULL,
-    streams: SeparateStreams | None = None,
-) -> RunningCommand:
-    """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
-
-    Only for the thread of the event loop: a sandbox dies with the thread that started it. Where it is `confined` that
-    names the directory. `stdin` is a descriptor that the caller closes afterwards. `streams` get what it prints to each
-    of its two outputs, beside the one capture of both.
-
-    Raises `OSError` when bash, the directory or a path of the sandbox cannot be used.
-    """
-    started_s = time.monotonic()
-    guard.start()
-    marker = guard.marker(secrets.token_hex(8))
-    not_before = boot_ticks()
-    script_read = script_descriptor(script)
-    output, output_write = os.pipe()
-    report, report_write = os.pipe()
-    status, status_write = os.pipe() if confined is not None else (-1, -1)
-    errors, errors_write = os.pipe() if streams is not None else (-1, output_write)
-    ours, theirs = [output, report, status, errors], [output_write, script_read]
-    if streams is not None:
-        theirs.append(errors_write)
-    launch: Launch | None = None
-    try:
-        theirs.append(report_write := raised(report_write))
-        own_users = confined is not None and confined.has_process_namespace
-        first = limit_line(options or BashOptions(), counts_processes=own_users)
-        command = arguments(bash, script_read, report_write, first=first)
-        if confined is None:
-            plan = Launch(
-                arguments=tuple(command),
-                environment={**environment, MARKER_VARIABLE: marker},
-                directory=str(directory),
-                pass_fds=(script_read, report_write),
-            )
-        else:
-            theirs.append(status_write := raised(status_write))
-            plan = launch = confined.launch(
-                confined_arguments(command, status_write, report_write, stays=confined.has_process_namespace),
-                environment=environment,
-                marker={MARKER_VARIABLE: marker},
-                pass_fds=(script_read, report_write, status_write),
-            )
-            theirs.extend(launch.own_fds)
-        with unblocked_for_children():
-            process = subprocess.Popen(
-                plan.arguments,
-                stdin=stdin,
-                stdout=output_write,
-                stderr=errors_write,
-                cwd=plan.directory,
-                env=plan.environment,
-                start_new_session=True,
-                pass_fds=plan.pass_fds,
-            )
-    except BaseException:
-        _close_all(ours)
-        if launch is not None:
-            launch.finish()
-        raise
-    finally:
-        _close_all(theirs)
-    guard.watch(process.pid, is_command=True)
-    tree = ProcessTree(
-        leader=process.pid,
-        marker=f"{MARKER_VARIABLE}={marker}".encode(),
-        pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
-        not_before=not_before,
-        leader_is_outside=plan.has_process_namespace,
-    )
-    return RunningCommand(
-        process,
-        tree,
-        OutputCapture(create_file),
-        guard,
-        output=output,
-        report=report,
-        started_s=started_s,
-        status=status,
-        launch=launch,
-        errors=errors,
-        streams=streams,
-    )
-
-
-def _close_all(descriptors: Sequence[int]) -> None:
-    for descriptor in descriptors:
-        if descriptor >= 0:
-            os.close(descriptor)
 
 
 def signal_name(exit_code: int) -> str:

@@ -21,7 +21,8 @@ from goat_mcp.manifests.command_answer import CommandAnswer, as_json
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.subprocesses.bash_script import find_bash
-from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name, start_command
+from goat_mcp.subprocesses.command_start import start_command
+from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name
 from goat_mcp.tasks.shell_task import ShellTask
 
 DEFAULT_TIMEOUT_S = 60

@@ -14,8 +14,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from goat_mcp.subprocesses.command_start import start_command
 from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, start_command
+from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand
 from tests.subprocesses.processes import alive, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]

@@ -19,7 +19,7 @@ import asyncio, os, sys
 from goat_mcp.subprocesses.stop_signals import StopSignals
 assert StopSignals.block()
 from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.subprocesses.running_command import start_command
+from goat_mcp.subprocesses.command_start import start_command
 
 async def serve():
     guard, stop, loop = ProcessGuard(), asyncio.Event(), asyncio.get_running_loop()

@@ -1,0 +1,234 @@
+"""What a call is told of its command: that it goes on as a task, or how it ended and what it printed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.commands.time_limits import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, TimeLimits
+from goat_mcp.compression.wanted import is_wanted
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.result import ToolResult, text_result, with_notices
+from goat_mcp.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.state.sessions import Session
+from goat_mcp.subprocesses.exit_meaning import exit_1_is_an_answer
+from goat_mcp.subprocesses.options import BashOptions
+from goat_mcp.subprocesses.output_capture import OutputPart
+from goat_mcp.subprocesses.output_text import cut
+from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name
+from goat_mcp.tasks.manager import TaskManager
+from goat_mcp.tasks.shell_task import ShellTask
+from goat_mcp.workspace import Workspace
+
+MAX_FAILED_CHARS = 10_000
+MAX_PRESSED_CHARS = 1_000_000
+"""More than the memory holds of an output: what is longer is not compressed."""
+_NOTICE_CHARS = 160
+"""About what it costs to say that an output is compressed; what saves no more is shown as it is."""
+_SHOWN_NAMES = 10
+
+
+class SandboxFailed(ToolError):
+    """The sandbox did not come up, so nothing of the command was run."""
+
+    def __init__(self, command: RunningCommand) -> None:
+        super().__init__(
+            ErrorCode.SANDBOX,
+            "sandbox unavailable: it could not be set up, so the command was not run",
+            "Call again: the sandbox is then tried anew. If it stays so, tell the user.",
+            output=command.capture.shown(MAX_FAILED_CHARS).text,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandCall:
+    """One call at work."""
+
+    text: str
+    """The command as it was asked for."""
+    ctx: ToolContext
+    session: Session
+    command: RunningCommand
+    directory: Path
+    sandbox: str
+    """What it runs in: a confinement's name, `none`, or `off` where none was wanted."""
+    limits: TimeLimits
+    in_background: bool
+    moves_the_shell: bool
+    """Whether the directory it ends in is the shell's from then on."""
+    reads_before: ReadFilesBefore
+    notices: list[str]
+
+
+@dataclass(frozen=True)
+class CallResults:
+    """What the calls of one tool come to."""
+
+    workspace: Workspace
+    tasks: TaskManager
+    options: BashOptions
+    max_chars: int
+
+    async def as_task(self, call: CommandCall) -> ToolResult:
+        """The command goes on without the call."""
+        command = call.command
+        path = command.capture.keep_file()
+        work = ShellTask(command, call.text, call.limits.run_s)
+        try:
+            task = await self.tasks.adopt(work, principal=call.ctx.principal, session_key=call.ctx.session_key)
+        except ToolError as full:
+            command.begin_end(EndedBy.STOP)
+            part = command.capture.shown(MAX_FAILED_CHARS)
+            raise ToolError(full.code, full.message, full.suggestion, output=part.text) from None
+        lines = [f"Task started: {task.id}"]
+        part = OutputPart("", 0)
+        if not call.in_background:
+            part = task.new_output(call.ctx.session_key, self._max_chars(call.ctx) - 1000)
+            lines.append(part.text or "(no output yet)")
+            waited_s = time.monotonic() - command.started_s
+            call.notices.append(f"still running after {waited_s:.0f} s, until {call.limits.run_s:g} s at most")
+        call.notices.append(f"output goes to {path}; TaskOutput reads it, TaskStop ends the task")
+        facts = self._facts(call, task_id=task.id, output_file=str(path), truncated=part.truncated)
+        return text_result("\n".join(lines), facts=facts, notices=call.notices)
+
+    async def ended(self, call: CommandCall) -> ToolResult:
+        """It has ended. Raises `ToolError` where it failed."""
+        command = call.command
+        code = command.exit_code
+        if command.sandbox_failed:
+            raise SandboxFailed(command)
+        self._keep_directory(call)
+        call.notices.extend(command.put_right)
+        stale = call.reads_before.changed()
+        if stale:
+            more = f" and {len(stale) - _SHOWN_NAMES} more" if len(stale) > _SHOWN_NAMES else ""
+            call.notices.append(f"files you have read changed: {', '.join(stale[:_SHOWN_NAMES])}{more}")
+        if code == 0 and (shown := shown_file(call.text)) is not None:
+            await anyio.to_thread.run_sync(record_as_read, shown, call.directory, self.workspace, call.session.reads)
+        failed = command.ended_by is not None or not (code == 0 or (code == 1 and exit_1_is_an_answer(call.text)))
+        if code == 1 and not failed:
+            call.notices.append("exit code 1")
+        task_id = await self._adopt_what_is_left(call)
+        pressed = None if task_id or not is_wanted(self.options, call.ctx) else await _pressed(call, failed=failed)
+        notices_chars = sum(len(notice) + 3 for notice in call.notices)
+        max_chars = self._max_chars(call.ctx)
+        max_chars = (min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars
+        part = command.capture.shown(max_chars) if pressed is None else _cut(pressed, max_chars)
+        path = command.capture.path
+        facts = self._facts(
+            call,
+            task_id=task_id,
+            output_file=None if path is None else str(path),
+            truncated=part.truncated,
+            stale_reads=stale,
+        )
+        if failed:
+            raise _failure(call, with_notices(part.text or "(no output)", call.notices), facts)
+        return text_result(part.text or "(no output)", facts=facts, notices=call.notices)
+
+    def _keep_directory(self, call: CommandCall) -> None:
+        ended_in = call.command.directory
+        if ended_in is None or not call.moves_the_shell:
+            return
+        if self.workspace.contains(Path(ended_in)):
+            call.session.cwd = Path(ended_in)
+        else:
+            call.session.cwd = None
+            call.notices.append(f"Shell cwd was reset to {self.workspace.primary}")
+
+    async def _adopt_what_is_left(self, call: CommandCall) -> str | None:
+        command = call.command
+        if not command.left_running or command.ended_by is not None:
+            return None
+        what = ", ".join(command.left_running[:3])[:200]
+        command.end_at(MAX_BACKGROUND_MS / 1000)
+        command.capture.keep_file()
+        work = ShellTask(command, call.text, MAX_BACKGROUND_MS / 1000)
+        try:
+            task = await self.tasks.adopt(work, principal=call.ctx.principal, session_key=call.ctx.session_key)
+        except ToolError as full:
+            command.begin_end(EndedBy.STOP)
+            call.notices.append(f"ended what the command left running ({what}): {full.message}")
+            return None
+        task.mark_read(call.ctx.session_key, command.capture.total)
+        call.notices.append(f"still running: {what}. Task started: {task.id}; TaskStop ends it")
+        return task.id
+
+    def _max_chars(self, ctx: ToolContext) -> int:
+        return ctx.setting("output.max_chars", self.max_chars)
+
+    def _facts(self, call: CommandCall, **more: Any) -> dict[str, Any]:
+        command = call.command
+        seconds = command.duration_s or time.monotonic() - command.started_s
+        return {
+            "exit_code": command.exit_code,
+            "timed_out": command.ended_by is EndedBy.TIMEOUT,
+            "duration_ms": round(seconds * 1000),
+            "cwd": str(call.session.cwd or self.workspace.primary),
+            "task_id": None,
+            "output_file": None,
+            "truncated": False,
+            "stale_reads": [],
+            "sandbox": call.sandbox,
+            **more,
+        }
+
+
+async def _pressed(call: CommandCall, *, failed: bool) -> str | None:
+    """The output in fewer words, where that can be had. The whole is kept, and a notice says where."""
+    # Loaded by those who want it: it brings the parser.
+    from goat_mcp.compression.output import compressed_output
+
+    command = call.command
+    whole = command.capture.shown(MAX_PRESSED_CHARS)
+    if command.ended_by is not None or signal_name(command.exit_code or 0) or whole.truncated:
+        return None
+    script = call.text
+    pressed = await anyio.to_thread.run_sync(lambda: compressed_output(script, whole.text, failed=failed))
+    if pressed is None or len(pressed) + _NOTICE_CHARS > len(whole.text):
+        return None
+    path = command.capture.keep_file()
+    if command.capture.problem:
+        return None  # what is left out would be nowhere
+    call.notices.append(f"compressed from {len(whole.text)} to {len(pressed)} characters; the whole: {path}")
+    return pressed
+
+
+def _cut(text: str, max_chars: int) -> OutputPart:
+    """The notice of the compression says already where the whole is."""
+    if len(text) <= max_chars:
+        return OutputPart(text, 0)
+    return OutputPart(cut(text, max_chars, ""), 0, truncated=True)
+
+
+def _failure(call: CommandCall, output: str, facts: Mapping[str, Any]) -> ToolError:
+    command = call.command
+    if command.ended_by is EndedBy.TIMEOUT:
+        timeout_ms = call.limits.timeout_ms
+        if timeout_ms is not None and timeout_ms < 1000:
+            advice = f"timeout is in milliseconds: {timeout_ms} is {timeout_ms / 1000:g} s; for 30 s send 30000."
+        else:
+            advice = f"Send a longer timeout (at most {MAX_TIMEOUT_MS} ms), or run_in_background."
+        message = f"timed out after {call.limits.run_s:g} s and was ended with all it started"
+        return ToolError(ErrorCode.TIMEOUT, message, advice, facts=facts, output=output)
+    if command.ended_by is EndedBy.OUTPUT:
+        return ToolError(
+            ErrorCode.TOO_LARGE,
+            "printed more than 5 GB and was ended with all it started",
+            "Filter the output, or write it to a file.",
+            facts=facts,
+            output=output,
+        )
+    code = command.exit_code
+    if command.ended_by is EndedBy.STOP or code is None:
+        return ToolError(ErrorCode.CANCELLED, "the command was stopped", facts=facts, output=output)
+    signalled = signal_name(code)
+    message = f"Exit code {code}" + (f" ({signalled})" if signalled else "")
+    return ToolError(ErrorCode.EXIT, message, facts=facts, output=output)
