@@ -198,6 +198,12 @@ def _export() -> Schema:
                     EXAMPLE_KEYS, {"description": _TEXT, "input": {"type": "object"}, "output": {}}, required=["input"]
                 ),
             },
+            "readOnlyWhen": {
+                "type": "object",
+                "additionalProperties": _TEXTS,
+                "description": "Texts of parameters with which a call changes nothing; * stands for any part of one. "
+                "Such calls run unasked, and while the user has asked for a plan only.",
+            },
             "output": _described("The JSON Schema of what is given back, an object; it is checked."),
             "timeoutMs": _TIMEOUT,
             "access": _object(

@@ -6,7 +6,7 @@ import logging
 import os
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.manifests.arguments import Parameters
@@ -62,7 +63,15 @@ class ManifestTool:
         return self._parameters.read(arguments)
 
     def access(self, input: Mapping[str, Any]) -> Access:
-        """The files that the declaration says a call touches, as the workspace knows them."""
+        """The files that a call touches by its declaration, as the workspace knows them, and whether it only reads."""
+        access = self._access(input)
+        if not self.export.read_only_when:
+            return access
+        from goat_mcp.manifests.reading_calls import only_reads
+
+        return replace(access, risk=Risk.NONE) if only_reads(self.export.read_only_when, input) else access
+
+    def _access(self, input: Mapping[str, Any]) -> Access:
         fields = self.export.access
         if fields == _TOUCHES_NOTHING:
             return Access()

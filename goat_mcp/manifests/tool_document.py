@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT
@@ -31,7 +31,7 @@ RISKS = tuple(risk.name.lower() for risk in Risk)
 TOOL_KEYS = ("entry", "exports", "errorMessageLimit", "timeoutMs", "config")
 EXPORT_KEYS = (
     *("name", "title", "description", "parameters", "sideEffect", "risk", "hints", "examples", "output"),
-    *("timeoutMs", "access"),
+    *("timeoutMs", "access", "readOnlyWhen"),
 )
 _SHIPPED_EXPORT_KEYS = (*EXPORT_KEYS, "judgedAs")
 """What only those that ship with us may say: by which built-in tool's rules they are judged."""
@@ -45,6 +45,7 @@ _NAMING_PARAMETERS = {
     "note": "note",
 }
 """Members of `access` that hold names of parameters, by the field they go to."""
+_MAY_ONLY_READ = (SideEffect.MUTATING, SideEffect.BLOCKING)
 HINT_KEYS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _SHIPPED_ACCESS_KEYS = (*_NAMING_PARAMETERS.values(), "category")
 ACCESS_KEYS = tuple(key for key in _SHIPPED_ACCESS_KEYS if key != "note")
@@ -72,13 +73,14 @@ class AccessFields:
 
 @dataclass(frozen=True)
 class Export:
-    """One function of a resource."""
+    """One function of a resource. `read_only_when` says by parameter with which texts a call only reads."""
 
     name: str
     spec: ToolSpec
     timeout_ms: int
     access: AccessFields
     output: Mapping[str, Any] | None = None
+    read_only_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
         fields.integer("timeoutMs", timeout_ms, least=1, most=MAX_TIMEOUT_MS),
         _access(fields, schema, ships_with_us=ships_with_us),
         output,
+        _read_only_when(fields, schema, effect),
     )
 
 
@@ -175,6 +178,25 @@ def _hints(fields: Fields, effect: SideEffect) -> Hints:
     stated = {key: given.flag(key) for key in HINT_KEYS}
     wire = implied.wire()
     return Hints(*(wire[key] if (value := stated[key]) is None else value for key in HINT_KEYS))
+
+
+def _read_only_when(
+    fields: Fields, schema: Mapping[str, Any] | None, effect: SideEffect
+) -> Mapping[str, tuple[str, ...]]:
+    given = fields.mapping("readOnlyWhen")
+    if given is None:
+        return {}
+    if effect not in _MAY_ONLY_READ:
+        remedy = f"it is for {' and '.join(one.value for one in _MAY_ONLY_READ)}"
+        fields.fail(f"readOnlyWhen says nothing of the side effect {effect.value}", remedy, "readOnlyWhen")
+    found = {name: given.texts(name) for name in given.tree}
+    properties = (schema or {}).get("properties", {})
+    for name, texts in found.items():
+        if name not in properties:
+            given.fail(f"readOnlyWhen names {name!r:.60}, which is no parameter", "name a parameter", name)
+        if not all(texts) or not texts:
+            given.fail(f"readOnlyWhen.{name:.60} has an empty text", "write texts, * for any part of one", name)
+    return found
 
 
 def _examples(fields: Fields) -> tuple[ToolExample, ...]:
@@ -206,10 +228,10 @@ def _access(fields: Fields, schema: Mapping[str, Any] | None, *, ships_with_us: 
     if given is None:
         return AccessFields()
     given.only(*(_SHIPPED_ACCESS_KEYS if ships_with_us else ACCESS_KEYS))
-    found = {field: given.texts(key) for field, key in _NAMING_PARAMETERS.items()}
+    found = {member: given.texts(key) for member, key in _NAMING_PARAMETERS.items()}
     properties = (schema or {}).get("properties", {})
-    for field, key in _NAMING_PARAMETERS.items():
-        for name in found[field]:
+    for member, key in _NAMING_PARAMETERS.items():
+        for name in found[member]:
             if name not in properties:
                 given.fail(f"access.{key} names {name!r:.60}, which is no parameter", "name a parameter", key)
     return AccessFields(category=given.text("category", default=""), **found)

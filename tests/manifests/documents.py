@@ -36,6 +36,7 @@ spec:
       description: Does one thing.
       sideEffect: mutating
       risk: high
+      readOnlyWhen: {path: [a, "b/*"]}
       hints: {readOnlyHint: false, idempotentHint: true}
       timeoutMs: 10
       parameters: {type: object, properties: {path: {type: string}, n: {type: [integer, "null"], enum: [1, null]}}}

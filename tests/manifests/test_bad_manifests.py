@@ -174,6 +174,18 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         but("read_only", "readonly"),
         "10: spec.exports[0].sideEffect: the text 'readonly' is unknown; did you mean read_only?",
     ),
+    "reading-of-what-only-reads": (
+        export("readOnlyWhen: {city: [a]}"),
+        "11: readOnlyWhen says nothing of the side effect read_only; it is for mutating and blocking",
+    ),
+    "reading-by-no-parameter": (
+        but(EFFECT, "      sideEffect: mutating\n      readOnlyWhen: {action: [list]}\n"),
+        "11: readOnlyWhen names 'action', which is no parameter; name a parameter",
+    ),
+    "reading-by-nothing": (
+        but(EFFECT, "      sideEffect: mutating\n      readOnlyWhen: {city: []}\n"),
+        "11: readOnlyWhen.city has an empty text; write texts, * for any part of one",
+    ),
     "risk": (export("risk: hihg"), "11: spec.exports[0].risk: the text 'hihg' is unknown; did you mean high?"),
     "unknown-hint": (
         export("hints: {readOnly: true}"),

@@ -15,6 +15,7 @@ from goat_mcp.chosen_manifests import shipped_folder
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.rights import Rights
 from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.mode import Approval, Mode
 from goat_mcp.settings import BrokenSettings
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python, tool, write
 
@@ -138,6 +139,39 @@ async def test_rules_hold_for_it(tmp_path: Path) -> None:
 
     assert error_of(denied)["code"] == "E_PERMISSION"
     assert allowed.text == "1"
+
+
+@pytest.mark.parametrize(
+    ("given", "is_reading"),
+    [
+        ({"action": "list"}, True),
+        ({"action": "show one", "scope": "mine"}, True),
+        ({"action": "show one", "scope": "all"}, True),
+        ({"action": "drop"}, False),
+        ({"action": "list; drop"}, False),
+        ({"action": "LIST"}, False),
+        ({"action": " list"}, False),
+        ({"action": ["list"]}, False),
+        ({"action": None}, False),
+        ({}, False),
+    ],
+)
+async def test_a_call_that_only_reads_by_its_manifest_runs_unasked_and_while_planning(
+    tmp_path: Path, given: dict[str, Any], is_reading: bool
+) -> None:
+    parameters: Mapping[str, Any] = {"type": "object", "properties": {"action": {}, "scope": {}}}
+    reading = {"readOnlyWhen": {"action": ["list", "show *"]}}
+    export = {"name": "do", "sideEffect": "mutating", "parameters": parameters, **reading}
+    python(tmp_path / "tools", "notes", ONE, export)
+    gateway = gateway_over(tmp_path, tmp_path / "tools", mode="dontAsk")
+
+    admission, ctx = gateway.pipeline.admission, ToolContext(call_id="c")
+    effects: list[str] = []
+    for mode in (Mode.DONT_ASK, Mode.PLAN):
+        gateway.modes.choose(ctx.session_key, mode)
+        effects.append(admission.decide("notes__do", given, ctx)[1].effect.value)
+
+    assert effects == (["allow", "allow"] if is_reading else ["deny", "deny"])
 
 
 async def test_a_file_it_says_it_reads_is_kept_by_rules_about_files(tmp_path: Path) -> None:
@@ -356,7 +390,6 @@ async def test_a_projects_manifests_are_inert_until_it_is_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R-CONF-1: a project's file adds nothing but denials until its content, and that of what it names, is trusted."""
-    from goat_mcp.permissions.mode import Approval
     from goat_mcp.settings import path_keys
     from goat_mcp.settings_loading import load_settings
     from goat_mcp.state.directory import StateDirectory

@@ -55,6 +55,23 @@ async def test_in_plan_mode_nothing_is_written_any_more(tmp_path: Path) -> None:
     assert "E_PLAN_MODE" in await caller.problem("Write", file_path="@a", content="x")
 
 
+@pytest.mark.parametrize(
+    "command", ["help", "mode", "tasks", "memory list", "review list", "config mode", "config output.max_chars"]
+)
+async def test_in_plan_mode_what_only_tells_something_does(tmp_path: Path, command: str) -> None:
+    assert await Caller(tmp_path, {"mode": "plan"}).value(TOOL, command=command)
+
+
+@pytest.mark.parametrize("command", ["mode default", "mode dontAsk", "'mode' acceptEdits", "mode  bypassPermissions"])
+async def test_in_plan_mode_no_command_changes_anything(tmp_path: Path, command: str) -> None:
+    caller = Caller(tmp_path, {"mode": "plan"}, Person(Reply.ACCEPTED, "allow"))
+
+    problem = await caller.problem(TOOL, command=command)
+
+    assert problem.endswith("[E_PLAN_MODE]")
+    assert caller.gateway.modes.of("one").value == "plan"
+
+
 @pytest.mark.parametrize("person", [Person(Reply.ACCEPTED, "deny"), Person(Reply.UNAVAILABLE), Person(Reply.CANCELLED)])
 @pytest.mark.parametrize(("before", "wanted"), [("default", "acceptEdits"), ("dontAsk", "confirm")])
 async def test_r_perm_6_a_mode_that_allows_more_wants_the_users_word(

@@ -171,10 +171,22 @@ async def test_in_review_mode_a_note_waits_and_no_deletion_is_made(tmp_path: Pat
     assert (folder / "a.md").read_text() == "old"
 
 
-async def test_plan_mode_refuses_notes(tmp_path: Path) -> None:
-    problem = await Caller(tmp_path, {"mode": "plan"}).problem(TOOL, action="write", name="a", content="x")
+async def test_in_plan_mode_notes_are_read_and_none_is_changed(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"mode": "plan"})
+    note = caller.project / ".goa" / "memory" / "a.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# A")
 
-    assert problem.endswith("[E_PLAN_MODE]")
+    listed = await caller.value(TOOL, action="list")
+    read = await caller.value(TOOL, action="read", name="a")
+    refused = [
+        await caller.problem(TOOL, action=action, name="a", content="x") for action in ("write", "append", "delete")
+    ]
+
+    assert [one["name"] for one in listed["memories"]] == ["a"]
+    assert read["content"] == "# A"
+    assert all(problem.endswith("[E_PLAN_MODE]") for problem in refused)
+    assert note.read_text() == "# A"
 
 
 async def resource(caller: Caller) -> Any:
