@@ -68,12 +68,25 @@ class Account:
         if self.chats is not None and not self.chats & {chat.lower() for chat in chats}:
             raise self._not_allowed(what)
 
+    def check_no_chat_is_needed(self, field: str, what: str) -> None:
+        """For a call that may leave the chat out. Raises `ToolError(PERMISSION)` where only some may be used."""
+        if self.chats is not None:
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"{self.service.name} may be used for certain chats only, and without {field} nobody can tell which "
+                f"this is about (setting {self._key})",
+                f"Call again with {field}: {what}.",
+            )
+
+    @property
+    def _key(self) -> str:
+        return f"tools.{self.service.resource}.{self.service.chats}"
+
     def _not_allowed(self, what: str) -> ToolError:
-        key = f"tools.{self.service.resource}.{self.service.chats}"
         return ToolError(
             ErrorCode.PERMISSION,
             f"{what} is not among the chats that {self.service.name} may be used for",
-            f"Use another one. Only the user can add it, to the setting {key}.",
+            f"Use another one. Only the user can add it, to the setting {self._key}.",
         )
 
 

@@ -139,6 +139,9 @@ async def set_chat_action(bot: Bot, input: Mapping[str, Any]) -> Any:
 async def download_file(bot: Bot, input: Mapping[str, Any]) -> ToolResult:
     if "chatId" in input:
         bot.account.check_chat(input["chatId"])
+    else:
+        # Nothing of a file's id, or of what Telegram says about it, tells which chat it was sent to.
+        bot.account.check_no_chat_is_needed("chatId", "the chat in which the file was sent")
     file = NewFile(bot.host.workspace, bot.host.tool("Write").changes, input["path"])
     await file.check()
     found = mapping(await bot.call("getFile", file_id=input["fileId"]))

@@ -298,6 +298,31 @@ async def test_an_empty_list_allows_no_chat(tmp_path: Path, monkeypatch: pytest.
     assert "tools.telegram.chats" in told
 
 
+@pytest.mark.parametrize(
+    ("chats", "chat", "code"),
+    [
+        ([CHAT], None, "E_PERMISSION"),
+        ([CHAT], -100777, "E_PERMISSION"),
+        ([CHAT], CHAT, None),
+        (None, None, None),
+    ],
+)
+async def test_where_only_some_chats_may_be_used_a_download_says_which_it_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chats: Any, chat: Any, code: str | None
+) -> None:
+    """The id of a file, and what Telegram tells of it, name no chat."""
+    api = BotApi(files={"f1": ("a/b", b"x")})
+    given = {"chatId": chat} if chat is not None else {}
+    async with desk(tmp_path, monkeypatch, api, config={"chats": chats} if chats else {}) as telegram:
+        result = await telegram.tools.call("telegram__downloadFile", fileId="f1", path="x.bin", **given)
+
+    assert result.error_code == code, result.text
+    assert bool(api.methods) == (code is None)
+    if chats and not given:
+        assert "Call again with chatId: the chat in which the file was sent." in result.text
+        assert "tools.telegram.chats" in result.text
+
+
 # --- settings
 
 
