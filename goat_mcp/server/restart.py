@@ -17,7 +17,7 @@ import secrets
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -38,6 +38,8 @@ class Handover:
     wire: tuple[int, int] | None = None
     modes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of the sessions: one that was narrowed stays so."""
+    restarts_s: Sequence[float] = ()
+    """When there were some (`core.restart`)."""
     is_complete: bool = False
     """Whether there is all that it takes."""
     resume_id: str = field(default_factory=lambda: f"goat-resume-{secrets.token_hex(8)}")
@@ -62,6 +64,7 @@ class Handover:
                 "unread": base64.b64encode(self.unread).decode(),
                 "listener": self.listener,
                 "modes": dict(self.modes),
+                "restarts_s": list(self.restarts_s),
             }
             file.write(json.dumps(kept).encode())
             file.flush()
@@ -87,7 +90,13 @@ def taken_over() -> Handover:
             left: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         return Handover()
-    return Handover(left["greeting"], base64.b64decode(left["unread"]), left["listener"], modes=left["modes"])
+    return Handover(
+        left["greeting"],
+        base64.b64decode(left["unread"]),
+        left["listener"],
+        modes=left["modes"],
+        restarts_s=left.get("restarts_s", ()),
+    )
 
 
 def is_possible() -> bool:

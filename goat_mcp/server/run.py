@@ -39,6 +39,7 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
     gateway.modes.resume(handover.modes)
     gateway.restart.check = check
+    gateway.restart.times_s = handover.restarts_s
     gateway.log_problems()
     anyio.run(_serve_stdio, gateway, parent, handover)
     _replace_process(gateway, handover)
@@ -49,6 +50,7 @@ def _replace_process(gateway: Gateway, handover: Handover) -> None:
     if handover.is_complete:
         gateway.telemetry.warning("starting anew", reason=gateway.restart.reason)
         handover.modes = gateway.modes.decided()
+        handover.restarts_s = gateway.restart.times_s
         handover.replace_process()
 
 
@@ -70,6 +72,7 @@ def run_http(
     gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
     gateway.modes.resume(handover.modes)
     gateway.restart.check = check
+    gateway.restart.times_s = handover.restarts_s
     gateway.log_problems()
     token: str | None = None
     files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}

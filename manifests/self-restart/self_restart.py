@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,13 @@ def build_handlers(host: Host) -> Mapping[str, Handler]:
         if ctx.call.rights.depth:
             raise ToolError(
                 ErrorCode.PERMISSION, "an agent cannot restart the server it runs in", "Ask for it in your answer."
+            )
+        if wait_s := math.ceil(restart.wait_s()):
+            raise ToolError(
+                ErrorCode.RATE,
+                f"this server has started itself anew {restart.in_a_row} times in a row; again in {wait_s} s",
+                "Nothing was done. Go on with what there is, and tell the user what is not as it should be.",
+                facts={"retry_after_s": wait_s, "in_a_row": restart.in_a_row},
             )
         running = host.tasks.running()
         mine = [task for task in running if task.principal == ctx.call.principal]

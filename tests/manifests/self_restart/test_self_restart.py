@@ -80,6 +80,24 @@ async def test_it_is_refused_where_it_cannot_be_or_is_not_the_callers_to_ask_for
         assert not on.gateway.restart.wanted.is_set()
 
 
+@pytest.mark.anyio
+async def test_many_in_a_row_are_refused_with_the_time_of_the_next(tmp_path: Path) -> None:
+    async with ground(tmp_path, catalog={"toolsets": TOOLSETS}) as on:
+        on.gateway.restart.prevented = ""
+        now_s = time.monotonic()
+        on.gateway.restart.times_s = [now_s - 3, now_s - 2, now_s - 1]
+        refused = await on.call(RESTART, {"force": True})
+        was_wanted = on.gateway.restart.wanted.is_set()
+        on.gateway.restart.times_s = [now_s - 33, now_s - 32, now_s - 31]
+        later = await on.call(RESTART, {})
+
+    said, suggestion, code = refused.text.splitlines()
+    assert said in [f"this server has started itself anew 3 times in a row; again in {left} s" for left in (8, 9)]
+    assert (suggestion.split(".")[0], code) == ("Nothing was done", "[E_RATE]")
+    assert refused.facts is not None and refused.facts["in_a_row"] == 3
+    assert (was_wanted, later.is_error) == (False, False)
+
+
 def list_changed(wire: Wire) -> bool:
     """Whether the client is told that its list of tools is an old one."""
     while "notifications/tools/list_changed" not in [notice["method"] for notice in wire.notices]:
@@ -137,6 +155,19 @@ def test_settings_that_could_not_be_used_are_told_instead_of_ending_the_server(l
     assert refused["isError"] is True
     assert "no such mode" in text_of(refused)
     assert "[E_CONFIG]" in text_of(refused)
+    assert still == "No files found"
+
+
+def test_a_model_that_asks_for_it_again_and_again_is_stopped_and_the_server_serves_on(
+    launch: Launch, tmp_path: Path
+) -> None:
+    with Wire(launch.command, launch.environment, launch.workspace, tmp_path / "log") as wire:
+        wire.handshake()
+        answers = [wire.call(RESTART, {}, BOUND_S) for _ in range(4)]
+        still = wire.text("Glob", {"pattern": "*"})
+
+    assert [bool(answer.get("isError")) for answer in answers] == [False, False, False, True]
+    assert "3 times in a row; again in " in text_of(answers[-1])
     assert still == "No files found"
 
 
