@@ -235,6 +235,7 @@ class Gateway:
 
     def _around_handlers(self) -> Surroundings:
         """What declared tools are run over."""
+        from goat_mcp.computing.fair_places import FairPlaces
         from goat_mcp.manifests.handler_log import HandlerLog
         from goat_mcp.manifests.host import Host
         from goat_mcp.manifests.manifests import Surroundings
@@ -255,6 +256,8 @@ class Gateway:
             hides=self.file_rules.hides,
             tool=self.builtin,
             restart=lambda: self.restart,
+            computing=FairPlaces(),
+            max_chars=self.settings.output.max_chars,
         )
         return Surroundings(
             host=host, config=self.settings.tools, agents=self._agents_of, log=HandlerLog(self.telemetry)

@@ -12,14 +12,14 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.computing.exchange import LIMIT_S
+from goat_mcp.computing.fair_places import IN_ALL, FairPlaces
 from goat_mcp.computing.worker_process import WorkerProcess
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.subprocesses import ProcessGuard
 
 SPARE_S = 8.0
 """What a busy machine may take for it beside the time of its processor."""
-MAX_AT_ONCE = 4
-"""Each may take a core and half a gigabyte; the next ones wait."""
 _TIMED_OUT = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name))
 
 
@@ -34,23 +34,29 @@ class Answer:
 class Computation:
     """One kind of work, that of `module`: its `main` reads a request and writes an answer (see `exchange`)."""
 
-    def __init__(self, guard: ProcessGuard, module: str, packages: Sequence[str] = ()) -> None:
+    def __init__(self, guard: ProcessGuard, places: FairPlaces, module: str, packages: Sequence[str] = ()) -> None:
+        """`places` are shared with all other kinds."""
         self._guard = guard
+        self._places = places
         self._module = module
         self._packages = packages
         # Of its own: work that takes long must not use up the threads everybody else works in.
-        self._places = anyio.CapacityLimiter(MAX_AT_ONCE)
+        self._threads = anyio.CapacityLimiter(IN_ALL)
 
-    async def answer(self, head: Mapping[str, Any], body: bytes, *, what: str) -> Answer:
-        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s, TOO_LARGE where memory ran out."""
-        async with self._places:
+    async def answer(self, head: Mapping[str, Any], body: bytes, ctx: ToolContext, *, what: str) -> Answer:
+        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s, TOO_LARGE where memory ran out, BUSY
+        where others are first."""
+        async with self._places.of(ctx, what):
             worker = WorkerProcess(self._guard, self._module, self._packages)
             given: bytes | None = None
             try:
                 # The work itself is timed by the process (`exchange`); this is for one that cannot even do that.
                 with anyio.move_on_after(LIMIT_S + SPARE_S):
                     given = await anyio.to_thread.run_sync(
-                        worker.run, (json.dumps(head).encode("ascii"), b"\n", body), abandon_on_cancel=True
+                        worker.run,
+                        (json.dumps(head).encode("ascii"), b"\n", body),
+                        abandon_on_cancel=True,
+                        limiter=self._threads,
                     )
             finally:
                 worker.kill()

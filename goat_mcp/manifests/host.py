@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from goat_mcp.computing.fair_places import FairPlaces
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.http_client import HttpClient
@@ -28,7 +29,7 @@ class Host:
     """What a module's `build_handlers(host)` may take.
 
     `tool` is a built-in tool by its name, so that `file-system__write` is Write with another face. `hides` says which
-    files the rules keep out of lists.
+    files the rules keep out of lists, `max_chars` how much of a result is shown (`output.max_chars`).
     """
 
     workspace: Workspace
@@ -46,3 +47,5 @@ class Host:
     hides: Callable[[str], bool]
     tool: Callable[[str], Any]
     restart: Callable[[], Restart]
+    computing: FairPlaces
+    max_chars: int

@@ -20,7 +20,7 @@ from goat_mcp.manifests.host import Host
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
-    return {"query": Query(Computation(host.guard, "goat_mcp.computing.json_query", ("jmespath",)))}
+    return {"query": Query(Computation(host.guard, host.computing, "goat_mcp.computing.json_query", ("jmespath",)))}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Query:
     async def __call__(self, ctx: HandlerContext, input: Mapping[str, Any]) -> ToolResult:
         document = await anyio.to_thread.run_sync(partial(_as_text, input["data"]))
         head = {"query": input["query"], "pretty": input.get("pretty", False)}
-        answer = await self.computation.answer(head, document, what="the query")
+        answer = await self.computation.answer(head, document, ctx.call, what="the query")
         if "problem" in answer.head:
             raise input_error([(answer.head["place"], answer.head["problem"])])
         text, value = await anyio.to_thread.run_sync(partial(_read, answer.body))

@@ -19,7 +19,7 @@ from goat_mcp.manifests.host import Host
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
-    return {"transform": Transform(Computation(host.guard, "goat_mcp.computing.text_work"))}
+    return {"transform": Transform(Computation(host.guard, host.computing, "goat_mcp.computing.text_work"))}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Transform:
                 f"text has {len(text):,} bytes, and {MAX_BYTES:,} are the most",
                 "Send the part that matters.",
             )
-        answer = await self.computation.answer({"operations": input["operations"]}, text, what="the transformation")
+        head = {"operations": input["operations"]}
+        answer = await self.computation.answer(head, text, ctx.call, what="the transformation")
         if "problems" in answer.head:
             raise input_error([(where, what) for where, what in answer.head["problems"]])
         return await anyio.to_thread.run_sync(partial(json.loads, answer.body))
