@@ -15,6 +15,9 @@ TOOLSET_PREFIX = "toolset:"
 """What marks a toolset's name where tools are selected by name."""
 RESOURCE_PREFIX = "resource:"
 """What marks a declared resource where all of its exports are meant."""
+NOTES_TOOL = "memento__note"
+NOTES_FOLDER = ".goa/memory"
+"""Where a project's notes lie in it. Source: goa, "memento"."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NOTES_FOLDER
 from goat_mcp.state.config_folder import config_folder
 from goat_mcp.workspace import Workspace, WorkspacePath
 
 MEMORY_URI = "goat://memory"
-FOLDER = ".goa/memory"
-"""Below the project. Source: goa, "memento"."""
 MAX_NAME_CHARS = 64
-MAX_LISTED = 500
 _HEADING_CHARS = 120
 _HEAD_BYTES = 8 * 1024
 _NO_SLUG = re.compile(r"[\W_]+")
@@ -65,11 +63,11 @@ class Memories:
     def project_folder(self, base: str = "") -> WorkspacePath:
         """Of the project in the directory `base`, else of the workspace's first. Raises `ToolError(NOT_REGULAR)` where
         links are on the way from there, which could lead to any file: what rules say of notes is said of this path."""
-        return self._own(FOLDER, base)
+        return self._own(NOTES_FOLDER, base)
 
     def project_file(self, name: str, base: str = "") -> WorkspacePath:
         """The file of a slug. Raises as `project_folder` does; a note itself is no link either."""
-        return self._own(f"{FOLDER}/{name}{_SUFFIX}", base)
+        return self._own(f"{NOTES_FOLDER}/{name}{_SUFFIX}", base)
 
     def _own(self, below: str, base: str) -> WorkspacePath:
         project = self.workspace.resolve(base or str(self.workspace.primary))
@@ -90,7 +88,7 @@ class Memories:
         """`base` is the project's directory, where it is another one than the workspace's first."""
         found = self._of_project(base) if "project" in scopes else []
         found += self._of_user() if "global" in scopes else []
-        return sorted(found, key=lambda memory: (-memory.changed_s, memory.name))[:MAX_LISTED]
+        return sorted(found, key=lambda memory: (-memory.changed_s, memory.name))
 
     def instructions(self, room: int) -> str:
         """The names and headings of all, in at most so many characters; empty where there are none."""

@@ -10,6 +10,9 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.memory.memories import MEMORY_URI, Memories
 
+MAX_LISTED = 500
+"""`memento__note` lists the rest, from an offset on."""
+
 
 class MemoryResource:
     templates: Sequence[Entry] = ()
@@ -22,4 +25,7 @@ class MemoryResource:
         if uri != MEMORY_URI:
             return None
         found = await anyio.to_thread.run_sync(self._memories.newest_first)
-        return json_reading({"memories": [memory.described() for memory in found]})
+        shown = {"memories": [memory.described() for memory in found[:MAX_LISTED]]}
+        if len(found) <= MAX_LISTED:
+            return json_reading(shown)
+        return json_reading({**shown, "left": len(found) - MAX_LISTED, "nextOffset": MAX_LISTED})

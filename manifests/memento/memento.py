@@ -4,8 +4,9 @@ journal, review); global ones lie with the user's settings, where no workspace r
 from __future__ import annotations
 
 import difflib
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,11 +22,13 @@ from goat_mcp.core.input_problems import Problem, input_error
 from goat_mcp.core.result import text_result
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Scope, slug
+from goat_mcp.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.state.private_file import write_private
 from goat_mcp.workspace import Workspace, WorkspacePath
 
 MAX_BYTES = 1024 * 1024
+_AROUND_CHARS = 100
+"""What the list has beside its entries."""
 _TOOL = "memento__note"
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "read": ("name",),
@@ -38,7 +41,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     memories = Memories(host.workspace, host.hides)
-    return {"note": Note(host.workspace, memories, host.tool("Write").changes, host.announcements)}
+    return {"note": Note(host.workspace, memories, host.tool("Write").changes, host.announcements, host.max_chars)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Note:
     memories: Memories
     changes: FileChanges
     announcements: Announcements
+    max_chars: int
 
     async def __call__(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         action, scope = str(input["action"]), input.get("scope", "project")
@@ -54,7 +58,7 @@ class Note:
         if action == "list":
             scopes: tuple[Scope, ...] = (scope,) if "scope" in input else ("project", "global")
             found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, scopes, directory))
-            return {"memories": [memory.described() for memory in found]}
+            return _page(found, input.get("offset", 0), ctx.call.setting("output.max_chars", self.max_chars))
         content = str(input.get("content", ""))
         place: _ProjectNote | _GlobalNote
         if scope == "global":
@@ -82,6 +86,22 @@ class Note:
         near = difflib.get_close_matches(name, names, n=3) or names[:8]
         hint = f"There are {', '.join(near)}." if near else "There is none yet; write makes one."
         return ToolError(ErrorCode.NOT_FOUND, f"there is no {scope} memory {name!r}", hint)
+
+
+def _page(found: Sequence[Memory], offset: int, max_chars: int) -> Mapping[str, Any]:
+    """As many, from there on, as can be shown whole; and how many are left."""
+    shown: list[Mapping[str, Any]] = []
+    used = _AROUND_CHARS
+    for memory in found[offset:]:
+        described = memory.described()
+        used += len(json.dumps(described, ensure_ascii=False)) + len(", ")
+        if shown and used > max_chars:
+            break
+        shown.append(described)
+    next_offset = offset + len(shown)
+    if next_offset >= len(found):
+        return {"memories": shown}
+    return {"memories": shown, "left": len(found) - next_offset, "nextOffset": next_offset}
 
 
 def _checked(action: str, input: Mapping[str, Any]) -> str:

@@ -209,6 +209,41 @@ async def test_the_list_is_the_resource_and_changes_of_it_are_announced(tmp_path
     assert changed.count("goat://memory") == 1
 
 
+@pytest.mark.parametrize("max_chars", [None, 6_000, 1_000])
+async def test_a_long_list_comes_in_pages_of_whole_notes(tmp_path: Path, max_chars: int | None) -> None:
+    caller = Caller(tmp_path, {"output": {"max_chars": max_chars}} if max_chars else {})
+    folder = caller.project / ".goa" / "memory"
+    folder.mkdir(parents=True)
+    for number in range(700):
+        (folder / f"note-{number:03}.md").write_text(f"# {'Über ' * 20}{number}\n")
+        os.utime(folder / f"note-{number:03}.md", (number, number))
+
+    pages: list[Any] = [{"nextOffset": 0}]
+    while "nextOffset" in pages[-1]:
+        result = await caller.call(TOOL, action="list", offset=pages[-1]["nextOffset"])
+        pages.append(json.loads(result.text))
+        assert (result.is_error, result.structured) == (False, pages[-1])
+    del pages[0]
+    names = [memory["name"] for page in pages for memory in page["memories"]]
+
+    assert names == [f"note-{number:03}" for number in reversed(range(700))]
+    assert pages[0]["left"] == 700 - len(pages[0]["memories"]) == 700 - pages[0]["nextOffset"]
+    assert pages[-1].keys() == {"memories"}
+    assert (await caller.value(TOOL, action="list", offset=5_000)) == {"memories": []}
+
+
+async def test_the_resource_says_how_many_it_leaves_out(tmp_path: Path) -> None:
+    caller = Caller(tmp_path)
+    folder = caller.project / ".goa" / "memory"
+    folder.mkdir(parents=True)
+    for number in range(700):
+        (folder / f"note-{number:03}.md").write_text("x")
+
+    listed = await resource(caller)
+
+    assert (len(listed["memories"]), listed["left"], listed["nextOffset"]) == (500, 200, 500)
+
+
 async def test_there_is_no_such_resource_where_the_tool_is_off(tmp_path: Path) -> None:
     assert await resource(Caller(tmp_path, {"catalog": {"toolsets": ["core"]}})) is None
 
