@@ -13,7 +13,6 @@ from goat_mcp.core.result import ToolResult
 _FILE_TOOLS = frozenset({"Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "Bash"})
 _RELATIVE_TOOLS = frozenset({"file-system__read", "file-system__write"})
 """Those that take relative paths."""
-_NOTES = "memento__note"
 _PATH_FIELDS = frozenset({"file_path", "notebook_path", "path", "directory", "workdir", "cwd", "filePath"})
 _SEARCHES = frozenset({"Glob", "Grep"})
 
@@ -30,8 +29,6 @@ class WorktreeCalls:
 
 def _moved(call: ToolCall) -> ToolCall:
     name = TOOL_ALIASES.get(call.name, call.name)
-    if name == _NOTES:
-        return replace(call, arguments={"directory": call.ctx.rights.writes_below, **call.arguments})
     if name not in _FILE_TOOLS and name not in _RELATIVE_TOOLS:
         return call  # an `@` of others is none of ours: @scope/package
     directory = call.ctx.rights.writes_below

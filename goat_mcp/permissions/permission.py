@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
 from goat_mcp.core.questions import Reply
 from goat_mcp.permissions.approval_form import ALLOW_ALWAYS, ALLOW_ONCE, ALLOW_SESSION, DECISION, DENY, approval_form
 from goat_mcp.permissions.call import Call
@@ -66,7 +67,7 @@ class Permission:
             return decision
         below = ctx.rights.writes_below
         for path in call.writes:
-            if below and not PurePath(path).is_relative_to(below):
+            if below and not PurePath(path).is_relative_to(below) and not self._is_note(call, path):
                 return Decision(
                     Effect.DENY, "this agent's limits", by_rule=True, detail=f"it writes below {below} only"
                 )
@@ -77,6 +78,12 @@ class Permission:
         if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
             return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
         return decision
+
+    def _is_note(self, call: Call, path: str) -> bool:
+        """Notes belong to the project, whichever checkout of it an agent works in."""
+        if call.spec.rule_name != NOTES_TOOL:
+            return False
+        return any(PurePath(path).is_relative_to(PurePath(root, NOTES_FOLDER)) for root in self.root_texts())
 
     async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
         """The decision with who allowed it; whoever is asked sees the arguments.

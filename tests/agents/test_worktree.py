@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -195,6 +196,39 @@ async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
         assert list((tmp_path / "elsewhere").iterdir()) == []
     assert result.error_code == "E_PATH_OUTSIDE"
+
+
+async def test_notes_of_an_agent_in_a_worktree_are_the_projects_and_make_no_change_of_it(tmp_path: Path) -> None:
+    notes = [
+        use("memento__note", {"action": "write", "name": "Found", "content": "Mind the gap."}, "w"),
+        use("memento__note", {"action": "append", "name": "known", "content": "And this."}, "a"),
+    ]
+    reads = [
+        use("memento__note", {"action": "read", "name": "known"}, "r"),
+        use("memento__note", {"action": "list", "scope": "project"}, "l"),
+        use("memento__note", {"action": "delete", "name": "old"}, "d"),
+        use("Write", {"file_path": f"{tmp_path}/ws/.goa/memory/found.md", "content": "x"}, "x"),
+    ]
+    model = ScriptedModel([says("", *notes), says("", *reads)])
+    async with ground(tmp_path, model, catalog={"toolsets": ["core", "agent", "goa"]}) as on:
+        repository(on.workspace)
+        kept = on.workspace / ".goa" / "memory"
+        kept.mkdir(parents=True)
+        (kept / "known.md").write_text("This.\n")
+        (kept / "old.md").write_text("x")
+        result = await on.agent(isolation="worktree")
+        told = await on.call("memento__note", {"action": "read", "name": "found"})
+
+        assert {file.name: file.read_text() for file in kept.iterdir()} == {
+            "found.md": "Mind the gap.",
+            "known.md": "This.\nAnd this.",
+        }
+        assert traces(on) == (1, "", False), result.text
+    read, listed, _, written = results_in(model.requests[2].messages[-1])
+    assert json.loads(read)["content"] == "This.\nAnd this."
+    assert {memory["name"] for memory in json.loads(listed)["memories"]} >= {"found", "known"}
+    assert "it writes below" in written
+    assert told.structured is not None and told.structured["content"] == "Mind the gap."
 
 
 async def test_hooks_of_the_repository_do_not_run(tmp_path: Path) -> None:
