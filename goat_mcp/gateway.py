@@ -600,6 +600,9 @@ class Gateway:
     async def _get_ready(self, name: str, ctx: ToolContext) -> None:
         """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""
         self.plan_approval.look_for_decision(ctx.session_key)
+        if self.steps is not None and not self.steps.has_begun(ctx):
+            # Whoever calls without having listed sees what a list would have shown.
+            self.begin_step(ctx, {tool.spec.name: tool.spec for tool in self.catalog.of(ctx.rights).listed(ctx.rights)})
         try:
             self.catalog.of(ctx.rights).resolve(name)
         except ToolError as unknown:

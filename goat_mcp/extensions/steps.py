@@ -79,6 +79,10 @@ class Steps:
             self._hidden.popitem(last=False)
         return view.tools
 
+    def has_begun(self, ctx: ToolContext) -> bool:
+        """Whether this caller has had a step."""
+        return ctx.session_key in self._hidden
+
     def hides(self, ctx: ToolContext, name: str) -> bool:
         """Whether the caller's newest step has hidden this tool."""
         return name in self._hidden.get(ctx.session_key, ())
