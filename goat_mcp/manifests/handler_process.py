@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from goat_mcp.subprocesses.process_tree import ProcessTree
 
@@ -45,8 +45,8 @@ class HandlerPipes(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self._rest = bytearray()
         self._complaint = bytearray()
-        self.is_broken = False
-        """What it said could not be understood."""
+        self.broken_by: Literal["", "size", "protocol"] = ""
+        """Why what it said could not be understood."""
         self.is_over = False
         """It says nothing more; its end may be seen later."""
 
@@ -59,35 +59,35 @@ class HandlerPipes(asyncio.SubprocessProtocol):
             self._complaint += data
             del self._complaint[:-_COMPLAINT_BYTES]
             return
-        if self.is_broken:
+        if self.broken_by:
             return
         self._rest += data
         if b"\n" not in data:
             if len(self._rest) > MAX_ANSWER_BYTES:
-                self._break()
+                self._break("size")
             return
         *lines, rest = self._rest.split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            if not self.is_broken:
+            if not self.broken_by:
                 self._take(line)
 
     def _take(self, line: bytearray) -> None:
         try:
             message: Any = json.loads(line)
         except (ValueError, RecursionError):
-            self._break()
+            self._break("protocol")
             return
         if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
-            self._break()
+            self._break("protocol")
         elif self.ready.done():
             self.calls.tell(message)
         else:
             self.ready.set_result(message)
 
-    def _break(self) -> None:
+    def _break(self, by: Literal["size", "protocol"]) -> None:
         """It no longer says anything that can be understood."""
-        self.is_broken = True
+        self.broken_by = by
         self._rest.clear()
         self._end()
 

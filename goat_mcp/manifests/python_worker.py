@@ -148,12 +148,27 @@ class PythonWorker:
                 process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
 
     def _died(self, process: HandlerProcess) -> ToolError:
-        if process.pipes.is_broken:
-            what = f"{self._name} answered with more than {MAX_ANSWER_BYTES} bytes, or not in its protocol"
+        if process.pipes.broken_by == "size":
+            what = f"{self._name} answered with more than {MAX_ANSWER_BYTES} bytes"
             return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
+        if process.pipes.broken_by == "protocol":
+            return handler_failed(
+                f"something in the process of {self._name} wrote to the pipe of its answers; it was ended",
+                "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, writes "
+                "to a file descriptor that it has not opened.",
+                name="AnswerPipeBroken",
+            )
         last = process.pipes.complaint.splitlines()[-1:] or ["it said nothing"]
         code = process.transport.get_returncode()
-        ended = f"exit code {code}" if code is None or code >= 0 else f"signal {-code}"
+        if code is None:
+            return handler_failed(
+                f"the process of {self._name} closed the pipe of its answers during the call: {last[0]}",
+                "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, closes "
+                "a file descriptor that it has not opened.",
+                name="AnswerPipeClosed",
+                limit=self._message_limit,
+            )
+        ended = f"exit code {code}" if code >= 0 else f"signal {-code}"
         return handler_failed(
             f"the process of {self._name} ended during the call ({ended}): {last[0]}",
             "Call it again: it is started anew. If it stays so, tell the user.",

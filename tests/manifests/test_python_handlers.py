@@ -192,7 +192,28 @@ async def wild(ctx, input):
         broken = await call(gateway, "probe__wild", line=line)
         after = await call(gateway, "probe__echo", n=1)
 
-    assert (error_of(broken)["code"], error_of(broken)["name"]) == ("E_TOOL", "AnswerTooLarge")
+    error = error_of(broken)
+    assert (error["code"], error["name"]) == ("E_TOOL", "AnswerPipeBroken")
+    assert error["message"] == "something in the process of probe wrote to the pipe of its answers; it was ended"
+    assert after.structured == {"n": 1}
+
+
+async def test_a_handler_that_closes_the_pipe_of_its_answers_is_told_so(tmp_path: Path) -> None:
+    source = """
+import asyncio, os
+async def wild(ctx, input):
+    os.close(4)
+    await asyncio.sleep(600)
+"""
+    gateway = over(tmp_path, source, "wild")
+
+    async with gateway.running():
+        broken = await call(gateway, "probe__wild")
+        after = await call(gateway, "probe__echo", n=1)
+
+    error = error_of(broken)
+    assert (error["code"], error["name"]) == ("E_TOOL", "AnswerPipeClosed")
+    assert error["message"] == ("the process of probe closed the pipe of its answers during the call: it said nothing")
     assert after.structured == {"n": 1}
 
 
