@@ -1,31 +1,110 @@
-"""What handlers log goes to the server's log, under the tool's name and the call's id."""
+"""What handlers log goes to the server's log, under the tool's name and the call's id, and no more of it than is read.
+
+Warnings and what is graver are counted by themselves, so that they are not lost among much else.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 
 from goat_mcp.telemetry import Telemetry
 
+LINES_OF_CALL = 200
+LINES_OF_MINUTE = 1000
+"""Of one resource, whatever calls they are of."""
+_MINUTE_S = 60.0
+LEFT_OUT = "goat_left_out"
+"""A record with this attribute stands for so many lines of its call that did not even come here."""
 
-class _ToTelemetry(logging.Handler):
-    def __init__(self, telemetry: Telemetry, resource: str, call_id: str) -> None:
-        super().__init__()
-        self._telemetry = telemetry
-        self._fields = {"tool": resource, "call_id": call_id}
 
-    def emit(self, record: logging.LogRecord) -> None:
-        write = self._telemetry.warning if record.levelno >= logging.WARNING else self._telemetry.debug
-        write("a handler says", message=record.getMessage(), level_of_handler=record.levelname.lower(), **self._fields)
+class _Minute:
+    """What one resource may still log."""
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = began_s
+        self.lines = {True: 0, False: 0}
+        self.left_out = 0
 
 
 class HandlerLog:
-    """Makes loggers."""
+    """Makes loggers. What the bound of a minute leaves out is told with the first line after it, or by `close`."""
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    def __init__(self, telemetry: Telemetry, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
+        self._clock = clock
+        self._minutes: dict[str, _Minute] = {}
 
     def of(self, resource: str, call_id: str) -> logging.Logger:
-        """A logger for one call. It is not among the process's own: nothing of it stays."""
+        """A logger for one call. It is not among the process's own: nothing of it stays. Whoever closes its handlers
+        has it said what was left out."""
         logger = logging.Logger(resource)
-        logger.addHandler(_ToTelemetry(self._telemetry, resource, call_id))
+        logger.addHandler(_ToTelemetry(self._telemetry, self, resource, call_id))
         return logger
+
+    def has_room(self, resource: str, *, is_grave: bool, stands_for: int = 1) -> bool:
+        """Whether this resource may log one more line now, which then counts. `stands_for`: what is lost without it."""
+        minute = self._now(resource)
+        if minute.lines[is_grave] >= LINES_OF_MINUTE:
+            minute.left_out += stands_for
+            return False
+        minute.lines[is_grave] += 1
+        return True
+
+    def _now(self, resource: str) -> _Minute:
+        now_s = self._clock()
+        minute = self._minutes.get(resource)
+        if minute is None or now_s - minute.began_s >= _MINUTE_S:
+            self._tell(resource)
+            minute = self._minutes[resource] = _Minute(now_s)
+        return minute
+
+    def _tell(self, resource: str) -> None:
+        minute = self._minutes.pop(resource, None)
+        if minute is not None and minute.left_out:
+            self._telemetry.warning(
+                "lines of a handler are left out",
+                lines=minute.left_out,
+                why=f"over {LINES_OF_MINUTE} in a minute",
+                tool=resource,
+            )
+
+    def close(self) -> None:
+        """Nobody logs any more."""
+        for resource in list(self._minutes):
+            self._tell(resource)
+
+
+class _ToTelemetry(logging.Handler):
+    def __init__(self, telemetry: Telemetry, log: HandlerLog, resource: str, call_id: str) -> None:
+        super().__init__()
+        self._telemetry = telemetry
+        self._log = log
+        self._resource = resource
+        self._fields = {"tool": resource, "call_id": call_id}
+        self._lines = {True: 0, False: 0}
+        self._left_out = 0
+        self._left_out_before = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if (lines := getattr(record, LEFT_OUT, None)) is not None:
+            self._left_out_before = int(lines)
+            return
+        is_grave = record.levelno >= logging.WARNING
+        if self._lines[is_grave] >= LINES_OF_CALL:
+            self._left_out += 1
+            return
+        if not self._log.has_room(self._resource, is_grave=is_grave):
+            return
+        self._lines[is_grave] += 1
+        write = self._telemetry.warning if is_grave else self._telemetry.debug
+        write("a handler says", message=record.getMessage(), level_of_handler=record.levelname.lower(), **self._fields)
+
+    def close(self) -> None:
+        """The call is over."""
+        super().close()
+        left_out, self._left_out, self._left_out_before = self._left_out + self._left_out_before, 0, 0
+        if left_out and self._log.has_room(self._resource, is_grave=True, stands_for=left_out):
+            why = f"over {LINES_OF_CALL} in a call"
+            self._telemetry.warning("lines of a handler are left out", lines=left_out, why=why, **self._fields)

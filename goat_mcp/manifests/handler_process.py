@@ -118,6 +118,8 @@ def _is_of_call(message: Any) -> bool:
     match message:
         case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
             return True
+        case {"id": int(), "left_out": int()}:
+            return True
         case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
             return True
         case {"id": int()}:

@@ -40,7 +40,7 @@ class Resource:
     runner: Callable[[], Runner]
     workspace: Workspace
     agents: Callable[[ToolContext], AgentRuntime | None]
-    logger: Callable[[str], logging.Logger | logging.LoggerAdapter[logging.Logger]]
+    logger: Callable[[str], logging.Logger]
     config: Callable[[], Mapping[str, Any]]
 
 
@@ -104,9 +104,10 @@ class ManifestTool:
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
+        logger = self.resource.logger(ctx.call_id)
         context = HandlerContext(
             workdir=ctx.rights.writes_below or (str(roots[0]) if roots else ""),
-            logger=self.resource.logger(ctx.call_id),
+            logger=logger,
             tool_call_id=ctx.call_id,
             call=ctx,
             runtime=self.resource.agents(ctx),
@@ -114,7 +115,11 @@ class ManifestTool:
             config=self.resource.config(),
         )
         timeout_s = min(self.export.timeout_ms / 1000, ctx.wait_left_s())
-        value = await self.resource.runner().run(self.export, input, context, timeout_s)
+        try:
+            value = await self.resource.runner().run(self.export, input, context, timeout_s)
+        finally:
+            for handler in logger.handlers:
+                handler.close()
         return self._result(value)
 
     def _result(self, value: Any) -> ToolResult:

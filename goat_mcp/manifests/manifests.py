@@ -205,6 +205,7 @@ class Manifests:
         runners = [known.runner for known in self._known.values() if known.runner is not None]
         for runner in (*runners, *self._left):
             await runner.close()
+        self._around.log.close()
 
 
 def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:

@@ -25,6 +25,7 @@ from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.handler_log import LEFT_OUT
 from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, HandlerCalls, HandlerPipes, HandlerProcess
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
@@ -144,6 +145,9 @@ class PythonWorker:
                 ctx.logger.log(
                     logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", visible_surrogates(text)
                 )
+            elif "left_out" in message:
+                lines = message["left_out"]
+                ctx.logger.warning("%d more lines are left out", lines, extra={LEFT_OUT: lines})
             elif "ask" in message:
                 process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
 

@@ -16,27 +16,50 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
+MAX_LOG_LINES = 200
+"""Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
+_TELL_EVERY_S = 0.5
 _MAX_ERROR_CHARS = 100_000
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
 
 
 class Logger(logging.Handler):
-    """Sends what a handler logs to the server, under the call it is about."""
+    """Sends what a handler logs to the server, under the call it is about.
+
+    Of a call that logs without end the rest is only counted; the count is sent now and then, since such a call may
+    never come to its own end.
+    """
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], call: int) -> None:
         super().__init__()
         self._send = send
         self._call = call
+        self._lines = {True: 0, False: 0}
+        self._left_out = 0
+        self._told_at_s = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._send({"id": self._call, "log": [record.levelname.lower(), self.format(record)[:4000]]})
+        is_grave = record.levelno >= logging.WARNING
+        self._lines[is_grave] += 1
+        if self._lines[is_grave] <= MAX_LOG_LINES:
+            self._send({"id": self._call, "log": [record.levelname.lower(), self.format(record)[:4000]]})
+            return
+        self._left_out += 1
+        if time.monotonic() - self._told_at_s >= _TELL_EVERY_S:
+            self.tell_left_out()
+
+    def tell_left_out(self) -> None:
+        if self._left_out:
+            self._told_at_s = time.monotonic()
+            self._send({"id": self._call, "left_out": self._left_out})
 
 
 class Runtime:
@@ -222,14 +245,19 @@ class Worker:
             known = ", ".join(sorted(self._handlers)) or "none"
             raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
         logger = logging.Logger(message["export"])
-        logger.addHandler(Logger(self.send, message["id"]))
+        to_server = Logger(self.send, message["id"])
+        logger.addHandler(to_server)
         ctx = Context(message["ctx"], self._config, logger)
         if message["has_runtime"]:
             ctx.runtime = Runtime(lambda method, params: self._ask(message["id"], method, params))
-        if inspect.iscoroutinefunction(handler):
-            return await handler(ctx, message["input"])
-        value: Any = await asyncio.to_thread(self._in_thread, handler, ctx, message["input"])
-        return await value if inspect.isawaitable(value) else value
+        try:
+            if inspect.iscoroutinefunction(handler):
+                return await handler(ctx, message["input"])
+            value: Any = await asyncio.to_thread(self._in_thread, handler, ctx, message["input"])
+            return await value if inspect.isawaitable(value) else value
+        finally:
+            if not self._is_copy:
+                to_server.tell_left_out()
 
     def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
