@@ -34,9 +34,15 @@ _TOUCHES_NOTHING = AccessFields()
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """What the exports of one resource share. `runner` starts nothing before the first call."""
+    """What the exports of one resource share. `runner` starts nothing before the first call.
+
+    `origin` says what is run, as its document has it. `declared_now` is the export of this name as it stands in the
+    documents at the moment; None where it is gone.
+    """
 
     name: str
+    origin: object
+    declared_now: Callable[[str], ManifestTool | None]
     runner: Callable[[], Runner]
     workspace: Workspace
     agents: Callable[[ToolContext], AgentRuntime | None]
@@ -103,6 +109,32 @@ class ManifestTool:
         return tuple(posixpath.join(below, _below_root(text)) for text in given)
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """Raises `ToolError` where the call was held back - by a person who was asked, by others before it - and its
+        declaration is another one now: it was judged and allowed as it stood there before (R-PERM-4)."""
+        now = self.resource.declared_now(self.export.name)
+        if now is self:
+            return await self._run(input, ctx)
+        if now is None:
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{self.spec.name} was taken away while this call waited",
+                "Nothing was run. List the tools to see what there is.",
+            )
+        if (now.resource.origin, now.judged_by) != (self.resource.origin, self.judged_by):
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"{self.spec.name} was changed while this call waited: its manifest declares something else now",
+                "Nothing was run. Look at the tool again, and call it again if it is still what you want.",
+                facts={"tool": self.spec.name},
+            )
+        return await now.execute(input, ctx)
+
+    @property
+    def judged_by(self) -> object:
+        """What of the declaration arguments, rules and people go by."""
+        return replace(self.spec, examples=()), self.export.access
+
+    async def _run(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
         logger = self.resource.logger(ctx.call_id)
         context = HandlerContext(

@@ -99,6 +99,11 @@ class Manifests:
         ]
 
     @property
+    def folders(self) -> Sequence[Path]:
+        """The user's directories."""
+        return self._folders.folders
+
+    @property
     def watched(self) -> Sequence[Path]:
         """The directories that are read again when they change."""
         return self._folders.watched
@@ -114,9 +119,15 @@ class Manifests:
                 known.runner = self._runner(document)
             return known.runner
 
+        def declared_now(export: str) -> ManifestTool | None:
+            now = self._known.get(document.name)
+            return next((tool for tool in now.tools if tool.export.name == export), None) if now is not None else None
+
         check = ConfigCheck(document.name, document.config)
         resource = Resource(
             name=document.name,
+            origin=(document.document.file, document.document.tree["spec"]["entry"]),
+            declared_now=declared_now,
             runner=runner,
             workspace=self._around.host.workspace,
             agents=self._around.agents,
