@@ -167,6 +167,7 @@ class Catalog:
         self._profiles = profiles
         self._name_cap = name_cap
         self._views: dict[tuple[str, ...], Catalog] = {}
+        self._choices = 0
         self._sources: dict[str, str] = {}
         self._renamed: dict[str, _Renamed] = {}
         self._generation = -1
@@ -177,27 +178,47 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        return self._registry.snapshot.generation
+        """Rises with every change of what may be in."""
+        return self._registry.snapshot.generation + self._choices
+
+    def choose(self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile]) -> None:
+        """From now on these say what is in, here and in all views. `profiles` hold those that any view was made for."""
+        self._choose(filter, self._deferral, self.dialect.name, profiles, self._name_cap)
+
+    def _choose(
+        self,
+        filter: CatalogFilter,
+        deferral: Deferral,
+        dialect: DialectName,
+        profiles: Mapping[str, CatalogProfile],
+        name_cap: int | None,
+    ) -> None:
+        self._filter, self._deferral, self._profiles, self._name_cap = filter, deferral, profiles, name_cap
+        self.dialect = DIALECTS[dialect]
+        self._choices += 1
+        self._listed, self._renamed = {}, {}
+        for names, view in self._views.items():
+            self._narrow(view, names)
 
     def of(self, rights: Rights) -> Catalog:
         """What these rights leave of it: each of their profiles narrows it further, the last says how it looks."""
         if not rights.profiles:
             return self
         if (view := self._views.get(rights.profiles)) is None:
-            view = self._views[rights.profiles] = self._narrowed([self._profiles[name] for name in rights.profiles])
+            view = Catalog(self._registry, explain_missing=self._explain_missing)
+            self._narrow(view, rights.profiles)
+            self._views[rights.profiles] = view
         return view
 
-    def _narrowed(self, profiles: Sequence[CatalogProfile]) -> Catalog:
+    def _narrow(self, view: Catalog, names: Sequence[str]) -> None:
         filter, deferral = self._filter, self._deferral
         dialect, name_cap = self.dialect.name, self._name_cap
-        for profile in profiles:
+        for profile in [self._profiles[name] for name in names]:
             filter = replace(profile.filter, also=filter)
             if profile.token_budget is not None:
                 deferral = deferral._replace(token_budget=profile.token_budget)
             dialect, name_cap = profile.dialect or dialect, profile.name_cap or name_cap
-        return Catalog(
-            self._registry, filter, self._explain_missing, deferral, dialect, self._profiles, name_cap=name_cap
-        )
+        view._choose(filter, deferral, dialect, self._profiles, name_cap)
 
     def hides_server(self, server: str) -> bool:
         """Whether all of this upstream is kept from this client."""
@@ -319,8 +340,8 @@ class Catalog:
         return tools
 
     def _refresh(self) -> None:
-        snapshot = self._registry.snapshot
-        if snapshot.generation == self._generation:
+        snapshot, generation = self._registry.snapshot, self.generation
+        if generation == self._generation:
             return
         tools = self._admitted(snapshot)
         own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
@@ -335,7 +356,7 @@ class Catalog:
         else:
             self._tools, self._deferred = own, {}
             self._listing = list(entries.values())
-        self._generation = snapshot.generation
+        self._generation = generation
 
     def _as_listed(self, name: str, spec: ToolSpec) -> ListedTool:
         known = self._listed.get(name)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from goat_mcp.chosen_tools import ChosenTools
+from goat_mcp.chosen_toolsets import Declared
 from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.known_problems import log_entry_problem
 from goat_mcp.permissions.protected import protected_reason
@@ -49,7 +50,8 @@ class ConfiguredUpstreams:
             declared=declared.upstreams,
         )
         self.at_start = self._with_name_cap(self._files.load())
-        self.chosen = ChosenTools(settings, self.at_start.configs, declared.toolsets)
+        self._configs = self.at_start.configs
+        self.chosen = ChosenTools(settings, self._configs, declared.toolsets)
 
     async def follow(self, upstreams: Upstreams) -> None:
         """Have `upstreams` be what the files say, until cancelled."""
@@ -60,7 +62,8 @@ class ConfiguredUpstreams:
             for problem in files.problems:
                 if problem not in upstreams.problems:
                     log_entry_problem(self._telemetry, problem)
-            self.chosen = ChosenTools(self._settings, files.configs, self._declared.toolsets)
+            self._configs = files.configs
+            self.chosen = ChosenTools(self._settings, self._configs, self._declared.toolsets)
             upstreams.apply(files)
 
         def broken(problem: BrokenUpstreamsFile) -> None:
@@ -72,9 +75,20 @@ class ConfiguredUpstreams:
 
         await self._files.watch(changed, broken)
 
-    def look_again(self) -> None:
-        """What manifests declare has changed."""
+    def declared_again(self) -> ChosenTools | None:
+        """Manifests were read again. The choice from now on; None where it is what it was."""
         self._files.look_again()
+        chosen = self._declared.choose_again(self._usable)
+        if chosen is not None:
+            self._settings, self.chosen = self._declared.settings, chosen
+        return chosen
+
+    def _usable(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+        """Raises `BrokenSettings`."""
+        chosen = ChosenTools(settings, self._configs, toolsets)
+        chosen.filter()
+        chosen.profiles()
+        return chosen
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

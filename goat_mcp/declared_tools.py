@@ -1,13 +1,14 @@
 """What a user declares beside settings - tools, upstreams, toolsets, profiles, and skills - in one gateway.
 
-Most starts have none of it: then nothing that reads YAML is loaded. Which directories count is `chosen_manifests`'.
+All but skills is read again when it changes (design D15). Most starts have none of it: then nothing that reads YAML is
+loaded. Which directories count is `chosen_manifests`'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from goat_mcp import chosen_manifests
 from goat_mcp.chosen_toolsets import Declared
@@ -24,17 +25,25 @@ if TYPE_CHECKING:  # loaded where there are some
     from goat_mcp.skills import SkillProblem
 
 
+ChosenT = TypeVar("ChosenT")
+
+
 class DeclaredTools:
-    """`settings` are those that were given, with the profiles that manifests declare.
+    """`settings` are those that were given, with the profiles that manifests declare, `toolsets` what each declared
+    toolset holds; both as they are in force.
 
     Reading comes first, since profiles are settings; `use` puts the tools into the registry.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self._given = settings
         self._read = chosen_manifests.read(settings)
-        self._other_problems: Sequence[ManifestProblem] = ()
+        self._choice_problems: Sequence[ManifestProblem] = ()
+        self._folder_problems: Sequence[ManifestProblem] = ()
+        self._logged: list[dict[str, Any]] = []
+        self.toolsets: Declared = {}
         if self._read is not None:
-            settings, self._other_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
+            settings, self._choice_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
         self.settings = settings
         self._manifests: Manifests | None = None
         self._skill_problems: Sequence[SkillProblem] = ()
@@ -56,6 +65,7 @@ class DeclaredTools:
                 self._read.folders, self._read.shipped, surroundings=surroundings(), registry=registry
             )
             self._manifests.use(self._read.folders.read())
+            self.toolsets = chosen_manifests.declared_toolsets(self._manifests.declared)
         if self.settings.skills:
             from goat_mcp.skills import SOURCE, read_skills
 
@@ -67,10 +77,43 @@ class DeclaredTools:
         """What manifests declare, as it is now; None where there are none."""
         return None if self._manifests is None else self._manifests.declared
 
-    @property
-    def toolsets(self) -> Declared:
-        """What each declared toolset holds."""
-        return {} if self._manifests is None else chosen_manifests.declared_toolsets(self._manifests.declared)
+    def choose_again(self, choose: Callable[[Settings, Declared], ChosenT]) -> ChosenT | None:
+        """What `choose` makes of toolsets and profiles as they are declared now, which is in force then. None where
+        that is what they were.
+
+        What cannot be used leaves in force what was there before, and is a problem. So does a profile that is gone:
+        clients go by it, and would have more without it than was meant for them.
+        """
+        if self._manifests is None:
+            return None
+        declared = self._manifests.declared
+        settings, problems = chosen_manifests.with_declared_profiles(self._given, declared)
+        kept = {name: options for name, options in self.settings.profiles.items() if name not in settings.profiles}
+        settings = settings.model_copy(update={"profiles": {**settings.profiles, **kept}})
+        toolsets = chosen_manifests.declared_toolsets(declared)
+        said = [f"no usable profile {name} is declared" for name in kept]
+        chosen: ChosenT | None = None
+        for candidate in (toolsets, {**self.toolsets, **toolsets}):
+            try:
+                chosen = choose(settings, candidate)
+            except BrokenSettings as broken:
+                said.append(broken.message)
+                continue
+            if settings.profiles == self.settings.profiles and candidate == self.toolsets:
+                chosen = None
+            else:
+                self.settings, self.toolsets = settings, candidate
+            break
+        self._choice_problems = (*problems, *map(self._stays, dict.fromkeys(said)))
+        return chosen
+
+    def _stays(self, what: str) -> ManifestProblem:
+        from goat_mcp.manifests.problem import ManifestProblem
+
+        assert self._manifests is not None
+        return ManifestProblem(
+            self._manifests.folders[0], 0, f"{what}: what was declared before stays in use", "mend it"
+        )
 
     def upstreams(self) -> Sequence[DeclaredEntry]:
         """The declared upstreams, as they are now."""
@@ -96,15 +139,14 @@ class DeclaredTools:
                     from goat_mcp.manifests.problem import ManifestProblem
 
                     problem = ManifestProblem(folder, 0, f"nothing of it is used: {broken.message}", broken.suggestion)
-                    self._other_problems = (*self._other_problems, problem)
+                    self._folder_problems = (*self._folder_problems, problem)
                     copy = self._state.folder() / "no_manifests"
                 self._manifests.read_instead(folder, copy)
 
     def manifest_problems(self) -> Sequence[ManifestProblem]:
         """What is wrong with the documents, as they are now."""
-        if self._manifests is None:
-            return self._other_problems
-        return (*self._manifests.declared.problems, *self._other_problems)
+        found = self._manifests.declared.problems if self._manifests is not None else ()
+        return (*found, *self._choice_problems, *self._folder_problems)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""
@@ -119,8 +161,11 @@ class DeclaredTools:
         ]
 
     def log_problems(self, telemetry: Telemetry) -> None:
-        for problem in self.problems():
-            telemetry.warning("declared tools", problem=problem["detail"], reason_code=problem["reason_code"])
+        """Those that were not there when it was last asked for."""
+        before, self._logged = self._logged, self.problems()
+        for problem in self._logged:
+            if problem not in before:
+                telemetry.warning("declared tools", problem=problem["detail"], reason_code=problem["reason_code"])
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Follow what changes on disk, until cancelled; `changed` is called after each reload."""

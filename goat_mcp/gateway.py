@@ -173,7 +173,7 @@ class Gateway:
             settings, self.declared, self.references, self.telemetry, writable=lambda: self._writable
         )
         chosen = self._configured.chosen
-        self.catalog = Catalog(
+        self._whole_catalog = self.catalog = Catalog(
             self.registry,
             chosen.filter(),
             self._why_missing,
@@ -232,6 +232,16 @@ class Gateway:
             on_updated=self.announcements.changed,
         )
         self.upstreams.load_warm_catalogs()
+
+    def _declared_again(self) -> None:
+        """Manifests were read again: what they say of upstreams, toolsets and profiles counts from now on."""
+        if (chosen := self._configured.declared_again()) is not None:
+            self.settings = self.declared.settings
+            self._whole_catalog.choose(chosen.filter(), chosen.profiles())
+            for items in self._item_catalogs.values():
+                items.forget()
+            self.lists_outdated()
+        self.declared.log_problems(self.telemetry)
 
     def _around_handlers(self) -> Surroundings:
         """What declared tools are run over."""
@@ -655,7 +665,7 @@ class Gateway:
         async with anyio.create_task_group() as group:
             await group.start(self.upstreams.run)
             group.start_soon(self._configured.follow, self.upstreams)
-            group.start_soon(self.declared.watch, self._configured.look_again)
+            group.start_soon(self.declared.watch, self._declared_again)
             group.start_soon(self._prune_spill)
             group.start_soon(self._load_tools)
             try:

@@ -122,7 +122,7 @@ class Adapter:
         prompts = Prompts(self.gateway, lists, self)
         watching = Subscriptions(self.gateway, self.changes, resources, self)
         self.gateway.registry.on_change(lambda _: self.changes.tools_changed())
-        self.gateway.lists_outdated = self.changes.tools_changed
+        self.gateway.lists_outdated = partial(self._outdated, lists)
         self.server = _Server(
             "goat-mcp",
             version=__version__,
@@ -180,6 +180,10 @@ class Adapter:
             entries = [for_handshake(entry) for entry in entries]
         ttl_ms = min(LIST_TTL_MS, self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS))
         return {"tools": entries, "resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private"}
+
+    def _outdated(self, lists: ItemLists) -> None:
+        self.changes.tools_changed()
+        lists.compare()
 
     def _list_changed(self, kind: Kind) -> None:
         self.changes.list_changed("prompts" if kind == "prompts" else "resources")

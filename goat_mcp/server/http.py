@@ -178,7 +178,7 @@ class HttpServer:
             Middleware(PrincipalRates, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
         ]
-        return HttpGuard(inner, hosts, frozenset(self.adapter.gateway.settings.profiles))
+        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys())
 
     def close(self) -> None:
         """Give the address back."""

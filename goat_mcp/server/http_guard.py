@@ -7,6 +7,7 @@ one plain line, and keeps nothing of what it refuses.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +46,8 @@ class HttpGuard:
 
     app: ASGIApp
     allowed_hosts: frozenset[str]
-    profiles: frozenset[str] = frozenset()
-    """Those that a path may name: `/mcp/NAME` is `/mcp` with this profile (PRF-1)."""
+    profiles: Callable[[], Collection[str]] = tuple[str, ...]
+    """Those that a path may name now: `/mcp/NAME` is `/mcp` with this profile (PRF-1)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,7 +82,7 @@ class HttpGuard:
     def _profile(self, scope: Scope) -> str | None:
         """The profile that the path names; None where it names none of ours."""
         parent, _, name = scope["path"].rpartition("/")
-        return name if parent == MCP_PATH and name in self.profiles else None
+        return name if parent == MCP_PATH and name in self.profiles() else None
 
     def _allowed_origins(self) -> frozenset[str]:
         return frozenset(f"http://{host}" for host in self.allowed_hosts)

@@ -27,7 +27,7 @@ class ItemLists:
         self._changed = changed
         self._pages = {kind: Pages(kind, page_size) for kind in KINDS}
         self._lists: dict[tuple[Kind, Rights], tuple[VisibleItems, Entries]] = {}
-        gateway.upstreams.offers.on_change(self._compare)
+        gateway.upstreams.offers.on_change(lambda _: self.compare())
 
     async def page(
         self, kind: Kind, member: str, own: Entries, params: types.PaginatedRequestParams | None, rights: Rights
@@ -48,7 +48,8 @@ class ItemLists:
         }
         return answer if cursor is None else {**answer, "nextCursor": cursor}
 
-    def _compare(self, _: object) -> None:
+    def compare(self) -> None:
+        """What there is, or who may see it, has changed."""
         # Whoever holds another list than what would be listed now is not known by profile: all are told.
         changed = {
             kind
