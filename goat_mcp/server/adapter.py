@@ -27,6 +27,7 @@ from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
+from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.gateway import Gateway
 from goat_mcp.offers import Kind
 from goat_mcp.registry import BUILTIN_SOURCE
@@ -44,7 +45,7 @@ from goat_mcp.server.item_lists import ItemLists
 from goat_mcp.server.log_levels import LogLevels
 from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
 from goat_mcp.server.prompts import Prompts
-from goat_mcp.server.readable import readable
+from goat_mcp.server.readable import readable, sound
 from goat_mcp.server.requests import CalledTool, MayAnswer, Work
 from goat_mcp.server.resources import Resources
 from goat_mcp.server.session_notices import SessionNotices
@@ -262,7 +263,8 @@ class Adapter:
         try:
             return await outcome
         except UpstreamError as refused:
-            raise MCPError(code=refused.code, message=refused.message, data=refused.data) from None
+            message = visible_surrogates(refused.message)
+            raise MCPError(code=refused.code, message=message, data=sound(refused.data)) from None
 
     async def _converse(
         self,

@@ -11,6 +11,7 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.gateway import Gateway
 from goat_mcp.offers import Kind
 from goat_mcp.server.pages import PAGE_SIZE, Pages
+from goat_mcp.server.readable import readable_item
 
 if TYPE_CHECKING:  # loaded when somebody asks for a list
     from goat_mcp.item_catalog import VisibleItems
@@ -46,7 +47,7 @@ class ItemLists:
             "cacheScope": "private",
             "resultType": "complete",
         }
-        return answer if cursor is None else {**answer, "nextCursor": cursor}
+        return readable_item(answer if cursor is None else {**answer, "nextCursor": cursor})
 
     def compare(self) -> None:
         """What there is, or who may see it, has changed."""

@@ -12,6 +12,7 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.server.deliverable import deliverable_completion, deliverable_messages
 from goat_mcp.server.dialogue import Context
 from goat_mcp.server.item_lists import ItemLists
+from goat_mcp.server.readable import readable_item
 from goat_mcp.server.refusals import check
 from goat_mcp.server.requests import Requests
 
@@ -36,7 +37,7 @@ class Prompts:
             return outcome
         from goat_mcp.item_tools import messages_of
 
-        return deliverable_messages(messages_of(check(outcome)), ctx.protocol_version)
+        return deliverable_messages(readable_item(messages_of(check(outcome))), ctx.protocol_version)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         asked = params.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
@@ -47,7 +48,7 @@ class Prompts:
         outcome = await self._requests.relayed(self._gateway.items.complete({**asked, "_meta": ready.meta}, ready))
         from goat_mcp.item_tools import completion_of
 
-        return deliverable_completion(completion_of(check(outcome)), ctx.protocol_version)
+        return deliverable_completion(readable_item(completion_of(check(outcome))), ctx.protocol_version)
 
     def _is_ours(self, params: types.CompleteRequestParams) -> bool:
         uri = params.ref.uri if isinstance(params.ref, types.ResourceTemplateReference) else None

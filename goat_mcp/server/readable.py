@@ -17,6 +17,8 @@ from goat_mcp.server.deliverable import is_plain_text
 
 MAX_DEPTH = 190
 """Of one member. Widely used readers stop at 200, and a member lies inside its answer, that inside a message."""
+_UNBOUNDED = 1 << 20
+"""Of what has been looked at."""
 
 
 def readable(answer: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +34,12 @@ def readable(answer: dict[str, Any]) -> dict[str, Any]:
     blocks = [
         _too_deep("a block") if is_deeper(block, MAX_DEPTH) else block for block in cast("list[Any]", answer["content"])
     ]
-    return _sound({**kept, "content": blocks + [_too_deep(name) for name in left_out]})
+    return sound({**kept, "content": blocks + [_too_deep(name) for name in left_out]}, _UNBOUNDED)
+
+
+def readable_item(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request about resources or prompts, in the same way; the same object where it is in order."""
+    return answer if _is_read(answer) else sound(answer)
 
 
 def _is_read(answer: dict[str, Any]) -> bool:
@@ -48,11 +55,15 @@ def _too_deep(what: str) -> dict[str, Any]:
     return text_block(said)
 
 
-def _sound(value: Any) -> Any:
+def sound(value: Any, room: int = MAX_DEPTH) -> Any:
+    """A JSON value that can be written and read. `room` is how many lists and objects may lie in one another; what
+    lies deeper is null."""
     if isinstance(value, str):
         return visible_surrogates(value)
+    if isinstance(value, dict | list | tuple) and not room:
+        return None
     if isinstance(value, dict):
-        return {_sound(name): _sound(inner) for name, inner in cast("dict[Any, Any]", value).items()}
+        return {sound(name, 0): sound(inner, room - 1) for name, inner in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_sound(inner) for inner in cast("list[Any]", value)]
+        return [sound(inner, room - 1) for inner in cast("list[Any]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value

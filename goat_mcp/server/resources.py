@@ -10,10 +10,12 @@ import mcp_types as types
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
+from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.gateway import Gateway
 from goat_mcp.server.deliverable import deliverable_contents
 from goat_mcp.server.dialogue import Context
 from goat_mcp.server.item_lists import ItemLists
+from goat_mcp.server.readable import readable_item
 from goat_mcp.server.refusals import check, no_such_resource
 from goat_mcp.server.requests import Requests
 
@@ -45,7 +47,8 @@ class Resources:
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
         if (reading := await self.own_reading(uri, self._requests.reader(ctx))) is not None:
-            contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=reading.text)
+            text = visible_surrogates(reading.text)
+            contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text)
             return types.ReadResourceResult(contents=[contents])
         if uri.startswith(OWN):
             raise no_such_resource(uri, ctx.protocol_version)
@@ -60,7 +63,7 @@ class Resources:
             raise no_such_resource(uri, ctx.protocol_version)
         from goat_mcp.item_tools import contents_of
 
-        return deliverable_contents(contents_of(check(outcome), uri), ctx.protocol_version, uri)
+        return deliverable_contents(readable_item(contents_of(check(outcome), uri)), ctx.protocol_version, uri)
 
     async def own_reading(self, uri: str, reader: ToolContext) -> Reading | None:
         """What one of our own holds; None where there is nothing, or nothing of this principal's."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.core.json_depth import is_deeper
 from goat_mcp.server.deliverable import deliverable
-from goat_mcp.server.readable import readable
+from goat_mcp.server.readable import MAX_DEPTH, readable, readable_item
 
 GOOD = {"type": "text", "text": "good 🐐"}
 
@@ -66,3 +67,15 @@ def test_a_protocol_revision_has_a_say_on_what_lies_deep_without_raising(version
     mended = deliverable(answer(GOOD, structuredContent=nested(depth)), version)
 
     assert mended["content"] == [GOOD]
+
+
+def test_answers_about_resources_and_prompts_are_mended_in_the_same_way() -> None:
+    whole = {"contents": [{"uri": "a://b", "text": "good 🐐"}]}
+    odd = {"contents": [{"uri": "a://b", "text": "cut \ud83d", "_meta": {"\udfff": float("nan"), "deep": nested(900)}}]}
+
+    mended: Any = readable_item(odd)
+
+    (content,) = mended["contents"]
+    assert readable_item(whole) is whole
+    assert (content["text"], content["_meta"][r"\udfff"]) == (r"cut \ud83d", None)
+    assert not is_deeper(mended, MAX_DEPTH)
