@@ -183,6 +183,13 @@ class Spawner:
             resumes_from = "token" if record.facts.resume_token else "messages"
         chosen = self.engines.choose(ctx, resumes_from=resumes_from)
         if request.background and not chosen.engine.outlives_calls:
+            if request.inbox is not None and request.inbox.stays:
+                raise ToolError(
+                    ErrorCode.INPUT,
+                    "an agent that waits for requests goes on after this call, and the client's own model can only be "
+                    "asked while a call waits",
+                    "Use Agent for a single task; the user can set agent.base_url to a model that has no client.",
+                )
             raise ToolError(
                 ErrorCode.INPUT,
                 "run_in_background: the client's own model can only be asked while a call waits",
