@@ -167,6 +167,8 @@ class Worker:
         self._handlers: Mapping[str, Any] = {}
         self._surroundings = Surroundings()
         self._is_copy = False
+        self.is_over = False
+        """The server sends nothing more."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._become_copy)
 
@@ -197,10 +199,14 @@ class Worker:
             return False
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
-            lambda: Requests(self._take, loop.stop), os.fdopen(self._requests, "rb", buffering=0)
+            lambda: Requests(self._take, self._end), os.fdopen(self._requests, "rb", buffering=0)
         )
         self.send({"ready": sorted(self._handlers)})
         return True
+
+    def _end(self) -> None:
+        self.is_over = True
+        asyncio.get_running_loop().stop()
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "export" in message:
@@ -370,7 +376,9 @@ def main() -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     if loop.run_until_complete(worker.begin(start["source"])):
-        loop.run_forever()
+        # The server may have ended it already: whoever only wants to know whether the file can be loaded does.
+        if not worker.is_over:
+            loop.run_forever()
         # First of all the server sees the end, so that it sends no call to a process that takes none.
         os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         left = asyncio.all_tasks(loop)
