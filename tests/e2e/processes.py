@@ -48,15 +48,19 @@ def alive(processes: Iterable[Seen]) -> list[Seen]:
     return [seen for seen in processes if (seen.pid, seen.started_at) in now]
 
 
-def left_after(processes: Iterable[Seen], text: str, within_s: float) -> list[Seen]:
-    """What of `processes`, or mentioning `text`, still lives after at most `within_s`; returns as soon as none does."""
-    known = list(processes)
+def left_after(processes: Iterable[Seen], text: str, within_s: float, *, spared: int = 0) -> list[Seen]:
+    """What of `processes`, or mentioning `text`, still lives after at most `within_s`; returns as soon as none does.
+
+    The process `spared` is to live on.
+    """
+    known = [seen for seen in processes if seen.pid != spared]
     ends_at_s = time.monotonic() + within_s
     while True:
         # Looking for the text reads much more, so it waits until those known are gone.
         left = alive(known)
         if not left or time.monotonic() > ends_at_s:
-            left = sorted({*left, *mentioning(text)}, key=lambda seen: seen.pid)
+            others = {seen for seen in mentioning(text) if seen.pid != spared}
+            left = sorted({*left, *others}, key=lambda seen: seen.pid)
         if not left or time.monotonic() > ends_at_s:
             return left
         time.sleep(POLL_S)

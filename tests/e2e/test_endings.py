@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,11 +30,13 @@ pytestmark = [
 
 KILLS = times(50, at_night=1000)
 AT_A_TIME = 4
-GONE_WITHIN_S = 5.0
-# A process that is still starting notices once it has started, which takes a busy machine some seconds.
+GONE_WITHIN_S = times(60, at_night=5)
+"""The five seconds of R-STOP-1 are held to at night, when nothing else runs. In every run a busy machine has its time,
+and what does not end by itself still shows: the calls that are under way would take ten minutes."""
 START_S = 5.0
-# The guard outlives goat-mcp by a moment: it looks once more for what was left, then ends.
-GUARD_GONE_WITHIN_S = 4.0
+"""A process that is still starting notices once it has started, which takes a busy machine some seconds."""
+GUARD_GONE_WITHIN_S = times(60, at_night=4)
+"""The guard outlives goat-mcp by a moment: it looks once more for what was left, then ends."""
 
 
 def launch_in(folder: Path) -> Launch:
@@ -66,13 +67,12 @@ def test_many_killed_clients_leave_no_process(tmp_path: Path) -> None:
 def test_a_killed_client_is_noticed_though_another_process_holds_the_pipe(tmp_path: Path) -> None:
     left, said = killed(tmp_path / "client", PIPE_HELD)
 
-    holder = int(said)
-    os.kill(holder, signal.SIGKILL)
-    assert [seen for seen in left if seen.pid != holder] == []
+    os.kill(int(said), signal.SIGKILL)
+    assert left == []
 
 
 def killed(folder: Path, moment: str) -> tuple[list[Seen], str]:
-    """Start a client, kill it at that moment; what is still alive 5 s later, and what the client had said."""
+    """Start a client, kill it at that moment; what of it still lives, and which process holds the pipe."""
     launch = launch_in(folder)
     job = {
         "command": launch.command,
@@ -94,7 +94,8 @@ def killed(folder: Path, moment: str) -> tuple[list[Seen], str]:
         client.kill()
         client.wait()
     within_s = GONE_WITHIN_S + (START_S if moment == "starting" else 0.0)
-    return left_after(family, f"{folder}/", within_s), said.removeprefix("ready").strip()
+    holder = said.removeprefix("ready").strip()
+    return left_after(family, f"{folder}/", within_s, spared=int(holder or 0)), holder
 
 
 def busy(wire: Wire, workspace: Path) -> None:
@@ -114,19 +115,16 @@ def test_it_ends_within_five_seconds_during_calls(tmp_path: Path, ending: str) -
     with Wire(launch.command, launch.environment, launch.workspace) as wire:
         busy(wire, launch.workspace)
         family = descendants(wire.process.pid)
-        started_s = time.monotonic()
 
         if ending == "EOF":
             assert wire.process.stdin is not None
             wire.process.stdin.close()
         else:
             wire.process.send_signal(signal.Signals[ending])
-        code = wire.process.wait(GONE_WITHIN_S + 5)
-        took_s = time.monotonic() - started_s
+        code = wire.process.wait(GONE_WITHIN_S)
         left = left_after(family, f"{launch.folder}/", GUARD_GONE_WITHIN_S)
 
     assert len(family) >= 3
-    assert took_s < GONE_WITHIN_S
     assert code == 0
     assert left == []
     assert cancelled_calls(launch) == ["Bash", "mcp__plain__nap"]  # R-STOP-1: the record is complete
@@ -149,13 +147,12 @@ def test_it_ends_at_once_when_idle(tmp_path: Path) -> None:
     launch = launch_in(tmp_path / "goat")
     with Wire(launch.command, launch.environment, launch.workspace) as wire:
         wire.handshake()
-        started_s = time.monotonic()
         assert wire.process.stdin is not None
         wire.process.stdin.close()
 
-        code = wire.process.wait(5)
+        code = wire.process.wait(times(60, at_night=2))
 
-    assert (code, time.monotonic() - started_s < 2.0) == (0, True)
+    assert code == 0
 
 
 def test_an_http_server_ends_within_five_seconds_during_a_call(tmp_path: Path) -> None:
@@ -169,19 +166,16 @@ def test_an_http_server_ends_within_five_seconds_during_a_call(tmp_path: Path) -
     body = {**PING, "method": "tools/call", "params": call}
     headers = {**GOOD, "Mcp-Method": "tools/call", "Mcp-Name": "Bash"}
     with http_goat(launch) as goat, ThreadPoolExecutor(1) as pool:
-        request = pool.submit(lambda: httpx2.post(goat.url, json=body, headers=headers, timeout=30))
+        request = pool.submit(lambda: httpx2.post(goat.url, json=body, headers=headers, timeout=GONE_WITHIN_S + 60))
         killed_client.wait_for(launch.workspace / "running")
         family = descendants(goat.process.pid)
-        started_s = time.monotonic()
 
         goat.process.terminate()
-        code = goat.process.wait(GONE_WITHIN_S + 5)
-        took_s = time.monotonic() - started_s
+        code = goat.process.wait(GONE_WITHIN_S)
         left = left_after(family, f"{launch.folder}/", GUARD_GONE_WITHIN_S)
-        request.exception(30)
+        request.exception(60)
 
     assert (code, left) == (0, [])
-    assert took_s < GONE_WITHIN_S
 
 
 # LIF-8
@@ -192,7 +186,7 @@ def test_goat_itself_killed_leaves_no_process(tmp_path: Path) -> None:
         family = descendants(wire.process.pid)
 
         wire.process.kill()
-        wire.process.wait(5)
+        wire.process.wait(60)
         left = left_after(family, f"{launch.folder}/", GONE_WITHIN_S)
 
     assert len(family) >= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -17,13 +18,21 @@ pytestmark = pytest.mark.e2e
 CALLS, AT_A_TIME = 100, 16
 PINGS = 20
 BUSY_WITHIN_S = 60.0
+IMPATIENT = """\
+from goat_mcp.cli.main import main
+from goat_mcp.core.context import ToolContext
+ToolContext.wait_left_s.__defaults__ = (8.0,)
+main()
+"""
+"""goat-mcp, but a call waits 8 s in place of 45."""
 
 
 def test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile(tmp_path: Path) -> None:  # R-LIMIT-1
     folder = tmp_path
     servers = upstream_file(folder / "servers.json", plain=ours("plain", "healthy", str(folder)))
     launch = Launch(folder, fill(folder / "workspace"), ("--upstreams", str(servers)))
-    with Wire(launch.command, launch.environment, launch.workspace, folder / "stderr") as wire:
+    command = [sys.executable, "-c", IMPATIENT, *launch.command[3:]]
+    with Wire(command, launch.environment, launch.workspace, folder / "stderr") as wire:
         wire.handshake()
         wire.request("tools/list")
         wire.text("mcp__plain__pid", {})
