@@ -382,15 +382,15 @@ def test_go_of_1_22_names_goroutines() -> None:
 def test_vitest_keeps_what_failed(command: str) -> None:
     assert shown(
         command,
-        *(" RUN  v4.1.12 /home/ada/shop", "", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms", "   ✓ fine 2ms"),  # noqa: RUF001
-        *("   × not fine 26ms", " ✓ src/b.test.ts (1 test) 3ms", "", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", ""),  # noqa: RUF001
-        *(" FAIL  src/a.test.ts > not fine", "AssertionError: expected 1 to be 2", "", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001
+        *(" RUN  v4.1.12 /home/ada/shop", "", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms", "   ✓ fine 2ms"),  # noqa: RUF001  # as vitest prints it
+        *("   × not fine 26ms", " ✓ src/b.test.ts (1 test) 3ms", "", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", ""),  # noqa: RUF001  # as vitest prints it
+        *(" FAIL  src/a.test.ts > not fine", "AssertionError: expected 1 to be 2", "", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001  # as vitest prints it
         *("⎯⎯⎯⎯⎯⎯⎯⎯[1/1]⎯", " Test Files  1 failed | 1 passed (2)", "      Tests  1 failed | 2 passed (3)"),
         failed=True,
     ) == [
-        *("ran src/b.test.ts", " RUN  v4.1.12 /home/ada/shop", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms"),  # noqa: RUF001
-        *("   × not fine 26ms", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", " FAIL  src/a.test.ts > not fine"),  # noqa: RUF001
-        *("AssertionError: expected 1 to be 2", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001
+        *("ran src/b.test.ts", " RUN  v4.1.12 /home/ada/shop", " ❯ src/a.test.ts (2 tests | 1 failed) 30ms"),  # noqa: RUF001  # as vitest prints it
+        *("   × not fine 26ms", "⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯", " FAIL  src/a.test.ts > not fine"),  # noqa: RUF001  # as vitest prints it
+        *("AssertionError: expected 1 to be 2", " ❯ src/a.test.ts:3:34"),  # noqa: RUF001  # as vitest prints it
         *(" Test Files  1 failed | 1 passed (2)", "      Tests  1 failed | 2 passed (3)"),
     ]
 

@@ -36,7 +36,7 @@ def test_a_domain_holds_itself_and_what_is_below(host: str, domain: str) -> None
         ("example.co", "example.com"),
         ("example.com", "docs.example.com"),
         ("com", "example.com"),
-        ("exаmple.com", "example.com"),  # noqa: RUF001 - the Cyrillic letter is the point
+        ("exаmple.com", "example.com"),  # noqa: RUF001  # the Cyrillic letter is the point
         ("1.127.0.0.1", "127.0.0.1"),
         ("127.0.0.1", "0.0.1"),
         ("127.0.0.1", "1"),

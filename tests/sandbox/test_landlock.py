@@ -36,14 +36,14 @@ def listener() -> Iterator[socket.socket]:
 
 
 def bounds(root: Path, network: Network = Network.DENY, **more: object) -> Bounds:
-    return Bounds(writable=(root,), network=network, **more)  # type: ignore[reportArgumentType]
+    return Bounds(writable=(root,), network=network, **more)  # type: ignore[reportArgumentType]  # fields of Bounds
 
 
 def door(port: int) -> ProxyDoor:
     def never() -> None:
         raise AssertionError("this sandbox has no network of its own")
 
-    return ProxyDoor(port=port, environment={"HTTPS_PROXY": f"http://127.0.0.1:{port}"}, open_inside=never)  # type: ignore[reportArgumentType]
+    return ProxyDoor(port=port, environment={"HTTPS_PROXY": f"http://127.0.0.1:{port}"}, open_inside=never)  # type: ignore[reportArgumentType]  # it takes whatever a sandbox would give
 
 
 def python(root: Path, program: str, given: Bounds) -> subprocess.CompletedProcess[str]:
@@ -198,7 +198,7 @@ for what in (lambda s: s.connect(("127.0.0.1", {port})), lambda s: s.bind(("127.
     def test_which_sockets_can_be_made(
         self, root: Path, listener: socket.socket, network: Network, refused: list[str]
     ) -> None:
-        if Landlock()._filters is False:  # type: ignore[reportPrivateUsage]
+        if Landlock()._filters is False:  # type: ignore[reportPrivateUsage]  # what this machine can do is told nowhere else
             pytest.skip("no filter of system calls for this machine")
         program = """
 import socket
@@ -255,7 +255,7 @@ with socket.socket() as fast:
         assert "ermi" in done.stderr
 
     def test_other_processes_get_no_limits(self, root: Path) -> None:
-        if not Landlock()._filters:  # type: ignore[reportPrivateUsage]
+        if not Landlock()._filters:  # type: ignore[reportPrivateUsage]  # what this machine can do is told nowhere else
             pytest.skip("no filter of system calls for this machine")
         given = f"import resource; resource.prlimit({os.getpid()}, resource.RLIMIT_CORE, (0, 0))"
         before = resource.getrlimit(resource.RLIMIT_CORE)

@@ -188,7 +188,7 @@ class TestTime:
     ) -> None:
         limit_time(monkeypatch, 120.0)
         expired: list[object] = []
-        monkeypatch.setattr(SearchClock, "_expire", lambda _, process: expired.append(process.kill()))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+        monkeypatch.setattr(SearchClock, "_expire", lambda _, process: expired.append(process.kill()))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]  # a lambda cannot say its types
         files = folder(tmp_path, "python")
         files.write("a.txt", "a" * 64 * 1024 + "b\n")
         files.write("fine.txt", "aaa\n")
@@ -243,8 +243,8 @@ class TestTime:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         told: list[tuple[str, int]] = []
-        monkeypatch.setattr(ProcessGuard, "watch", lambda self, group: told.append(("watch", group)))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
-        monkeypatch.setattr(ProcessGuard, "forget", lambda self, group: told.append(("forget", group)))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+        monkeypatch.setattr(ProcessGuard, "watch", lambda self, group: told.append(("watch", group)))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]  # a lambda cannot say its types
+        monkeypatch.setattr(ProcessGuard, "forget", lambda self, group: told.append(("forget", group)))  # type: ignore[reportUnknownLambdaType,reportUnknownArgumentType]  # a lambda cannot say its types
         files = folder(tmp_path, guard=ProcessGuard())
         files.write("a.txt", "x\n")
 

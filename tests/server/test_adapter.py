@@ -101,7 +101,7 @@ async def test_facts_travel_in_meta_unless_the_user_wants_them_structured(tmp_pa
 
 async def _roots(folder: Path) -> Any:
     async def answer(context: ClientRequestContext) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri(), name="project")])  # type: ignore[arg-type]
+        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri(), name="project")])  # type: ignore[arg-type]  # the model takes text for a URL
 
     return answer
 

@@ -261,7 +261,7 @@ async def test_a_2026_client_hears_of_what_it_listens_to(tmp_path: Path) -> None
         await served.call("TodoWrite", {"todos": [TODO]}, OTHER)
         await client.call_tool("TodoWrite", {"todos": [TODO]})
         with anyio.fail_after(WAIT_S):
-            heard = {(await anext(changes)).uri for _ in range(2)}  # type: ignore[union-attr]
+            heard = {(await anext(changes)).uri for _ in range(2)}  # type: ignore[union-attr]  # nothing but resources is listened to
 
     assert heard == {"goat://todos", "goat://calls"}
 
@@ -279,7 +279,7 @@ async def watching(served: Gateway, mode: str, uri: str) -> AsyncGenerator[tuple
 
                 async def note() -> None:
                     async for change in changes:
-                        told.note(change.uri)  # type: ignore[union-attr]
+                        told.note(change.uri)  # type: ignore[union-attr]  # nothing but resources is listened to
 
                 group.start_soon(note)
                 yield client, told

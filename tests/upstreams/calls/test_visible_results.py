@@ -46,7 +46,7 @@ def test_every_text_is_made_visible_and_what_is_no_text_stays() -> None:
     assert made.content == (
         text_block("a"),
         {**link, "name": "n\\u200b", "description": "d\\u200b"},
-        {"type": "resource", "resource": {**held["resource"], "text": "t\\u200b"}},  # type: ignore[dict-item]
+        {"type": "resource", "resource": {**held["resource"], "text": "t\\u200b"}},  # type: ignore[dict-item]  # blocks are JSON
         image,
     )
     # Of two keys that are one when visible none is lost.
