@@ -17,24 +17,26 @@ from goat_mcp.workspace import FileVersion, Workspace
 from goat_mcp.workspace.opened import hash_of
 
 REVIEW_URI = "goat://review"
+OWNER = "local"
+"""Who is at the terminal, or has started us over stdio: the user, who decides about everybody's changes."""
 
 
 @dataclass(frozen=True)
 class Review:
-    """The staged changes of files below one workspace."""
+    """The staged changes of files below one workspace. A principal that is not the owner sees its own (R-HTTP-3)."""
 
     queue: StagedChanges
     journal: Journal
     workspace: Workspace
     announcements: Announcements
 
-    def oldest_first(self) -> list[StagedChange]:
-        return [staged for staged in self.queue.oldest_first() if self.workspace.contains(staged.path)]
+    def oldest_first(self, principal: str = OWNER) -> list[StagedChange]:
+        return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]
 
-    def find(self, id: str) -> StagedChange:
-        """Raises `ToolError(NOT_FOUND)`."""
+    def find(self, id: str, principal: str = OWNER) -> StagedChange:
+        """Raises `ToolError(NOT_FOUND)`, also for a change of another principal."""
         staged = self.queue.find(id)
-        if staged is None or not self.workspace.contains(staged.path):
+        if staged is None or not self._is_shown(staged, principal):
             raise ToolError(
                 ErrorCode.NOT_FOUND,
                 f"no change {id[:40]!r} waits here",
@@ -63,19 +65,24 @@ class Review:
         staged = await anyio.to_thread.run_sync(self.find, id)
         async with self.workspace.lock(staged.path):
             not_kept = await anyio.to_thread.run_sync(partial(self._apply, id))
-        self.announce(id)
+        self.announce(id, staged.author.principal)
         return staged, not_kept
 
     async def reject(self, id: str) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
         staged = await anyio.to_thread.run_sync(self.find, id)
         await anyio.to_thread.run_sync(self.queue.remove, id)
-        self.announce(id)
+        self.announce(id, staged.author.principal)
         return staged
 
-    def announce(self, id: str) -> None:
-        self.announcements.changed(REVIEW_URI)
-        self.announcements.changed(f"{REVIEW_URI}/{id}")
+    def announce(self, id: str, principal: str) -> None:
+        """A change of this principal has come, or has been decided about."""
+        for reader in dict.fromkeys((principal, OWNER)):
+            self.announcements.changed(REVIEW_URI, reader)
+            self.announcements.changed(f"{REVIEW_URI}/{id}", reader)
+
+    def _is_shown(self, staged: StagedChange, principal: str) -> bool:
+        return principal in (OWNER, staged.author.principal) and self.workspace.contains(staged.path)
 
     def _apply(self, id: str) -> str:
         staged = self.find(id)  # again: it may have been decided about while the lock was waited for

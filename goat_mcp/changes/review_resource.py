@@ -26,14 +26,14 @@ class ReviewResource:
 
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
         if uri == REVIEW_URI:
-            waiting = await anyio.to_thread.run_sync(self._review.oldest_first)
+            waiting = await anyio.to_thread.run_sync(self._review.oldest_first, ctx.principal)
             return json_reading({"waiting": [described(staged) for staged in waiting]})
         id = last_part(uri, f"{REVIEW_URI}/")
-        return None if id is None else await anyio.to_thread.run_sync(self._diff, id)
+        return None if id is None else await anyio.to_thread.run_sync(self._diff, id, ctx.principal)
 
-    def _diff(self, id: str) -> Reading | None:
+    def _diff(self, id: str, principal: str) -> Reading | None:
         try:
-            return Reading(self._review.diff(self._review.find(id), MAX_DIFF_CHARS), "text/plain")
+            return Reading(self._review.diff(self._review.find(id, principal), MAX_DIFF_CHARS), "text/plain")
         except ToolError:
             return None
 
@@ -43,14 +43,15 @@ class ReviewChanges:
 
     def __init__(self, review: Review) -> None:
         self._review = review
-        self._seen: frozenset[str] | None = None
+        self._seen: frozenset[tuple[str, str]] | None = None
 
     async def look(self, principals: Collection[str]) -> None:
-        """Staged changes belong to the workspace: everybody is told. The first look only remembers."""
+        """Whose change it is, is told, and the owner. The first look only remembers."""
         before = self._seen
-        self._seen = frozenset(staged.id for staged in await anyio.to_thread.run_sync(self._review.oldest_first))
-        for id in sorted(self._seen ^ before if before is not None else ()):
-            self._review.announce(id)
+        waiting = await anyio.to_thread.run_sync(self._review.oldest_first)
+        self._seen = frozenset((staged.id, staged.author.principal) for staged in waiting)
+        for id, principal in sorted(self._seen ^ before if before is not None else ()):
+            self._review.announce(id, principal)
 
 
 def described(staged: StagedChange) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def described(staged: StagedChange) -> dict[str, Any]:
         "kind": "create" if staged.base is None else "change",
         "tool": staged.author.tool,
         "call_id": staged.author.call_id,
+        "principal": staged.author.principal,
         "staged_at": datetime.fromtimestamp(staged.at_s, UTC).isoformat(timespec="seconds"),
         "size": staged.after.size,
         "apply": f"goat-mcp review apply {staged.id}",

@@ -52,5 +52,5 @@ class SessionStage:
         else:
             self._ids[key] = staged.id
         for changed in filter(None, (staged, former)):
-            self.review.announce(changed.id)
+            self.review.announce(changed.id, changed.author.principal)
         return staged

@@ -71,10 +71,11 @@ class Run:
             found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, base=ctx.workdir))
             return {"memories": [memory.described() for memory in found]}
         if words == ["review", "list"]:
-            waiting = await anyio.to_thread.run_sync(self.changes.review.oldest_first)
+            waiting = await anyio.to_thread.run_sync(self.changes.review.oldest_first, ctx.call.principal)
             return {"waiting": [described(staged) for staged in waiting]}
         if len(words) == 3 and words[:2] == ["review", "show"]:
-            return {"id": words[2], "diff": await anyio.to_thread.run_sync(partial(self._diff, words[2]))}
+            diff = await anyio.to_thread.run_sync(self._diff, words[2], ctx.call.principal)
+            return {"id": words[2], "diff": diff}
         if len(words) == 2 and words[0] == "config":
             asked = self.config.validate({"setting": words[1]})
             if asked.setting != words[1]:  # rules about the setting name it so
@@ -85,9 +86,9 @@ class Run:
             return dict(read.facts or {})
         raise _unknown(words)
 
-    def _diff(self, id: str) -> str:
+    def _diff(self, id: str, principal: str) -> str:
         review = self.changes.review
-        return review.diff(review.find(id), MAX_DIFF_CHARS)
+        return review.diff(review.find(id, principal), MAX_DIFF_CHARS)
 
     async def _change_mode(self, name: str, ctx: HandlerContext) -> Mapping[str, Any]:
         wanted = _MODES.get(name.lower())

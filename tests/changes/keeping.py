@@ -57,13 +57,22 @@ class Desk:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def ctx(self, session: str = "local", ask: Ask = nobody_to_ask) -> ToolContext:
+    def ctx(self, session: str = "local", ask: Ask = nobody_to_ask, principal: str = "local") -> ToolContext:
         self._calls += 1
-        return ToolContext(call_id=f"call-{self._calls}", session_key=session, ask=ask)
+        return ToolContext(call_id=f"call-{self._calls}", session_key=session, principal=principal, ask=ask)
 
-    async def write(self, path: Path, content: str, *, session: str = "local", ask: Ask = nobody_to_ask) -> ToolResult:
+    async def write(
+        self,
+        path: Path,
+        content: str,
+        *,
+        session: str = "local",
+        ask: Ask = nobody_to_ask,
+        principal: str = "local",
+    ) -> ToolResult:
         tool = Write(self.workspace, self.sessions, self.options, self.changes)
-        return await tool.execute(tool.validate({"file_path": str(path), "content": content}), self.ctx(session, ask))
+        ctx = self.ctx(session, ask, principal)
+        return await tool.execute(tool.validate({"file_path": str(path), "content": content}), ctx)
 
     async def edit(
         self, path: Path, old: str, new: str, *, session: str = "local", ask: Ask = nobody_to_ask

@@ -357,6 +357,34 @@ async def test_the_resource_lists_what_waits_and_shows_a_diff(desk: Desk) -> Non
     assert heard == ["goat://review", f"goat://review/{staged.id}"]
 
 
+async def test_r_http_3_a_principal_sees_its_own_changes_and_the_owner_everybodys(desk: Desk) -> None:
+    heard: list[tuple[str, str | None]] = []
+    desk.announcements.listen(lambda uri, principal: heard.append((uri, principal)))
+    await desk.write(desk.top / "a", "x", session="one", principal="ada")
+    await desk.write(desk.top / "b", "y", session="two", principal="bob")
+    ids = {staged.author.principal: staged.id for staged in desk.review.oldest_first()}
+    resource = ReviewResource(desk.review)
+
+    seen: dict[str, set[str]] = {}
+    diffs: dict[str, list[bool]] = {}
+    for reader in ("ada", "bob", "local", "anonymous"):
+        ctx = ToolContext(call_id="r", principal=reader)
+        listed = await resource.read("goat://review", ctx)
+        assert listed is not None
+        seen[reader] = {entry["principal"] for entry in json.loads(listed.text)["waiting"]}
+        shown = [await resource.read(f"goat://review/{ids[author]}", ctx) for author in ("ada", "bob")]
+        diffs[reader] = [diff is not None for diff in shown]
+
+    assert seen == {"ada": {"ada"}, "bob": {"bob"}, "local": {"ada", "bob"}, "anonymous": set()}
+    assert diffs == {"ada": [True, False], "bob": [False, True], "local": [True, True], "anonymous": [False, False]}
+    assert {principal for uri, principal in heard if uri.endswith(ids["ada"])} == {"ada", "local"}
+    with pytest.raises(ToolError) as foreign:
+        desk.review.find(ids["bob"], "ada")
+    with pytest.raises(ToolError) as unknown:
+        desk.review.find("00000000", "ada")
+    assert str(foreign.value).replace(ids["bob"], "00000000") == str(unknown.value)
+
+
 async def test_what_another_process_decides_is_announced(desk: Desk) -> None:
     look = ReviewChanges(desk.review).look
     await look(())

@@ -24,6 +24,7 @@ class Caller:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ask: Ask = nobody_to_ask
     session: str = "one"
+    principal: str = "local"
     calls: int = 0
 
     def __post_init__(self) -> None:
@@ -38,7 +39,7 @@ class Caller:
 
     async def call(self, tool: str, **arguments: Any) -> ToolResult:
         self.calls += 1
-        ctx = ToolContext(call_id=f"c{self.calls}", session_key=self.session, ask=self.ask)
+        ctx = ToolContext(call_id=f"c{self.calls}", session_key=self.session, principal=self.principal, ask=self.ask)
         return await self.gateway.call(tool, arguments, ctx)
 
     async def value(self, tool: str, **arguments: Any) -> Any:

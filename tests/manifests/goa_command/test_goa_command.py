@@ -117,6 +117,19 @@ async def test_what_there_is_can_be_looked_at(tmp_path: Path) -> None:
     assert "mode NAME" in (await caller.value(TOOL, command="/help"))["commands"]
 
 
+async def test_r_http_3_what_waits_of_another_principal_is_not_told(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, {"files": {"review_mode": True}}, session="ada's", principal="ada")
+    await caller.call("Write", file_path="@a.txt", content="x")
+    (waiting,) = (await caller.value(TOOL, command="review list"))["waiting"]
+    caller.session, caller.principal = "bob's", "bob"
+
+    listed = await caller.value(TOOL, command="review list")
+    shown = await caller.problem(TOOL, command=f"review show {waiting['id']}")
+
+    assert listed == {"waiting": []}
+    assert shown.endswith("[E_NOT_FOUND]")
+
+
 @pytest.mark.parametrize("command", ["", "mood plan", "mode nowhere", "'open", "review apply 1", "x" * 2000])
 async def test_what_is_no_command_is_told_with_those_that_are(tmp_path: Path, command: str) -> None:
     assert (await Caller(tmp_path).problem(TOOL, command=command)).endswith("[E_INPUT]")
