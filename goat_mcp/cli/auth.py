@@ -130,7 +130,7 @@ async def _log_in(
     scopes: str,
 ) -> None:
     from goat_mcp.cli.login_person import LoginPerson
-    from goat_mcp.upstreams.oauth.redirect_listener import redirect_listener
+    from goat_mcp.upstreams.oauth.redirect_listener import free_port, redirect_listener
 
     status, challenge = await upstream.asked_for(endpoint.headers)
     if status != 401:
@@ -138,7 +138,9 @@ async def _log_in(
     if endpoint.oauth is not None and endpoint.oauth.grant == "client_credentials":
         login = await upstream.log_in(None, challenge=challenge, scopes=scopes)
     else:
-        async with redirect_listener(await _port(upstream, endpoint)) as listener:
+        configured = endpoint.oauth.redirect_port if endpoint.oauth is not None else 0
+        port = free_port(configured, await upstream.last_redirect_port())
+        async with redirect_listener(port) as listener:
             person = LoginPerson(config.name, listener, opens_browser)
             login = await upstream.log_in(person, challenge=challenge, scopes=scopes)
     status, _ = await upstream.asked_for(endpoint.headers, login.secrets.access_token)
@@ -146,21 +148,6 @@ async def _log_in(
         _fail(redactor, f"logged in, but {config.name} refuses the token (HTTP {status})", AUTH_FAILED)
     place = "the keyring" if login.facts.kept_in == "keyring" else "a file that only you can read"
     click.echo(f"Logged in to {_shown(config.name)}. The tokens are kept in {place}; see goat-mcp auth list.")
-
-
-async def _port(upstream: UpstreamLogin, endpoint: HttpEndpoint) -> int:
-    """The port to come back to: as configured, or the one of the last time if it is free."""
-    import socket
-
-    if endpoint.oauth is not None and endpoint.oauth.redirect_port:
-        return endpoint.oauth.redirect_port
-    last = await upstream.last_redirect_port()
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", last))
-        except OSError:
-            return 0
-    return last
 
 
 def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[UpstreamConfig, HttpEndpoint]:

@@ -38,11 +38,12 @@ def why(
     texts = pairs(arguments)
     import anyio
 
+    from goat_mcp.core.principals import LOCAL, OPERATOR
     from goat_mcp.gateway import Gateway
     from goat_mcp.permissions.mode import Approval
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
-    facts = anyio.run(_explain, gateway, tool, given, texts, "operator" if http else "local")
+    facts = anyio.run(_explain, gateway, tool, given, texts, OPERATOR if http else LOCAL)
     if as_json:
         click.echo(json.dumps(facts))
     else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
 
@@ -46,7 +47,7 @@ class ToolContext:
 
     call_id: str
     session_key: str = "local"
-    principal: str = "local"
+    principal: str = LOCAL
     progress: Progress = no_progress
     wants_progress: bool = False
     ask: Ask = nobody_to_ask

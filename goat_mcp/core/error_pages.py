@@ -182,8 +182,11 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "Tell the user. It is started again by itself; the call may work later.",
     ),
     ErrorCode.AUTH: (
-        "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done.",
-        "Tell the user: they log in with the command in the suggestion, then the same call works.",
+        "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done. Where "
+        "the user was shown a page to log in, `login` in the error says what became of it: declined, cancelled, "
+        "unfinished, failed or not_shown.",
+        "Tell the user: they log in with the command in the suggestion, then the same call works. Where they were "
+        "shown a page and have not finished, they may finish there.",
     ),
     ErrorCode.QUARANTINED: (
         "What another MCP server says of this tool has changed since it was pinned in goat.lock, or nobody has "

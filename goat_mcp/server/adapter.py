@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.principals import ANONYMOUS, LOCAL
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.surrogates import visible_surrogates
@@ -370,9 +371,9 @@ class Adapter:
 
     def _principal(self) -> str:
         if self.transport == "stdio":
-            return "local"
+            return LOCAL
         token = self._token()
-        return token.subject or token.client_id if token is not None else "anonymous"
+        return token.subject or token.client_id if token is not None else ANONYMOUS
 
     def _session_key(self, ctx: Context, principal: str) -> str:
         """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""

@@ -13,12 +13,12 @@ from pathlib import Path
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.principals import OPERATOR
 from goat_mcp.server.client_profiles import token_scope
 from goat_mcp.state.secret_file import UnsafeFile, create_secret_file, read_secret_file
 
 TOKEN_BYTES = 32
 MIN_TOKEN_CHARS = 32
-PRINCIPAL = "operator"
 _NONE: Mapping[str, str] = {}
 
 
@@ -29,7 +29,7 @@ class StaticToken(TokenVerifier):
     """
 
     def __init__(self, token: str, of_profiles: Mapping[str, str] = _NONE) -> None:
-        self._tokens = [(token.encode(), PRINCIPAL, list[str]())]
+        self._tokens = [(token.encode(), OPERATOR, list[str]())]
         self._tokens += [
             (other.encode(), token_scope(profile), [token_scope(profile)]) for profile, other in of_profiles.items()
         ]

@@ -7,10 +7,12 @@ can read it back, so an upstream cannot forge one.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.reason_code import ReasonCode
 
 _MARK = "goat-mcp/fault"
@@ -33,6 +35,8 @@ class Fault:
 
     kind: FaultKind
     detail: str
+    wanted_scopes: str | None = None
+    """Where a person's login would mend it: what that is to ask for beyond the usual. Otherwise None."""
 
 
 class LinkFault(Exception):
@@ -46,10 +50,20 @@ class LinkFault(Exception):
 class StartFailure(Exception):
     """An upstream could not be started or connected to. `reason_code` is stable and shown in status."""
 
-    def __init__(self, reason_code: ReasonCode, message: str) -> None:
+    def __init__(self, reason_code: ReasonCode, message: str, wanted_scopes: str | None = None) -> None:
+        """`wanted_scopes` are as in `Fault`."""
         super().__init__(message)
         self.reason_code = reason_code
         self.message = message
+        self.wanted_scopes = wanted_scopes
+
+
+class LoginWanted(ToolError):
+    """An upstream did nothing, for it wants a login that a person can make now, with these scopes beside the usual."""
+
+    def __init__(self, message: str, suggestion: str, *, facts: Mapping[str, Any], scopes: str) -> None:
+        super().__init__(ErrorCode.AUTH, message, suggestion, facts=facts)
+        self.scopes = scopes
 
 
 @dataclass

@@ -20,6 +20,18 @@ class RetryLimits:
     probe_after_s: float = 30.0
 
 
+class Refusal:
+    """Credentials that were refused: with the same ones there is no use in trying again soon.
+
+    `stored` is what logins there were then. `wanted_scopes` are those of `faults.Fault`.
+    """
+
+    def __init__(self, why: str, stored: object, wanted_scopes: str | None) -> None:
+        self.why = why
+        self.stored = stored
+        self.wanted_scopes = wanted_scopes
+
+
 @dataclass
 class RetryPolicy:
     """Counts start and transport failures in a row. Tool errors and refused credentials are none of these."""
@@ -28,11 +40,12 @@ class RetryPolicy:
     jitter: Callable[[float, float], float] = random.uniform
     failures: int = 0
     next_try_s: float = 0.0
-    _held: bool = False
+    refusal: Refusal | None = None
+    """Why it is held back, where it runs but refuses us. Of the whole upstream, whichever connection met it."""
 
     def failed(self, now_s: float) -> None:
         """One more failure; sets `next_try_s`."""
-        self._held = False
+        self.refusal = None
         self.failures += 1
         if self.failures >= self.limits.open_after:
             self.next_try_s = now_s + self.limits.probe_after_s
@@ -40,19 +53,23 @@ class RetryPolicy:
         ceiling = min(self.limits.backoff_max_s, self.limits.backoff_min_s * 2**self.failures)
         self.next_try_s = now_s + self.jitter(0.0, ceiling)
 
-    def hold(self, now_s: float) -> None:
-        """Do not try for a while, without counting a failure: it runs, but refuses us."""
-        self._held = True
+    def hold(self, now_s: float, refusal: Refusal) -> None:
+        """Do not try for a while, without counting a failure."""
+        self.refusal = refusal
         self.next_try_s = now_s + self.limits.probe_after_s
 
+    def let_in(self) -> None:
+        """It takes our credentials."""
+        self.refusal = None
+
     def worked(self) -> None:
-        self._held = False
+        self.refusal = None
         self.failures = 0
         self.next_try_s = 0.0
 
     def is_open(self, now_s: float) -> bool:
         """Whether calls fail at once: the breaker is open and it is not yet time for a probe."""
-        return (self._held or self.failures >= self.limits.open_after) and now_s < self.next_try_s
+        return (self.refusal is not None or self.failures >= self.limits.open_after) and now_s < self.next_try_s
 
     def wait_s(self, now_s: float) -> float:
         return max(0.0, self.next_try_s - now_s)

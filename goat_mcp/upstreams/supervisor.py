@@ -19,12 +19,12 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import LinkFault, StartFailure
+from goat_mcp.upstreams.faults import LinkFault, LoginWanted, StartFailure
 from goat_mcp.upstreams.links.confine import Confine
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
+from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
@@ -113,7 +113,8 @@ class Supervisor:
         self._guard = guard
         self._confine = confine
         self._login = login
-        self._refused_login: object = None
+        self._refusal: Refusal | None = None
+        """What its own last try met."""
         self._retry_now = anyio.Event()
         self._limits = limits or SupervisorLimits()
         self._connect = connect
@@ -169,8 +170,10 @@ class Supervisor:
         return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
-        if self.reason_code is ReasonCode.AUTH_REQUIRED and self._has_new_login():
+        if self._is_outdated_refusal(self._retry.refusal):
             self._retry.worked()
+        if self._is_outdated_refusal(self._refusal):
+            self._refusal = None
             self._retry_now.set()
         if self._retry.is_open(time.monotonic()):
             raise self._down()
@@ -349,6 +352,8 @@ class Supervisor:
             self.state, self.since_s = state, time.monotonic()
         if state is UpstreamState.READY:
             self.reason_code, self.detail = "", ""
+            self._refusal = None
+            self._retry.let_in()
         self._on_change()
 
     def _note_failure(self, error: Exception) -> None:
@@ -358,9 +363,11 @@ class Supervisor:
             self._telemetry.unexpected("-", f"upstream {self.config.name}", error)
             cause = StartFailure(ReasonCode.CONNECTION_BROKE, f"the connection broke: {type(error).__name__}")
         if cause.reason_code is ReasonCode.AUTH_REQUIRED:
-            self._retry.hold(time.monotonic())
-            self._refused_login = self._login.stored() if self._login is not None else None
+            stored = self._login.stored() if self._login is not None else None
+            self._refusal = Refusal(cause.message, stored, cause.wanted_scopes)
+            self._retry.hold(time.monotonic(), self._refusal)
         else:
+            self._refusal = None
             self._retry.failed(time.monotonic())
         if (cause.reason_code, cause.message) != (self.reason_code, self.detail):
             # The same failure again, try after try, is no news.
@@ -369,9 +376,9 @@ class Supervisor:
             )
         self._fail_attempt(cause.reason_code, cause.message)
 
-    def _has_new_login(self) -> bool:
-        """Whether somebody has logged in since it refused us."""
-        return self._login is not None and self._login.stored() != self._refused_login
+    def _is_outdated_refusal(self, refusal: Refusal | None) -> bool:
+        """Whether somebody has logged in since."""
+        return refusal is not None and self._login is not None and self._login.stored() != refusal.stored
 
     def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
@@ -386,13 +393,14 @@ class Supervisor:
         wait_s = self._retry.wait_s(time.monotonic())
         again = f"; next try in {wait_s:.0f} s" if self._retry.is_open(time.monotonic()) else ""
         problem = why or self.detail or "not connected"
-        if self.reason_code is ReasonCode.AUTH_REQUIRED:
-            return ToolError(
-                ErrorCode.AUTH,
-                f"upstream {self.config.name} wants a login: {problem}; the call did not run",
-                self.config.login_step,
-                facts={"upstream": self.config.name, "reason": self.reason_code},
-            )
+        refusal = self._retry.refusal or self._refusal
+        if refusal is not None:
+            # It may be another connection of the same upstream that was refused; this one would be, too.
+            message = f"upstream {self.config.name} wants a login: {why or refusal.why}; the call did not run"
+            facts = {"upstream": self.config.name, "reason": ReasonCode.AUTH_REQUIRED}
+            if refusal.wanted_scopes is not None:
+                return LoginWanted(message, self.config.login_step, facts=facts, scopes=refusal.wanted_scopes)
+            return ToolError(ErrorCode.AUTH, message, self.config.login_step, facts=facts)
         return ToolError(
             ErrorCode.UPSTREAM_DOWN,
             f"upstream {self.config.name} is down: {problem}{again}; the call did not run",

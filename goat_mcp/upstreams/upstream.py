@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import anyio.abc
 
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
@@ -27,6 +28,7 @@ from goat_mcp.upstreams.calls.noting_relay import NotingRelay
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, needs_workspace
+from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.instances import Instances
 from goat_mcp.upstreams.links.confine import Confine
 from goat_mcp.upstreams.links.live_connection import LiveConnection
@@ -44,6 +46,7 @@ from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.item_requests import ItemRequests
+    from goat_mcp.upstreams.calls.login_offers import LoginOffers
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pins.pin_check import Comparison
@@ -85,6 +88,9 @@ class Upstream:
         self._telemetry = telemetry
         self._on_change = on_change
         self._first_outcome = anyio.Event()
+        self._login = login
+        self._login_offers: LoginOffers | None = None
+        self._group: anyio.abc.TaskGroup | None = None
         retry = RetryPolicy(self._limits.retry)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,6 +132,7 @@ class Upstream:
             roots=roots,
             want=self._supervisor.want,
             visible=self._visible,
+            offer_login=self.offer_login,
         )
         relay = NotingRelay(self.calls, config.source, given)
         self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
@@ -150,7 +157,13 @@ class Upstream:
         # The connections of single clients are not listed: their requests are held against what the leader lists.
         gate = ItemGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
         return ItemRequests(
-            self.config, self._connection_for, self.calls.slots, self._roots, gate=gate, visible=self._visible
+            self.config,
+            self._connection_for,
+            self.calls.slots,
+            self._roots,
+            gate=gate,
+            visible=self._visible,
+            offer_login=self.offer_login,
         )
 
     @asynccontextmanager
@@ -169,8 +182,20 @@ class Upstream:
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 
+    async def offer_login(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+        """See `LoginOffers.offer`."""
+        if self._login_offers is None:
+            if self._login is None or self._group is None:
+                raise wanted
+            from goat_mcp.upstreams.calls.login_offers import LoginOffers
+
+            self._login_offers = LoginOffers(self.config, self._login, self._group.start_soon, self._telemetry)
+        await self._login_offers.offer(ctx, wanted)
+
     def session_ended(self, session_key: str) -> None:
         """A client is gone."""
+        if self._login_offers is not None:
+            self._login_offers.session_ended(session_key)
         self._instances.session_ended(session_key)
 
     def roots_changed(self, session_key: str) -> None:
@@ -269,7 +294,8 @@ class Upstream:
 
     async def run(self) -> None:
         """Live until cancelled."""
-        await self._instances.run()
+        async with anyio.create_task_group() as self._group:
+            await self._instances.run()
 
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
         from goat_mcp.upstreams.questions.callers import Callers

@@ -790,11 +790,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "AUT-3",
-        "You log in by a command or a form of your client; no browser opens unasked, and an error names the command.",
-        "cli/auth upstreams/oauth",
+        "You log in by a command, or at a page that your client shows you while the call waits; no browser opens "
+        "unasked, and an error names the command.",
+        "cli/auth upstreams/oauth upstreams/oauth/pending_login upstreams/calls/login_offers "
+        "upstreams/calls/offered_login upstreams/calls/after_login",
         "upstreams/oauth/test_logins.py::"
         "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
         "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
+        "server/test_offered_logins.py::test_* "
         "cli/test_auth.py::test_logging_in_with_a_browser_listing_and_logging_out",
     ),
     _rule(

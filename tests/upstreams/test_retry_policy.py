@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.upstreams.retry_policy import RetryLimits, RetryPolicy
+from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
 
 
 def longest(low: float, high: float) -> float:
@@ -46,6 +46,10 @@ def test_a_success_forgets_all_failures() -> None:
 # LIF-4
 def test_refused_credentials_hold_tries_back_without_counting() -> None:
     policy = RetryPolicy()
-    policy.hold(0.0)
+    refusal = Refusal("it wants a login", (), "")
+    policy.hold(0.0, refusal)
+    held = (policy.is_open(0.0), policy.failures, policy.is_open(30.0), policy.refusal)
+    policy.let_in()
 
-    assert (policy.is_open(0.0), policy.failures, policy.is_open(30.0)) == (True, 0, False)
+    assert held == (True, 0, False, refusal)
+    assert (policy.is_open(0.0), policy.refusal) == (False, None)

@@ -15,6 +15,7 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
+from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
 from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
@@ -46,6 +47,7 @@ class UpstreamCalls:
         gate: PinGate | None = None,
         heartbeat_s: float = HEARTBEAT_S,
         visible: VisibleResults | None = None,
+        offer_login: OfferLogin = nobody_to_log_in,
     ) -> None:
         """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list.
 
@@ -58,6 +60,7 @@ class UpstreamCalls:
         self._output = output
         self._gate = gate
         self._visible = visible
+        self._offer_login = offer_login
         self._heartbeat_s = heartbeat_s
         self.slots = Slots(config.name, config.concurrency)
         self.unknown_blocks = 0
@@ -110,9 +113,12 @@ class UpstreamCalls:
     async def _call_over(
         self, lifeline: Lifeline, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
     ) -> ToolResult:
-        lifeline.check()
-
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:
+            return await after_login(self._offer_login, ctx, lambda waiting: send_now(more, waiting))
+
+        async def send_now(more: Mapping[str, Any], ctx: ToolContext) -> dict[str, Any]:
+            lifeline.check()
+
             async def run(connection: LiveConnection) -> dict[str, Any]:
                 if self._gate is not None:
                     # What was listed and asked for may have changed since, and a new process may offer something else.

@@ -16,6 +16,7 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
 from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.progress import ProgressRelay
 from goat_mcp.upstreams.calls.slots import Slots
@@ -50,6 +51,7 @@ class ItemRequests:
         *,
         gate: ItemGate,
         visible: VisibleResults | None = None,
+        offer_login: OfferLogin = nobody_to_log_in,
     ) -> None:
         """`visible`: what makes the text of results visible, where it is to be."""
         self._config = config
@@ -58,6 +60,7 @@ class ItemRequests:
         self._slots = slots
         self._gate = gate
         self._visible = visible
+        self._offer_login = offer_login
         self._share = Slots(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
 
     @property
@@ -125,7 +128,11 @@ class ItemRequests:
                     method, params, name=name, more=more, client=client, on_progress=on_progress
                 )
 
-            return await self.run(run, max_wait_s if ctx is None else ctx.wait_left_s(), what, ctx)
+            if ctx is None:
+                return await self.run(run, max_wait_s, what)
+            return await after_login(
+                self._offer_login, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)
+            )
 
         try:
             return await in_rounds(self._config.name, send, client, allow=self._config.allow, roots=self._roots)

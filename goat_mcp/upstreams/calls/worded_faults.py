@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.faults import Fault, FaultKind
+from goat_mcp.upstreams.faults import Fault, FaultKind, LoginWanted
 
 _DETAIL_CHARS = 300
 
@@ -16,6 +16,8 @@ def worded_fault(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> Tool
     not_run = "; the call did not run" if is_call else ""
     if fault.kind is FaultKind.AUTH_REQUIRED:
         message = f"upstream {name} refused our credentials ({detail}){not_run}"
+        if fault.wanted_scopes is not None:
+            return LoginWanted(message, config.login_step, facts=facts, scopes=fault.wanted_scopes)
         return ToolError(ErrorCode.AUTH, message, config.login_step, facts=facts)
     if is_call and fault.kind in (FaultKind.UNREACHABLE, FaultKind.SESSION_LOST):
         message = f"upstream {name} cannot be reached ({detail}){not_run}"

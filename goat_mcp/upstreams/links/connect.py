@@ -238,4 +238,4 @@ def _start_failure(fault: Fault) -> StartFailure:
         FaultKind.UNREACHABLE: ReasonCode.UNREACHABLE,
         FaultKind.LOST: ReasonCode.START_FAILED,
     }.get(fault.kind, ReasonCode.HANDSHAKE_FAILED)
-    return StartFailure(reason, fault.detail)
+    return StartFailure(reason, fault.detail, fault.wanted_scopes)

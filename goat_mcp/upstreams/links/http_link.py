@@ -101,7 +101,7 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             else:
                 response = await send_authorised(self._login, request, self._inner.handle_async_request)
         except LoginNeeded as needed:
-            return self._fault(request, 401, FaultKind.AUTH_REQUIRED, needed.why)
+            return self._fault(request, 401, FaultKind.AUTH_REQUIRED, needed.why, needed.scopes)
         except AuthServerDown as down:
             return self._fault(request, 503, FaultKind.UNREACHABLE, f"its authorization server: {down}")
         except _NEVER_SENT as problem:
@@ -146,8 +146,11 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             return self._fault(request, status, FaultKind.HTTP_STATUS, f"HTTP {status}")
         return httpx2.Response(status, request=request, content=body)
 
-    def _fault(self, request: httpx2.Request, status: int, kind: FaultKind, detail: str) -> httpx2.Response:
-        error = {"code": -32000, "message": detail, "data": self._marks.mark(Fault(kind, detail))}
+    def _fault(
+        self, request: httpx2.Request, status: int, kind: FaultKind, detail: str, wanted_scopes: str | None = None
+    ) -> httpx2.Response:
+        fault = Fault(kind, detail, wanted_scopes)
+        error = {"code": -32000, "message": detail, "data": self._marks.mark(fault)}
         return httpx2.Response(status, request=request, json={"jsonrpc": "2.0", "id": None, "error": error})
 
     async def aclose(self) -> None:

@@ -14,6 +14,7 @@ from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 
 if TYPE_CHECKING:  # loaded with the first login
     from goat_mcp.state.system_keyring import SystemKeyring
+    from goat_mcp.upstreams.oauth.pending_login import PendingLogin
     from goat_mcp.upstreams.oauth.person import Person
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
@@ -52,7 +53,8 @@ class Logins:
         target = config.target
         if not isinstance(target, HttpEndpoint) or not target.may_log_in:
             return None
-        return LoginDoor(self.state, slot_of(target.url, principal), lambda: self.load(config, target, principal))
+        slot = slot_of(target.url, principal)
+        return LoginDoor(self.state, slot, lambda: self.load(config, target, principal), target)
 
     def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
         """The login itself, with all its code."""
@@ -76,10 +78,13 @@ class Logins:
 class LoginDoor:
     """One upstream's login, as its requests see it."""
 
-    def __init__(self, state: StateDirectory, slot: str, load: Callable[[], UpstreamLogin]) -> None:
+    def __init__(
+        self, state: StateDirectory, slot: str, load: Callable[[], UpstreamLogin], endpoint: HttpEndpoint
+    ) -> None:
         self._state = state
         self._slot = slot
         self._load = load
+        self._endpoint = endpoint
         self._login: UpstreamLogin | None = None
         self._has_looked = False
 
@@ -100,14 +105,27 @@ class LoginDoor:
             self._login = self._load()
         return await self._login.token()
 
-    async def after_refusal(self, refused: str | None, challenge: str) -> str:
-        """See `UpstreamLogin.after_refusal`."""
+    @property
+    def wants_a_person(self) -> bool:
+        """Whether a person logs in there; otherwise goat-mcp does, with a secret of its own."""
+        oauth = self._endpoint.oauth
+        return oauth is None or oauth.grant == "authorization_code"
+
+    def begin(self, scopes: str) -> PendingLogin:
+        """A new login, which its task makes. `scopes` are asked for beside the usual ones."""
+        from goat_mcp.upstreams.oauth.pending_login import PendingLogin
+
+        return PendingLogin(self._opened, self.stored, self._endpoint, scopes)
+
+    def _opened(self) -> UpstreamLogin:
         if self._login is None:
             self._login = self._load()
-        return await self._login.after_refusal(refused, challenge)
+        return self._login
+
+    async def after_refusal(self, refused: str | None, challenge: str) -> str:
+        """See `UpstreamLogin.after_refusal`."""
+        return await self._opened().after_refusal(refused, challenge)
 
     async def with_more_scopes(self, refused: str | None, scopes: str, challenge: str) -> str:
         """See `UpstreamLogin.with_more_scopes`."""
-        if self._login is None:
-            self._login = self._load()
-        return await self._login.with_more_scopes(refused, scopes, challenge)
+        return await self._opened().with_more_scopes(refused, scopes, challenge)

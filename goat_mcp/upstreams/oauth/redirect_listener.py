@@ -7,6 +7,7 @@ away and changes nothing.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -108,7 +109,26 @@ async def redirect_listener(port: int = 0) -> AsyncGenerator[RedirectListener]:
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
                 return
 
+        failure: Exception | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(listener.serve, serve)
-            yield waiting
+            try:
+                yield waiting
+            except Exception as raised:
+                # Kept for after the group: raised inside, it would arrive as an exception group.
+                failure = raised
             group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+
+def free_port(configured: int, last: int) -> int:
+    """The port to come back to: as configured, or the one of the last time if it is free. 0 is any."""
+    if configured:
+        return configured
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", last))
+        except OSError:
+            return 0
+    return last

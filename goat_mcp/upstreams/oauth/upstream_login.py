@@ -123,6 +123,13 @@ class UpstreamLogin:
         self._current = login
         return login
 
+    async def stored_token(self, scopes: str = "") -> str | None:
+        """The access token of a stored login that is good, and has these scopes as far as is known."""
+        login = await self._load_if_readable()
+        if login is None or login.facts.refused or not login.facts.is_fresh():
+            return None
+        return login.secrets.access_token if set(scopes.split()) <= set(login.facts.scope.split()) else None
+
     async def asked_for(self, headers: Mapping[str, str], token: str | None = None) -> tuple[int, str]:
         """See `Flow.asked_for`."""
         return await self._flow.asked_for(headers, token)
