@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goat_mcp.changes.deed_record import DeedRecord
 from goat_mcp.changes.file_changes import FileChanges
 from goat_mcp.changes.journal import Journal, JournalLimits
 from goat_mcp.changes.review import Review
@@ -27,6 +28,7 @@ def file_changes(
     announcements: Announcements,
     environment: CommandEnvironment,
     telemetry: Telemetry,
+    record: DeedRecord,
 ) -> FileChanges:
     """What keeps the old bytes of files, or queues their changes."""
 
@@ -34,7 +36,7 @@ def file_changes(
         telemetry.warning("damaged record set aside", path=str(path))
 
     journal = Journal(state, JournalLimits(options.journal_bytes, options.journal_days), warn)
-    review = Review(StagedChanges(state, warn), journal, workspace, announcements)
+    review = Review(StagedChanges(state, warn), journal, workspace, announcements, record)
     written = None
     if options.git_stage == "on":
         from goat_mcp.agents.git_stager import GitStager

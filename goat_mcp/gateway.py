@@ -428,6 +428,7 @@ class Gateway:
             announcements=self.announcements,
             environment=self.environment,
             telemetry=self.telemetry,
+            record=self.audit,
         )
 
     async def _prune_spill(self) -> None:

@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,6 +119,26 @@ class AuditLog:
         self._decided.discard(ctx.call_id)
         elapsed_ms = round((time.monotonic() - ctx.started_at_s) * 1000, 3)
         self._append(ctx, tool, event="outcome", error_code=error_code, duration_ms=elapsed_ms)
+
+    @contextmanager
+    def deed(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
+        """Record what the user does beside all calls (undo, review) as calls are: before it and after it.
+
+        What the block adds to the list is an error code: some of it was refused. Raises `ToolError(AUDIT)` as
+        `decision` does.
+        """
+        self.decision(what, arguments, ctx, decision="allow", rule=rule, by="user")
+        refused: list[str] = []
+        try:
+            yield refused
+        except ToolError as error:
+            refused.append(str(error.code))
+            raise
+        except BaseException as problem:
+            refused.append(str(ErrorCode.INTERNAL if isinstance(problem, Exception) else ErrorCode.CANCELLED))
+            raise
+        finally:
+            self.outcome(what, ctx, error_code=next(iter(refused), None))
 
     def check(self) -> None:
         """Raises `OSError` where nothing could be recorded."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from functools import partial
 
 import anyio.to_thread
 
 from goat_mcp.changes.blobs import NotTheContent
+from goat_mcp.changes.deed_record import DeedRecord, Unrecorded
 from goat_mcp.changes.journal import Journal, Journaled
 from goat_mcp.changes.shown_diff import shown_diff
 from goat_mcp.changes.staged import StagedChange, StagedChanges
 from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import FileVersion, Workspace
 from goat_mcp.workspace.opened import hash_of
@@ -19,6 +22,26 @@ from goat_mcp.workspace.opened import hash_of
 REVIEW_URI = "goat://review"
 OWNER = "local"
 """Who is at the terminal, or has started us over stdio: the user, who decides about everybody's changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decides about changes, and where: at the terminal, or in the form of a call."""
+
+    where: str
+    session: str
+    principal: str
+
+    def rule(self, id: str) -> str:
+        """What made the decision, for the record."""
+        return f"{self.where}, change {id[:40]}"
+
+    def context(self) -> ToolContext:
+        """That of a decision of theirs, for the record."""
+        return ToolContext(call_id=secrets.token_hex(8), session_key=self.session, principal=self.principal)
+
+
+TERMINAL = Decider("terminal", "terminal", OWNER)
 
 
 @dataclass(frozen=True)
@@ -29,6 +52,7 @@ class Review:
     journal: Journal
     workspace: Workspace
     announcements: Announcements
+    record: DeedRecord = field(default_factory=Unrecorded)
 
     def oldest_first(self, principal: str = OWNER) -> list[StagedChange]:
         return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]
@@ -57,21 +81,23 @@ class Review:
                 old = file.read()
         return shown_diff(old, new, str(staged.path), max_chars)
 
-    async def apply(self, id: str) -> tuple[StagedChange, str]:
+    async def apply(self, id: str, decider: Decider = TERMINAL) -> tuple[StagedChange, str]:
         """Write one change. Returns it, and why the old bytes are not in the journal (empty: they are).
 
         Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
         """
-        staged = await anyio.to_thread.run_sync(self.find, id)
-        async with self.workspace.lock(staged.path):
-            not_kept = await anyio.to_thread.run_sync(partial(self._apply, id))
+        with self.record.deed("review apply", {"change": id}, decider.context(), decider.rule(id)):
+            staged = await anyio.to_thread.run_sync(self.find, id)
+            async with self.workspace.lock(staged.path):
+                not_kept = await anyio.to_thread.run_sync(partial(self._apply, id))
         self.announce(id, staged.author.principal)
         return staged, not_kept
 
-    async def reject(self, id: str) -> StagedChange:
+    async def reject(self, id: str, decider: Decider = TERMINAL) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
-        staged = await anyio.to_thread.run_sync(self.find, id)
-        await anyio.to_thread.run_sync(self.queue.remove, id)
+        with self.record.deed("review reject", {"change": id}, decider.context(), decider.rule(id)):
+            staged = await anyio.to_thread.run_sync(self.find, id)
+            await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)
         return staged
 

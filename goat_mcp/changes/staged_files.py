@@ -17,6 +17,7 @@ import anyio.to_thread
 from goat_mcp.changes.call_files import DirectFiles
 from goat_mcp.changes.change import Author, Content
 from goat_mcp.changes.journaled_files import with_not_kept
+from goat_mcp.changes.review import Decider
 from goat_mcp.changes.session_stage import SessionStage
 from goat_mcp.changes.staged import StagedChange
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -101,7 +102,7 @@ class StagedFiles(DirectFiles):
         if decision == _APPROVE:
             return await self._applied(result, staged)
         if decision == _REJECT:
-            await self._review.reject(staged.id)
+            await self._review.reject(staged.id, self._decider())
             said = answer.text(_FEEDBACK)
             raise ToolError(
                 ErrorCode.PERMISSION,
@@ -116,7 +117,7 @@ class StagedFiles(DirectFiles):
 
     async def _applied(self, result: ToolResult, staged: StagedChange) -> ToolResult:
         try:
-            _, not_kept = await self._review.apply(staged.id)
+            _, not_kept = await self._review.apply(staged.id, self._decider())
         except ToolError as refused:
             head = f"The user approved it, but it could not be applied: {refused.message}."
             return _staged_result(result, staged, head)
@@ -124,6 +125,10 @@ class StagedFiles(DirectFiles):
             replace(result, content=(text_block(with_notices(result.text, ["the user approved this change"])),)),
             not_kept,
         )
+
+    def _decider(self) -> Decider:
+        author = self._author
+        return Decider(f"form in call {author.call_id}", author.session, author.principal)
 
     def _waiting(self, path: WorkspacePath) -> StagedChange | None:
         if not self._stage.has(self._author.session):

@@ -38,6 +38,7 @@ class Attempt:
     outcome: Outcome
     why: str = ""
     suggestion: str = ""
+    code: ErrorCode | None = None
 
 
 def undone_ids(newest_first: Sequence[Change]) -> frozenset[str]:
@@ -69,14 +70,14 @@ class Undo:
         for change in newest_first:
             if change.path in refused:
                 why = f"a later change of {change.path} was not undone"
-                attempts.append(Attempt(change, Outcome.REFUSED, why, "Undo that one first."))
+                attempts.append(Attempt(change, Outcome.REFUSED, why, "Undo that one first.", ErrorCode.STALE))
                 continue
             try:
                 async with self.workspace.lock(change.path):
                     work = partial(self._one, change, would_hold, dry_run=dry_run)
                     attempt = await anyio.to_thread.run_sync(work)
             except ToolError as error:
-                attempt = Attempt(change, Outcome.REFUSED, error.message, error.suggestion)
+                attempt = Attempt(change, Outcome.REFUSED, error.message, error.suggestion, error.code)
             if attempt.outcome is Outcome.REFUSED:
                 refused.add(change.path)
             attempts.append(attempt)

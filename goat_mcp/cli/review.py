@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -81,21 +82,25 @@ def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_jso
 
 def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
     from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.record_here import record_here, refusals_recorded
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.state.directory import StateDirectory
 
     if every == bool(changes):
         raise click.UsageError("name the changes, or --all")
-    refuse_commands_of_models("decide about changes")
-    if apply and not sys.stdin.isatty():
-        raise ToolError(
-            ErrorCode.PERMISSION,
-            "applying changes wants a person at a terminal",
-            f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
-        )
+    with refusals_recorded(workspace, f"review {'apply' if apply else 'reject'}"):
+        refuse_commands_of_models("decide about changes")
+        if apply and not sys.stdin.isatty():
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                "applying changes wants a person at a terminal",
+                f"Run it there: goat-mcp review apply {'--all' if every else ' '.join(changes)}",
+            )
     import anyio
 
-    here = _here(workspace)
+    looked_at = _here(workspace)
+    here = replace(looked_at, record=record_here(workspace, looked_at.workspace, StateDirectory.default()))
     ids = [staged.id for staged in here.oldest_first()] if every else list(dict.fromkeys(changes))
     outcomes = anyio.run(_all, here, ids, apply)
     if as_json:

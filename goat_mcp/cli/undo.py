@@ -13,6 +13,7 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.audit import AuditLog
     from goat_mcp.changes.change import Change
     from goat_mcp.changes.undo import Attempt, Undo
 
@@ -39,6 +40,7 @@ def undo(
     from goat_mcp.changes.journal import Journal
     from goat_mcp.changes.undo import Undo
     from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.record_here import record_here, refusals_recorded
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.cli.work_here import unpruned, workspace_here
     from goat_mcp.state.directory import StateDirectory
@@ -48,15 +50,22 @@ def undo(
     state = StateDirectory.default()
     journal = Journal(state, unpruned(), lambda path: click.echo(f"damaged record set aside: {path}", err=True))
     undo_id = secrets.token_hex(8)
-    undo = Undo(journal, workspace_here(workspace, state), Author(UNDO, undo_id, "terminal", "local"))
+    here = workspace_here(workspace, state)
+    author = Author(UNDO, undo_id, "terminal", "local")
+    undo = Undo(journal, here, author)
     if only_list:
         _list(undo, last, call_id, as_json=as_json)
         return 0
     if not dry_run:
-        refuse_commands_of_models("undo changes")
+        with refusals_recorded(workspace, UNDO):
+            refuse_commands_of_models("undo changes")
     import anyio
 
-    attempts = anyio.run(lambda: undo.run(_chosen(undo, last or 1, call_id), dry_run=dry_run))
+    chosen = _chosen(undo, last or 1, call_id)
+    if dry_run:
+        attempts = anyio.run(lambda: undo.run(chosen, dry_run=True))
+    else:
+        attempts = anyio.run(_recorded, undo, chosen, record_here(workspace, here, state))
     if as_json:
         click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
     else:
@@ -67,6 +76,21 @@ def undo(
         if not attempts:
             click.echo("Nothing to undo in this workspace.")
     return NOT_ALL_UNDONE if any(attempt.outcome == "refused" for attempt in attempts) else 0
+
+
+async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[Attempt]:
+    from goat_mcp.changes.change import UNDO
+    from goat_mcp.core.context import ToolContext
+
+    if not chosen:
+        return []
+    author = undo.author
+    ctx = ToolContext(call_id=author.call_id, session_key=author.session, principal=author.principal)
+    calls = ", ".join(dict.fromkeys(change.author.call_id for change in chosen))
+    with log.deed(UNDO, {"changes": [change.id for change in chosen]}, ctx, f"terminal, calls {calls}") as refused:
+        attempts = await undo.run(chosen)
+        refused += [str(attempt.code) for attempt in attempts if attempt.code is not None]
+    return attempts
 
 
 def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.audit import AuditLog
 from goat_mcp.changes.change import UNDO, Author, Change
 from goat_mcp.changes.file_changes import FileChanges
 from goat_mcp.changes.journal import Journal, JournalLimits
@@ -46,7 +47,8 @@ class Desk:
         self.journal = Journal(self.state, self.limits)
         self.queue = StagedChanges(self.state)
         self.announcements = Announcements()
-        self.review = Review(self.queue, self.journal, self.workspace, self.announcements)
+        self.audit = AuditLog(self.state.path / "audit.jsonl")
+        self.review = Review(self.queue, self.journal, self.workspace, self.announcements, self.audit)
         self.changes = FileChanges(self.review, review_mode=self.review_mode)
         self.sessions = Sessions()
         self._calls = 0

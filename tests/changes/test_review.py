@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.audit.recorded_calls import last_calls
 from goat_mcp.changes.review_resource import ReviewChanges, ReviewResource
 from goat_mcp.config_view import SETTABLE
 from goat_mcp.core.context import ToolContext
@@ -228,6 +230,22 @@ async def test_a_person_who_can_be_asked_approves_in_the_call(desk: Desk) -> Non
     assert result.facts["staged"] is False
     assert desk.review.oldest_first() == []
     assert forms[0].message == f"Write wants to change {path}:\n\n--- {path}\n+++ {path}\n@@ -1 +1 @@\n-one\n+two"
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "keep"])
+async def test_what_a_person_decides_in_the_call_is_recorded(desk: Desk, decision: str) -> None:  # R-AUDIT-2
+    ask = answering(Reply.ACCEPTED, decision=decision)
+
+    with contextlib.suppress(ToolError):
+        await desk.write(desk.top / "f", "x", session="s", ask=ask, principal="ada")
+
+    path = desk.state.path / "audit.jsonl"
+    told = [
+        (one["tool"], one["decision"], one["by"], one["rule"].partition(", change ")[0], one["error_code"])
+        for one in (last_calls(path, 10) if path.exists() else ())
+    ]
+    what = {"approve": ["review apply"], "reject": ["review reject"], "keep": []}[decision]
+    assert told == [(one, "allow", "user", "form in call call-1", None) for one in what]
 
 
 async def test_a_person_who_rejects_is_quoted_to_the_model(desk: Desk) -> None:

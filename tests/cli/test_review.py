@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_undo import TIMEOUT_S, Shell
+from tests.cli.test_undo import TIMEOUT_S, Shell, recorded
 
 
 class Reviewing(Shell):
@@ -116,6 +116,24 @@ def test_a_command_that_a_model_runs_cannot_decide(shell: Reviewing, action: str
     assert done.returncode == 1
     assert "a command that a model runs cannot decide about changes" in done.stderr
     assert [entry["id"] for entry in shell.listed()] == [id]
+
+
+def test_each_decision_is_recorded_before_and_after_and_so_is_who_may_not(shell: Reviewing) -> None:  # R-AUDIT-2
+    applied, rejected = shell.stage("f.txt", "two\n"), shell.stage("g.txt", "x")
+
+    shell.decide("apply", applied)
+    shell.decide("reject", rejected)
+    shell.decide("apply", rejected)
+    shell.decide("apply", rejected, GOAT_MCP_CALL="1.call")
+
+    assert recorded(shell, "review apply") == [
+        {"decision": "allow", "by": "user", "rule": f"terminal, change {applied}", "error_code": None},
+        {"decision": "allow", "by": "user", "rule": f"terminal, change {rejected}", "error_code": "E_NOT_FOUND"},
+        {"decision": "deny", "by": None, "rule": "E_PERMISSION", "error_code": "E_PERMISSION"},
+    ]
+    assert recorded(shell, "review reject") == [
+        {"decision": "allow", "by": "user", "rule": f"terminal, change {rejected}", "error_code": None}
+    ]
 
 
 def test_applying_wants_a_terminal(shell: Reviewing) -> None:

@@ -54,6 +54,50 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(folder, tmp_path / "state")
 
 
+def recorded(shell: Shell, tool: str) -> list[dict[str, Any]]:
+    """What `goat-mcp audit show` says of these."""
+    calls = json.loads(shell.run("audit", "show", "--tool", tool, "--json").stdout)["calls"]
+    return [{key: call.get(key) for key in ("decision", "by", "rule", "error_code")} for call in calls]
+
+
+def test_an_undo_is_recorded_before_and_after_and_so_is_one_that_was_refused(shell: Shell) -> None:  # R-AUDIT-2
+    path = shell.folder / "f.txt"
+    path.write_text("one")
+    shell.call("Write", file_path="@f.txt", content="two")
+    (write,) = shell.listed()
+
+    done = json.loads(shell.run("undo", "--json").stdout)
+    shell.call("Write", file_path="@f.txt", content="three")
+    path.write_text("mine")
+    shell.run("undo")
+    shell.run("undo", "--dry-run")
+    shell.run("undo", GOAT_MCP_CALL="1.call")
+
+    newest = shell.listed()[0]
+    assert recorded(shell, "undo") == [
+        {"decision": "allow", "by": "user", "rule": f"terminal, calls {write['call_id']}", "error_code": None},
+        {"decision": "allow", "by": "user", "rule": f"terminal, calls {newest['call_id']}", "error_code": "E_STALE"},
+        {"decision": "deny", "by": None, "rule": "E_PERMISSION", "error_code": "E_PERMISSION"},
+    ]
+    assert shell.run("audit", "show", "--call", done["undo_id"]).stdout.startswith(done["undo_id"])
+    assert shell.run("audit", "verify").returncode == 0
+
+
+def test_without_a_record_nothing_is_undone(shell: Shell) -> None:  # R-AUDIT-4
+    path = shell.folder / "f.txt"
+    path.write_text("one")
+    shell.call("Write", file_path="@f.txt", content="two")
+    record = shell.state / "audit.jsonl"
+    record.unlink()
+    record.mkdir()
+
+    refused = shell.run("undo")
+
+    assert refused.returncode != 0
+    assert "the record of calls cannot be written" in refused.stderr
+    assert path.read_text() == "two"
+
+
 def test_the_last_changes_are_undone_newest_first(shell: Shell) -> None:
     path = shell.folder / "f.txt"
     path.write_text("one")
