@@ -130,9 +130,9 @@ class ManifestTool:
         return await now.execute(input, ctx)
 
     @property
-    def judged_by(self) -> object:
+    def judged_by(self) -> Export:
         """What of the declaration arguments, rules and people go by."""
-        return replace(self.spec, examples=()), self.export.access
+        return replace(self.export, spec=replace(self.spec, examples=()), timeout_ms=0, output=None)
 
     async def _run(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import mcp_types as types
 import pytest
@@ -16,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.manifests.test_gateway_over_manifests import document
 from tests.upstreams.fleet import server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -181,6 +183,26 @@ async def test_a_path_that_names_no_profile_is_not_found(goat: HttpGoat) -> None
         for path in ("/nobody", "/one/", "/one/two", "/", "/%6fne%2f"):
             answer = await http.post(f"{goat.url}{path}", json={})
             assert (path, answer.status_code) == (path, 404)
+
+
+async def test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    document(folder, "Profile", "first", tools={"allow": ["Read"]})
+    (tmp_path / "ws").mkdir()
+    with http_goat(Launch(tmp_path, tmp_path / "ws", ("--manifests", str(folder)))) as goat:
+        async with client(goat, "legacy", "/first") as first:
+            before = await names(first)
+            document(folder, "Profile", "first", tools={"allow": ["Glob"]})
+            document(folder, "Profile", "second", tools={"allow": ["Grep"]})
+            with anyio.fail_after(30):
+                while await names(first) != {"Glob"}:  # noqa: ASYNC110  # another process looks at the files
+                    await anyio.sleep(0.1)
+            refused = await refusal(first, "Read", file_path="@/x")
+        async with client(goat, "2026-07-28", "/second") as second:
+            after = await names(second)
+
+    assert (before, after) == ({"Read"}, {"Grep"})
+    assert "E_TOOL_NOT_IN_CATALOG" in refused
 
 
 async def test_a_process_with_a_profile_serves_nothing_else(tmp_path: Path) -> None:  # PRF-1: by flag
