@@ -39,9 +39,17 @@ def target(request: pytest.FixtureRequest, launch: Launch) -> Iterator[Launch | 
 async def test_half_a_surrogate_pair_is_shown_as_its_escape_wherever_an_upstream_says_it(
     target: Launch | HttpGoat, era: str
 ) -> None:
+    said: list[Any] = []
+
+    async def logs(notice: Any) -> None:
+        said.append(notice.data)
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        said.append(message)
+
     with anyio.fail_after(BOUND_S):
-        async with connected(target, era) as client:
-            tool: Any = await client.call_tool("mcp__h__say", {})
+        async with connected(target, era, logging_callback=logs) as client:
+            tool: Any = await client.call_tool("mcp__h__say", {}, progress_callback=hear)
             read: Any = (await client.read_resource("half://one")).contents[0]
             with pytest.raises(MCPError) as broken:
                 await client.read_resource("half://broken")
@@ -55,6 +63,7 @@ async def test_half_a_surrogate_pair_is_shown_as_its_escape_wherever_an_upstream
             still: Any = await client.call_tool("Glob", {"pattern": "*.md"})
 
     assert tool.content[0].text == SHOWN
+    assert SHOWN in said and set(said) <= {SHOWN}
     assert (read.text, read.meta) == (SHOWN, {SHOWN: 1})
     assert broken.value.error.message == broken_tool.value.error.message == SHOWN
     assert resources["half://one"].description == SHOWN

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 from pydantic_core import from_json, to_json
 
+from goat_mcp.core.surrogates import with_visible_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.links.large_frame import parsed_in_steps
@@ -227,9 +228,18 @@ def loads(line: bytes | bytearray) -> Any:
             raise
         # The slow parser knows what the fast one refuses: lone surrogates, which JavaScript writes.
         try:
-            return json.loads(line)
+            return _as_it_may_go_on(json.loads(line))
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
+
+
+def _as_it_may_go_on(frame: Any) -> Any:
+    """Notices and questions go on to clients as they are, whose readers, or whose transport, would refuse all of it.
+    Answers are mended where their client gets them: a name in them is said to its upstream again."""
+    if isinstance(frame, dict) and "method" in frame and "params" in frame:
+        notice = cast("dict[str, Any]", frame)
+        return {**notice, "params": with_visible_surrogates(notice["params"])}
+    return cast("Any", frame)
 
 
 def _is_id(value: Any) -> bool:

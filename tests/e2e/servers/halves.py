@@ -11,7 +11,7 @@ TEXT = {"type": "text", "text": HALF}
 ANSWERS: dict[str, dict[str, Any]] = {
     "initialize": {
         "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+        "capabilities": {"tools": {}, "logging": {}, "resources": {}, "prompts": {}, "completions": {}},
         "serverInfo": {"name": "halves", "version": "1"},
     },
     "tools/list": {"tools": [{"name": "say", "description": HALF, "inputSchema": {"type": "object"}}]},
@@ -38,8 +38,17 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown"}}
 
 
+def send(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
 for line in sys.stdin:
     request = json.loads(line)
     if "id" in request and "method" in request:
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)}) + "\n")
-        sys.stdout.flush()
+        if request["method"] == "tools/call":
+            send(method="notifications/message", params={"level": "error", "data": HALF})
+            token = request["params"].get("_meta", {}).get("progressToken")
+            if token is not None:
+                send(method="notifications/progress", params={"progressToken": token, "progress": 1, "message": HALF})
+        send(id=request["id"], **answer(request))

@@ -187,6 +187,18 @@ def test_what_we_write_is_one_line_of_the_same_json(params: dict[str, Any]) -> N
     assert json.loads(frame) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": params}
 
 
+def test_half_a_surrogate_pair_in_a_notice_or_a_question_is_shown_as_its_escape() -> None:
+    frames = reader()
+    notice, question = frames.feed(
+        b'{"jsonrpc":"2.0","method":"n","params":{"\\udfff":["\\ud83d"]}}\n'
+        b'{"jsonrpc":"2.0","id":"\\ud83d","method":"q","params":{"a":"\\ud83d","b":"\\ud83d\\ude00"}}\n'
+    )
+
+    assert isinstance(notice, JSONRPCNotification) and notice.params == {r"\udfff": [r"\ud83d"]}
+    assert isinstance(question, JSONRPCRequest) and question.id == "\ud83d"
+    assert question.params == {"a": r"\ud83d", "b": "😀"}
+
+
 def test_half_a_surrogate_pair_survives_both_ways() -> None:
     frame = encode_frame(JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params={"t": "\ud83d"}))
     frames = reader()
