@@ -16,6 +16,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "logs": "logs",
     "why": "why",
+    "rules": "rules",
     "import": "import_servers",
     "eject": "eject",
     "install": "install",

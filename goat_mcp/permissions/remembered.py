@@ -6,20 +6,33 @@ Only the person who was asked profits from an answer: a rule holds for the princ
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.permissions.rules import BrokenRule, Rule, parse_rule
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import write_private
 from goat_mcp.state.safe_place import why_not_ours, why_writable
 
 FOLDER = "rules"
 _MAX_BYTES = 4 * 1024 * 1024
+_ID_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedRule:
+    """One line. `id` is short, and that of the same answer given again. `at_s` is when it was given, 0 if unknown."""
+
+    id: str
+    rule: Rule
+    principal: str
+    at_s: float
 
 
 class RememberedRules:
@@ -71,29 +84,46 @@ class RememberedRules:
         finally:
             os.close(descriptor)
 
+    def oldest_first(self) -> tuple[RememberedRule, ...]:
+        """Everybody's, each once. Raises `OSError` where they cannot be read."""
+        found = (one for _, one in self._lines() if one is not None)
+        return tuple({one.id: one for one in found}.values())
+
+    def forget(self, which: str) -> tuple[RememberedRule, ...]:
+        """Take back what has this id, or this text. Raises `OSError`.
+
+        An answer that another process writes down at this very moment may be lost: then it is asked for again.
+        """
+        lines = list(self._lines())
+        gone = {one.id: one for _, one in lines if one is not None and which in (one.id, one.rule.text)}
+        if gone:
+            kept = [line for line, one in lines if one is None or one.id not in gone]
+            write_private(self.path, "".join(f"{line}\n" for line in kept).encode())
+        return tuple(gone.values())
+
     def _read(self) -> dict[str, tuple[Rule, ...]]:
+        found: dict[str, tuple[Rule, ...]] = {}
         try:
-            lines = self._text().splitlines()
+            for _, one in self._lines():
+                if one is not None:
+                    found[one.principal] = (*found.get(one.principal, ()), one.rule)
         except OSError as problem:
             self._warn("remembered rules are not used", path=str(self.path), problem=problem.strerror or str(problem))
             return {}
-        found: dict[str, tuple[Rule, ...]] = {}
-        for number, line in enumerate(lines, start=1):
+        return found
+
+    def _lines(self) -> Iterator[tuple[str, RememberedRule | None]]:
+        """Each line, with None for one that is no rule. Raises `OSError`."""
+        for number, line in enumerate(self._text().splitlines(), start=1):
             if not line.strip():
                 continue
             origin = f"{self.path}:{number}"
             try:
-                entry = cast("dict[str, Any]", json.loads(line))
-                text, principal, directory = entry["allow"], entry["principal"], entry.get("directory", "")
-                if not all(isinstance(value, str) for value in (text, principal, directory)):
-                    raise TypeError
-                rule = replace(parse_rule(text, origin=origin), directory=directory)
+                yield line, _parsed(line, origin)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
                 reason = str(problem) if isinstance(problem, BrokenRule) else "no such line was written here"
                 self._warn("a remembered rule is left out", path=origin, problem=reason)
-                continue
-            found[principal] = (*found.get(principal, ()), rule)
-        return found
+                yield line, None
 
     def _text(self) -> str:
         """Raises `OSError` for a file that somebody else could have written."""
@@ -103,3 +133,15 @@ class RememberedRules:
             if why := why_not_ours(found) or why_writable(found):
                 raise OSError(errno.EPERM, why)
             return file.read(_MAX_BYTES)
+
+
+def _parsed(line: str, origin: str) -> RememberedRule:
+    entry = cast("dict[str, Any]", json.loads(line))
+    text, principal, directory = entry["allow"], entry["principal"], entry.get("directory", "")
+    if not all(isinstance(value, str) for value in (text, principal, directory)):
+        raise TypeError
+    rule = replace(parse_rule(text, origin=origin), directory=directory)
+    at_s: Any = entry.get("ts", 0)
+    key = json.dumps([rule.text, principal, directory])
+    id = hashlib.sha256(key.encode()).hexdigest()[:_ID_CHARS]
+    return RememberedRule(id, rule, principal, float(at_s) if isinstance(at_s, int | float) else 0.0)
