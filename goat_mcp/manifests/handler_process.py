@@ -9,13 +9,11 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from goat_mcp.subprocesses.process_tree import ProcessTree
+from goat_mcp.subprocesses.guarded_child import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-_COMPLAINT_BYTES = 8 * 1024
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 @dataclass
@@ -36,29 +34,20 @@ class HandlerCalls:
             queue.put_nowait(None)
 
 
-class HandlerPipes(asyncio.SubprocessProtocol):
+class HandlerPipes(GuardedPipes):
     """Cuts what the process prints into messages."""
 
     def __init__(self, calls: HandlerCalls) -> None:
+        super().__init__()
         self.calls = calls
         self.ready: asyncio.Future[Mapping[str, Any] | None] = asyncio.get_running_loop().create_future()
-        self.exited = asyncio.Event()
         self._rest = bytearray()
-        self._complaint = bytearray()
         self.broken_by: Literal["", "size", "protocol"] = ""
         """Why what it said could not be understood."""
         self.is_over = False
         """It says nothing more; its end may be seen later."""
 
-    @property
-    def complaint(self) -> str:
-        return self._complaint.decode("utf-8", "replace").strip()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == _STDERR:
-            self._complaint += data
-            del self._complaint[:-_COMPLAINT_BYTES]
-            return
+    def printed(self, data: bytes) -> None:
         if self.broken_by:
             return
         self._rest += data
@@ -89,20 +78,13 @@ class HandlerPipes(asyncio.SubprocessProtocol):
         """It no longer says anything that can be understood."""
         self.broken_by = by
         self._rest.clear()
-        self._end()
+        self.output_ended()
 
-    def _end(self) -> None:
+    def output_ended(self) -> None:
         self.is_over = True
         if not self.ready.done():
             self.ready.set_result(None)
         self.calls.end()
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == _STDOUT:
-            self._end()
-
-    def process_exited(self) -> None:
-        self.exited.set()
 
 
 def _is_first(message: Any) -> bool:
@@ -132,14 +114,20 @@ def _is_of_call(message: Any) -> bool:
 class HandlerProcess:
     """One that runs."""
 
-    transport: asyncio.SubprocessTransport
-    pipes: HandlerPipes
-    tree: ProcessTree
+    child: GuardedChild[HandlerPipes]
+
+    @property
+    def pipes(self) -> HandlerPipes:
+        return self.child.pipes
 
     def send(self, message: Mapping[str, Any]) -> None:
-        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(_STDIN))
-        stdin.write(json.dumps(message).encode() + b"\n")
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
 
     @property
     def is_usable(self) -> bool:
         return not self.pipes.exited.is_set() and not self.pipes.is_over
+
+    async def end(self, grace_s: float) -> None:
+        """End it and all it has started. No call begins in it meanwhile."""
+        self.pipes.is_over = True
+        await self.child.end(grace_s)

@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import itertools
 import logging
-import secrets
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,9 +27,8 @@ from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.handler_log import LEFT_OUT
 from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, HandlerCalls, HandlerPipes, HandlerProcess
 from goat_mcp.manifests.tool_document import Export
-from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
-from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+from goat_mcp.subprocesses.guarded_child import start_guarded
+from goat_mcp.subprocesses.process_guard import ProcessGuard
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0
@@ -163,7 +161,7 @@ class PythonWorker:
                 name="AnswerPipeBroken",
             )
         last = process.pipes.complaint.splitlines()[-1:] or ["it said nothing"]
-        code = process.transport.get_returncode()
+        code = process.child.exit_code
         if code is None:
             return handler_failed(
                 f"the process of {self._name} closed the pipe of its answers during the call: {last[0]}",
@@ -192,7 +190,7 @@ class PythonWorker:
                             del process.pipes.calls.queues[number]
                             return
             process.pipes.calls.queues.pop(number, None)
-            await self._end_process(process)
+            await process.end(CANCEL_GRACE_S)
 
     def _begun(self, state: tuple[int, int] | None) -> _Life:
         """A new one, which is the current one from now on. Calls that run in another go on there."""
@@ -216,30 +214,21 @@ class PythonWorker:
 
     async def _start(self) -> HandlerProcess:
         config = self._config()
-        self._guard.start()
-        marker = self._guard.marker(secrets.token_hex(8))
-        not_before = boot_ticks()
         environment = await self._environment()
         calls = HandlerCalls()
-        with unblocked_for_children():
-            transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+        process = HandlerProcess(
+            await start_guarded(
                 lambda: HandlerPipes(calls),
-                *(sys.executable, "-P", "-X", f"pycache_prefix={self._compiled}", str(_PROGRAM)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={**environment, MARKER_VARIABLE: marker},
-                cwd=self._folder,
-                start_new_session=sys.platform != "win32",
+                (sys.executable, "-P", "-X", f"pycache_prefix={self._compiled}", str(_PROGRAM)),
+                directory=self._folder,
+                environment=environment,
+                guard=self._guard,
             )
-        pid = transport.get_pid()
-        self._guard.watch(pid)
-        tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
-        process = HandlerProcess(transport, pipes, tree)
+        )
         try:
             process.send({"config": dict(config), "source": self._source()})
             with anyio.move_on_after(START_S):
-                first = await pipes.ready
+                first = await process.pipes.ready
                 if first is not None and "ready" in first:
                     return process
                 if first is not None and "broken" in first:
@@ -247,7 +236,7 @@ class PythonWorker:
                 raise self._died(process)
             raise self._not_loaded(f"within {START_S:g} s and was ended", "Tell the user.")
         except BaseException:
-            await self._end_process(process)
+            await process.end(CANCEL_GRACE_S)
             raise
 
     def _source(self) -> Mapping[str, str]:
@@ -301,16 +290,7 @@ class PythonWorker:
                 life.starting.cancel()
                 await asyncio.wait([life.starting])
             if life.process is not None:
-                await self._end_process(life.process)
-
-    async def _end_process(self, process: HandlerProcess) -> None:
-        process.pipes.is_over = True  # no call is to begin in it while it ends
-        with anyio.CancelScope(shield=True):
-            await process.tree.end(CANCEL_GRACE_S)
-            with anyio.move_on_after(CANCEL_GRACE_S):
-                await process.pipes.exited.wait()
-        self._guard.forget(process.transport.get_pid())
-        process.transport.close()
+                await life.process.end(CANCEL_GRACE_S)
 
     async def retire(self) -> None:
         """As `Runner.retire`: the process ends with the last of its calls."""

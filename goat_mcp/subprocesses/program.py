@@ -6,25 +6,19 @@ Commands of a shell, which may go on in the background, are in `running_command`
 from __future__ import annotations
 
 import asyncio
-import secrets
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import anyio
 
-from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
-from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+from goat_mcp.subprocesses.guarded_child import GuardedPipes, start_guarded
+from goat_mcp.subprocesses.process_guard import ProcessGuard
 
 TERM_GRACE_S = 1.0
 """A cancelled run is over within two seconds, with some of them left for KILL."""
 DRAIN_S = 2.0
 """What a program leaves running may go on printing that long."""
-_COMPLAINT_BYTES = 8 * 1024
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +47,19 @@ async def run_program(
 
     Nothing of it runs any more when this returns, is cancelled, or raises: `OSError` where it cannot be started.
     """
-    guard.start()
-    marker = guard.marker(secrets.token_hex(8))
-    not_before = boot_ticks()
-    with unblocked_for_children():
-        transport, pipes = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Pipes(on_output),
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**environment, MARKER_VARIABLE: marker},
-            cwd=directory,
-            start_new_session=sys.platform != "win32",
-        )
-    pid = transport.get_pid()
-    guard.watch(pid, is_command=True)
-    tree = ProcessTree(leader=pid, marker=f"{MARKER_VARIABLE}={marker}".encode(), not_before=not_before)
+    child = await start_guarded(
+        lambda: _Output(on_output),
+        arguments,
+        directory=directory,
+        environment=environment,
+        guard=guard,
+        is_command=True,
+    )
+    pipes = child.pipes
     try:
-        _give(transport, data)
+        # A program that does not read it is none of our business.
+        child.stdin.write(data)
+        child.stdin.close()
         with anyio.move_on_after(timeout_s):
             await pipes.exited.wait()
         timed_out = not pipes.exited.is_set()
@@ -80,45 +68,19 @@ async def run_program(
             with anyio.move_on_after(drain_s):
                 await pipes.closed.wait()
     finally:
-        with anyio.CancelScope(shield=True):
-            await tree.end(TERM_GRACE_S)
-            with anyio.move_on_after(TERM_GRACE_S):
-                await pipes.exited.wait()
-        guard.forget(pid)
-        transport.close()
-    code = transport.get_returncode()
+        await child.end(TERM_GRACE_S)
+    code = child.exit_code
     return ProgramEnd(-1 if code is None else code, pipes.complaint, timed_out=timed_out)
 
 
-def _give(transport: asyncio.SubprocessTransport, data: bytes) -> None:
-    """Write all of `data` and close. A program that does not read it is none of our business."""
-    stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(_STDIN))
-    stdin.write(data)
-    stdin.close()
-
-
-class _Pipes(asyncio.SubprocessProtocol):
+class _Output(GuardedPipes):
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
-        self.exited = asyncio.Event()
+        super().__init__()
         self.closed = asyncio.Event()
-        """Standard output has ended."""
         self._on_output = on_output
-        self._complaint = bytearray()
 
-    @property
-    def complaint(self) -> str:
-        return self._complaint.decode("utf-8", "replace").strip()
+    def printed(self, data: bytes) -> None:
+        self._on_output(data)
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == _STDOUT:
-            self._on_output(data)
-        else:
-            self._complaint += data
-            del self._complaint[:-_COMPLAINT_BYTES]
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == _STDOUT:
-            self.closed.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
+    def output_ended(self) -> None:
+        self.closed.set()
