@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.result import ToolResult
 from goat_mcp.http_client.domains import host_is_in_domain
 from goat_mcp.http_client.target import parse_target
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
+from goat_mcp.manifests.handler_context import Handler
 from goat_mcp.manifests.host import Host
-from goat_mcp.messaging.account import Account, Service, read_account
+from goat_mcp.messaging.account import Account, Service
 from goat_mcp.messaging.downloads import MAX_BYTES, NewFile, too_large
 from goat_mcp.messaging.json_values import items, mapping, mappings
 from goat_mcp.messaging.markup import mrkdwn
 from goat_mcp.messaging.sending import send_each
 from goat_mcp.messaging.text_parts import split_text
-from goat_mcp.messaging.web_api import WebApi
 
 MAX_UNITS = 4000
 """What Slack asks texts to be kept to; it cuts longer ones."""
@@ -51,42 +50,32 @@ SLACK = Service(
     chats="channels",
     same_chat=_same_channel,
 )
-Method = Callable[["Bot", str, Mapping[str, Any]], Awaitable[Any]]
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     """A handler for each export."""
-
-    def handler(method: Method) -> Handler:
-        async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
-            bot = Bot(host, ctx, read_account(SLACK, ctx.config, host.references))
-            channel = bot.account.check_chat(input["channel"])
-            for name in ("ts", "threadTs"):
-                if name in input and not _TS.fullmatch(input[name]):
-                    problem = f"{name} {input[name][:40]!r} is no `ts` of a message"
-                    raise ToolError(ErrorCode.INPUT, problem, "Send it as slack__read gives it.")
-            return await with_heartbeat(lambda: method(bot, channel, input), ctx.call, "waiting for Slack")
-
-        return handle
-
-    return {
-        "send": handler(send),
-        "read": handler(read),
-        "edit": handler(edit),
-        "delete": handler(delete),
-        "react": handler(react),
-        "downloadFile": handler(download_file),
+    methods = {
+        "send": send,
+        "read": read,
+        "edit": edit,
+        "delete": delete,
+        "react": react,
+        "downloadFile": download_file,
     }
+    return bot_handlers(host, SlackBot, methods)
 
 
-class Bot:
-    """The bot, for one call."""
+class SlackBot(Bot):
+    service = SLACK
 
-    def __init__(self, host: Host, ctx: HandlerContext, account: Account) -> None:
-        self.host = host
-        self.ctx = ctx
-        self.account = account
-        self.api = WebApi(host.http, account, ctx.call)
+    def chat(self, input: Mapping[str, Any]) -> str:
+        """The channel. Raises `ToolError` also where a message is named by what is no `ts`."""
+        channel = self.account.check_chat(input["channel"])
+        for name in ("ts", "threadTs"):
+            if name in input and not _TS.fullmatch(input[name]):
+                problem = f"{name} {input[name][:40]!r} is no `ts` of a message"
+                raise ToolError(ErrorCode.INPUT, problem, "Send it as slack__read gives it.")
+        return channel
 
     @property
     def login(self) -> dict[str, str]:
@@ -109,7 +98,7 @@ class Bot:
         return answer
 
 
-async def send(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+async def send(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
     thread = {"thread_ts": input["threadTs"]} if "threadTs" in input else {}
 
     async def send_one(part: str, is_first: bool) -> str:
@@ -118,7 +107,7 @@ async def send(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
     return {"channel": channel, "ts": await send_each(split_text(input["text"], MAX_UNITS, mrkdwn), send_one, "ts")}
 
 
-async def read(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+async def read(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
     page = {"limit": str(input.get("limit", 20)), **({"cursor": input["cursor"]} if input.get("cursor") else {})}
     if "ts" in input:
         # A thread's messages are not in its channel's history.
@@ -132,22 +121,22 @@ async def read(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
     return {"messages": messages, "nextCursor": following or None}
 
 
-async def edit(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+async def edit(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
     await bot.change("chat.update", channel=channel, ts=input["ts"], text=input["text"])
     return {"channel": channel, "ts": input["ts"]}
 
 
-async def delete(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+async def delete(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
     await bot.change("chat.delete", channel=channel, ts=input["ts"])
     return {"channel": channel, "ts": input["ts"]}
 
 
-async def react(bot: Bot, channel: str, input: Mapping[str, Any]) -> Any:
+async def react(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> Any:
     await bot.change("reactions.add", channel=channel, timestamp=input["ts"], name=input["emoji"].strip().strip(":"))
     return {"channel": channel, "ts": input["ts"]}
 
 
-async def download_file(bot: Bot, channel: str, input: Mapping[str, Any]) -> ToolResult:
+async def download_file(bot: SlackBot, channel: str, input: Mapping[str, Any]) -> ToolResult:
     new = NewFile(bot.host.workspace, bot.host.tool("Write").changes, input["path"])
     await new.check()
     file = mapping((await bot.ask("files.info", file=input["fileId"])).get("file"))

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.result import ToolResult
-from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
+from goat_mcp.manifests.handler_context import Handler
 from goat_mcp.manifests.host import Host
-from goat_mcp.messaging.account import Account, Service, read_account
+from goat_mcp.messaging.account import Service
 from goat_mcp.messaging.downloads import MAX_BYTES, NewFile, too_large
 from goat_mcp.messaging.json_values import mapping
 from goat_mcp.messaging.markup import OF_TELEGRAM, plain
 from goat_mcp.messaging.sending import send_each
 from goat_mcp.messaging.text_parts import split_text, utf16_length
-from goat_mcp.messaging.web_api import WebApi
 
 MAX_UNITS = 4096
 _CHAT = re.compile(r"-?[1-9][0-9]{0,18}|@[A-Za-z0-9_]{1,64}")
@@ -47,37 +46,30 @@ TELEGRAM = Service(
     chats="chats",
     same_chat=_same_chat,
 )
-Method = Callable[["Bot", Mapping[str, Any]], Awaitable[Any]]
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     """A handler for each export."""
-
-    def handler(method: Method) -> Handler:
-        async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
-            bot = Bot(host, ctx, read_account(TELEGRAM, ctx.config, host.references))
-            return await with_heartbeat(lambda: method(bot, input), ctx.call, "waiting for Telegram")
-
-        return handle
-
-    return {
-        "send": handler(send),
-        "edit": handler(edit),
-        "delete": handler(delete),
-        "react": handler(react),
-        "setChatAction": handler(set_chat_action),
-        "downloadFile": handler(download_file),
+    methods = {
+        "send": send,
+        "edit": edit,
+        "delete": delete,
+        "react": react,
+        "setChatAction": set_chat_action,
+        "downloadFile": download_file,
     }
+    return bot_handlers(host, TelegramBot, methods)
 
 
-class Bot:
-    """The bot, for one call."""
+class TelegramBot(Bot):
+    service = TELEGRAM
 
-    def __init__(self, host: Host, ctx: HandlerContext, account: Account) -> None:
-        self.host = host
-        self.ctx = ctx
-        self.account = account
-        self.api = WebApi(host.http, account, ctx.call)
+    def chat(self, input: Mapping[str, Any]) -> str:
+        if "chatId" in input:
+            return self.account.check_chat(input["chatId"])
+        # Of a download. Nothing of a file's id, or of what Telegram says about it, tells which chat it was sent to.
+        self.account.check_no_chat_is_needed("chatId", "the chat in which the file was sent")
+        return ""
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """The `result` of a method. Raises `ToolError`."""
@@ -88,8 +80,7 @@ class Bot:
         return answer.get("result")
 
 
-async def send(bot: Bot, input: Mapping[str, Any]) -> Any:
-    chat = bot.account.check_chat(input["chatId"])
+async def send(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
     if not input["text"].strip():
         raise ToolError(ErrorCode.INPUT, "text: holds nothing but blanks", "Send some text.")
     mode = _mode(input)
@@ -103,8 +94,7 @@ async def send(bot: Bot, input: Mapping[str, Any]) -> Any:
     return {"chatId": chat, "messageIds": await send_each(parts, send_one, "messageIds")}
 
 
-async def edit(bot: Bot, input: Mapping[str, Any]) -> Any:
-    chat = bot.account.check_chat(input["chatId"])
+async def edit(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
     # With markup only Telegram knows how long it is: tags do not count.
     if "parseMode" not in input and (units := utf16_length(input["text"])) > MAX_UNITS:
         raise ToolError(
@@ -116,32 +106,24 @@ async def edit(bot: Bot, input: Mapping[str, Any]) -> Any:
     return {"chatId": chat, "messageId": input["messageId"]}
 
 
-async def delete(bot: Bot, input: Mapping[str, Any]) -> Any:
-    chat = bot.account.check_chat(input["chatId"])
+async def delete(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
     await bot.call("deleteMessage", chat_id=chat, **_message(input))
     return {"chatId": chat, "messageId": input["messageId"]}
 
 
-async def react(bot: Bot, input: Mapping[str, Any]) -> Any:
-    chat = bot.account.check_chat(input["chatId"])
+async def react(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
     emoji = input.get("emoji", "").strip()
     reaction = [{"type": "emoji", "emoji": emoji}] if emoji else []
     await bot.call("setMessageReaction", chat_id=chat, **_message(input), reaction=reaction)
     return {"chatId": chat, "messageId": input["messageId"]}
 
 
-async def set_chat_action(bot: Bot, input: Mapping[str, Any]) -> Any:
-    chat = bot.account.check_chat(input["chatId"])
+async def set_chat_action(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> Any:
     await bot.call("sendChatAction", chat_id=chat, action=input.get("action", "typing"))
     return {"chatId": chat}
 
 
-async def download_file(bot: Bot, input: Mapping[str, Any]) -> ToolResult:
-    if "chatId" in input:
-        bot.account.check_chat(input["chatId"])
-    else:
-        # Nothing of a file's id, or of what Telegram says about it, tells which chat it was sent to.
-        bot.account.check_no_chat_is_needed("chatId", "the chat in which the file was sent")
+async def download_file(bot: TelegramBot, chat: str, input: Mapping[str, Any]) -> ToolResult:
     file = NewFile(bot.host.workspace, bot.host.tool("Write").changes, input["path"])
     await file.check()
     found = mapping(await bot.call("getFile", file_id=input["fileId"]))

@@ -1,0 +1,50 @@
+"""The handlers of the shipped messengers' tools: each call is one method of a bot, made for it from the user's account.
+
+What the methods send is each messenger's own; accounts, files and texts are in `goat_mcp.messaging`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from goat_mcp.core.heartbeat import with_heartbeat
+from goat_mcp.manifests.handler_context import Handler, HandlerContext
+from goat_mcp.manifests.host import Host
+from goat_mcp.messaging.account import Account, Service, read_account
+from goat_mcp.messaging.web_api import WebApi
+
+
+class Bot:
+    """The bot, for one call. Each messenger has its own."""
+
+    service: ClassVar[Service]
+
+    def __init__(self, host: Host, ctx: HandlerContext, account: Account) -> None:
+        self.host = host
+        self.ctx = ctx
+        self.account = account
+        self.api = WebApi(host.http, account, ctx.call)
+
+    def chat(self, input: Mapping[str, Any]) -> str:
+        """The chat that a call is about, as the messenger is told it. Raises `ToolError` for one not to be used."""
+        raise NotImplementedError
+
+
+BotT = TypeVar("BotT", bound=Bot)
+Method = Callable[[BotT, str, Mapping[str, Any]], Awaitable[Any]]
+"""One export: of the bot, for a chat that may be used, with the call's input."""
+
+
+def bot_handlers(host: Host, bot: type[BotT], methods: Mapping[str, Method[BotT]]) -> Mapping[str, Handler]:
+    """A handler for each of `methods`, which are named as the exports are."""
+
+    def handler(method: Method[BotT]) -> Handler:
+        async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
+            one = bot(host, ctx, read_account(bot.service, ctx.config, host.references))
+            chat = one.chat(input)
+            return await with_heartbeat(lambda: method(one, chat, input), ctx.call, f"waiting for {bot.service.name}")
+
+        return handle
+
+    return {name: handler(method) for name, method in methods.items()}
