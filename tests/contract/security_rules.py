@@ -469,7 +469,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-9",
         "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
-        "upstreams/links/http_link upstreams/oauth/destinations upstreams/oauth/flow",
+        "upstreams/links/http_link upstreams/oauth/destinations upstreams/oauth/provider_requests",
         "upstreams/test_hostile_http_upstreams.py::test_* upstreams/oauth/test_refused_logins.py::test_*",
     ),
     _rule(

@@ -2,7 +2,7 @@
 
 The provider does discovery, registration, PKCE, resource indicators and the checks of who answers. It is driven here
 request by request, not plugged into the client of the link: there it would hold every call of the upstream up until
-the one before it is answered. Each request goes through our guarded client to a place that was checked.
+the one before it is answered. How each request is sent is in `provider_requests`.
 """
 
 from __future__ import annotations
@@ -30,20 +30,17 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import AnyUrl, ValidationError
 from pydantic_core import from_json, to_json
 
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ToolError
 from goat_mcp.http_client import HttpClient
-from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.oauth.destinations import Destinations
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused, RenewalRefused
 from goat_mcp.upstreams.oauth.person import Person
+from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, ProviderRequests, shown
 from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
 
-_MAX_BYTES = 1024 * 1024
-_TIMEOUT_S = 10.0
 _MAX_CHALLENGE_CHARS = 8_000
-_MAX_REDIRECTS = 5
 _MAX_LIFE_S = 10 * 365 * 24 * 3600
 _DEAD_GRANTS = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
 
@@ -85,6 +82,7 @@ class Flow:
         self._name = name
         self._principal = principal
         self._places = Destinations(url, options.allow_hosts)
+        self._requests = ProviderRequests(self._places, http, hide)
 
     async def log_in(
         self, person: Person | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
@@ -106,7 +104,7 @@ class Flow:
                 while memory.tokens is None:
                     outgoing = await flow.asend(answer)
                     if outgoing is not probe:
-                        answer = await self._sent(outgoing, "an address of its login")
+                        answer = await self._requests.send(outgoing, "an address of its login")
         return self._login(provider, memory, previous)
 
     async def renew(self, login: StoredLogin) -> StoredLogin:
@@ -130,14 +128,14 @@ class Flow:
         async with contextlib.aclosing(provider.async_auth_flow(probe)) as flow:
             outgoing = await anext(flow)
             try:
-                answer = await self._sent(outgoing, "the token address")
+                answer = await self._requests.send(outgoing, "the token address")
             except LoginRefused as refused:
                 raise RenewalRefused(str(refused)) from None
             if answer.status_code != 200:
                 raise _refusal(answer, str(outgoing.url))
             await flow.asend(answer)
         if not memory.is_new:
-            raise AuthServerDown(f"{_shown(outgoing)} answered with what is no token")
+            raise AuthServerDown(f"{shown(outgoing)} answered with what is no token")
         return self._login(provider, memory, login)
 
     async def asked_for(self, headers: Mapping[str, str], token: str | None = None) -> tuple[int, str]:
@@ -157,7 +155,7 @@ class Flow:
                 headers={**headers, **kinds, **stamps, **bearer},
                 content=to_json(body),
                 allow_hosts=(place.authority,),
-                timeout_s=_TIMEOUT_S,
+                timeout_s=TIMEOUT_S,
             ) as response:
                 return response.status, response.headers.get("www-authenticate", "")
         except ToolError as problem:
@@ -174,7 +172,8 @@ class Flow:
         form = {"token": secrets.refresh_token or secrets.access_token, "client_id": facts.client_id}
         try:
             form, headers = context.prepare_token_auth(form, {})
-            answer = await self._sent(httpx2.Request("POST", url, data=form, headers=headers), "the address to log out")
+            request = httpx2.Request("POST", url, data=form, headers=headers)
+            answer = await self._requests.send(request, "the address to log out")
         except (LoginRefused, AuthServerDown, OAuthFlowError):
             return False
         return answer.status_code == 200
@@ -227,69 +226,6 @@ class Flow:
             client.token_endpoint_auth_method = "client_secret_basic" if is_basic else "client_secret_post"
         target = self._places.checked(url, "the address of its login page")
         await person.visit(target.url)
-
-    async def _sent(self, request: httpx2.Request, what: str) -> httpx2.Response:
-        """The answer to a request of the provider. A redirect is followed within its origin, if it is a read.
-
-        Raises `LoginRefused` and `AuthServerDown`.
-        """
-        url = str(request.url)
-        headers = {
-            name: value
-            for name, value in request.headers.items()
-            if name not in ("host", "content-length", "connection")
-        }
-        for _ in range(_MAX_REDIRECTS + 1):
-            target = self._places.checked(url, what)
-            allowed = (target.authority,) if self._places.may_be_private(target) else ()
-            try:
-                response = await self._http.send(
-                    request.method,
-                    target.url,
-                    headers={**headers, "accept": "application/json"},
-                    content=request.content or None,
-                    allow_hosts=allowed,
-                    timeout_s=_TIMEOUT_S,
-                    max_bytes=_MAX_BYTES,
-                )
-            except ToolError as problem:
-                if problem.code is ErrorCode.ADDRESS:
-                    raise LoginRefused(f"{what} is refused: {problem.message}") from None
-                raise AuthServerDown(problem.message) from None
-            if response.truncated:
-                raise LoginRefused(f"{target.shown} answered with more than {_MAX_BYTES} bytes")
-            location = response.headers.get("location")
-            if request.method != "GET" or location is None or not 300 <= response.status < 400:
-                break
-            try:
-                there = target.joined(location)
-            except ToolError as problem:
-                raise LoginRefused(problem.message) from None
-            if there.origin != target.origin:
-                raise LoginRefused(f"{target.shown} redirects to another host, {there.origin}, which is not followed")
-            url = there.url
-        else:
-            raise LoginRefused(f"{_shown(request)} redirects without an end")
-        self._hide_tokens(response)
-        if request.method == "GET" and response.status == 200:
-            _refuse_broken_metadata(response)
-        return httpx2.Response(
-            response.status,
-            headers={"content-type": response.headers.get("content-type", "")},
-            content=response.body,
-            request=request,
-        )
-
-    def _hide_tokens(self, response: WholeResponse) -> None:
-        try:
-            document: Any = from_json(response.body)
-        except ValueError:
-            return
-        if isinstance(document, dict):
-            members = cast("dict[str, Any]", document)
-            for name in ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token"):
-                if isinstance(members.get(name), str):
-                    self._hide(members[name])
 
     def _wanted_scopes(self, challenge: str, previous: StoredLogin | None, scopes: str) -> str:
         """What to ask for, in one text; empty for whatever the upstream's metadata says."""
@@ -388,29 +324,6 @@ def challenge_field(challenge: str, name: str) -> str:
     return value if value.isascii() and value.isprintable() else ""
 
 
-def _refuse_broken_metadata(response: WholeResponse) -> None:
-    """Raises `LoginRefused` for metadata that breaks its own rules: the provider would go on without it, guessing.
-
-    What is no metadata at all passes. Many servers answer every path with their start page.
-    """
-    try:
-        document: Any = from_json(response.body)
-    except ValueError:
-        return
-    if not isinstance(document, dict):
-        return
-    document = cast("dict[str, Any]", document)
-    model = ProtectedResourceMetadata if "authorization_servers" in document else OAuthMetadata
-    if model is OAuthMetadata and not {"authorization_endpoint", "token_endpoint", "issuer"} & set(document):
-        return
-    try:
-        model.model_validate(document)
-    except ValidationError as broken:
-        first = broken.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise LoginRefused(f"what {response.url} says of its login cannot be used: {where}: {first['msg']}") from None
-
-
 def _refusal(answer: httpx2.Response, url: str) -> RenewalRefused | AuthServerDown:
     """What a token address said other than yes."""
     error = ""
@@ -423,10 +336,6 @@ def _refusal(answer: httpx2.Response, url: str) -> RenewalRefused | AuthServerDo
     if error in _DEAD_GRANTS and answer.status_code in (400, 401):
         return RenewalRefused(f"the authorization server answered {text}")
     return AuthServerDown(f"{url.partition('?')[0][:200]} answered {text}")
-
-
-def _shown(request: httpx2.Request) -> str:
-    return str(request.url).partition("?")[0][:200]
 
 
 @contextlib.contextmanager
