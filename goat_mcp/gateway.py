@@ -619,6 +619,8 @@ class Gateway:
         except ToolError as unknown:
             if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
                 await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2, self.servers.shown(ctx.rights))
+            if ctx.client is not None:
+                await self.upstreams.offer_first_login(name, ctx, self.servers.shown(ctx.rights))
 
     def _workspace_name(self) -> str:
         """What lasting state is about: the first directory of the workspace, empty where there is none."""

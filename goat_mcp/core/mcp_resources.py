@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from goat_mcp.core.context import ToolContext
+
 
 @dataclass(frozen=True, slots=True)
 class ServerResources:
@@ -31,14 +33,23 @@ class McpResources(Protocol):
         """Every server's resources, in that order. A server that fails or is slow costs the others nothing."""
         ...
 
-    async def list(self, server: str, max_wait_s: float) -> ServerResources:
-        """One server's resources. Raises `ToolError`: NOT_FOUND for a server nobody knows, else why nothing came."""
+    async def list(self, server: str, max_wait_s: float, *, caller: ToolContext | None = None) -> ServerResources:
+        """One server's resources. Where it wants a login first, the client behind `caller` may be asked for one.
+
+        Raises `ToolError`: NOT_FOUND for a server nobody knows, else why nothing came.
+        """
         ...
 
     async def read(
-        self, server: str, uri: str, max_wait_s: float, *, meta: Mapping[str, Any] | None = None
+        self,
+        server: str,
+        uri: str,
+        max_wait_s: float,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        caller: ToolContext | None = None,
     ) -> Mapping[str, Any]:
-        """The wire result, whose `contents` is a list of objects. `meta` passes to the server.
+        """The wire result, whose `contents` is a list of objects. `meta` passes to the server; `caller` as in `list`.
 
         Raises `ToolError`, and `UpstreamError` for the server's own refusal.
         """

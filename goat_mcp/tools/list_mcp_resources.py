@@ -90,7 +90,7 @@ class ListMcpResources(
         left_s = max(0.0, ctx.wait_left_s() - ANSWER_S)
         if not server:
             return await self.resources(ctx.rights).list_all(min(ALL_WAIT_S, left_s))
-        return [await self.resources(ctx.rights).list(server, left_s)]
+        return [await self.resources(ctx.rights).list(server, left_s, caller=ctx)]
 
 
 def _rows(answer: ServerResources) -> list[Row]:

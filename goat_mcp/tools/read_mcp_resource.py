@@ -102,7 +102,7 @@ class ReadMcpResource(
 
     async def _ask(self, server: str, uri: str, ctx: ToolContext) -> Mapping[str, Any]:
         max_wait_s = max(0.0, ctx.wait_left_s() - ANSWER_S)
-        return await self.resources(ctx.rights).read(server, uri, max_wait_s, meta=ctx.meta)
+        return await self.resources(ctx.rights).read(server, uri, max_wait_s, meta=ctx.meta, caller=ctx)
 
     async def _look(self, server: str, ctx: ToolContext) -> _Offer:
         """What the server lists; nothing where that takes too long."""

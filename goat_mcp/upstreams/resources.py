@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.mcp_resources import ServerResources
 from goat_mcp.documents.visible_text import make_visible
@@ -53,13 +54,19 @@ class UpstreamResources:
                 group.start_soon(list_one, name)
         return [answers[name] for name in self._reads]
 
-    async def list(self, server: str, max_wait_s: float) -> ServerResources:
-        return await self._of(server).list(max_wait_s)
+    async def list(self, server: str, max_wait_s: float, *, caller: ToolContext | None = None) -> ServerResources:
+        return await self._of(server).list(max_wait_s, caller)
 
     async def read(
-        self, server: str, uri: str, max_wait_s: float, *, meta: Mapping[str, Any] | None = None
+        self,
+        server: str,
+        uri: str,
+        max_wait_s: float,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        caller: ToolContext | None = None,
     ) -> Mapping[str, Any]:
-        return await self._of(server).read(uri, max_wait_s, meta or {})
+        return await self._of(server).read(uri, max_wait_s, meta or {}, caller)
 
     def _of(self, server: str) -> ResourceReads:
         """By its configured name, else by the part that names of its tools have of it. Raises `ToolError`."""

@@ -53,6 +53,8 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.questions.callers import Callers
 
 DRAIN_LOOK_S = 0.05
+AFTER_LOGIN_S = 10.0
+"""How long the first list may take where a login has used up the time of its call."""
 
 
 class Upstream:
@@ -192,6 +194,22 @@ class Upstream:
             self._login_offers = LoginOffers(self.config, self._login, self._group.start_soon, self._telemetry)
         await self._login_offers.offer(ctx, wanted)
 
+    async def offer_first_login(self, ctx: ToolContext) -> None:
+        """Where nothing is known of it for want of a login: offer that to this client, and wait for the first list."""
+        try:
+            self._supervisor.check()
+        except LoginWanted as wanted:
+            try:
+                await self.offer_login(ctx, wanted)
+                self._supervisor.check()
+            except ToolError:
+                # What the call is told instead says that a login is wanted.
+                return
+            with anyio.move_on_after(max(ctx.wait_left_s(), AFTER_LOGIN_S)):
+                await self.listed_anew()
+        except ToolError:
+            return
+
     def session_ended(self, session_key: str) -> None:
         """A client is gone."""
         if self._login_offers is not None:
@@ -294,8 +312,11 @@ class Upstream:
 
     async def run(self) -> None:
         """Live until cancelled."""
-        async with anyio.create_task_group() as self._group:
-            await self._instances.run()
+        try:
+            async with anyio.create_task_group() as self._group:
+                await self._instances.run()
+        finally:
+            self._group = None
 
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
         from goat_mcp.upstreams.questions.callers import Callers

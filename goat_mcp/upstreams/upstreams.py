@@ -289,6 +289,13 @@ class Upstreams:
                 for upstream in unseen:
                     group.start_soon(upstream.first_outcome)
 
+    async def offer_first_login(self, name: str, ctx: ToolContext, shows: Shows = shows_all) -> None:
+        """Where the tool `name` would be one of an upstream that was never seen for want of a login: offer that."""
+        for upstream in self._upstreams:
+            config = upstream.config
+            if not upstream.is_known and config.prefix and name.startswith(config.prefix) and shows(config.server):
+                await upstream.offer_first_login(ctx)
+
     async def listed_anew(self, name: str, max_wait_s: float) -> None:
         """Connect to this one and wait until it has listed or failed, whatever is known of it from before."""
         with anyio.move_on_after(max_wait_s):

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -83,6 +83,18 @@ def test_logging_in_with_a_browser_listing_and_logging_out(tmp_path: Path) -> No
     assert "Logged out of web" in logged_out[0]
     assert (revoked, json.loads(left)) == (1, [])
     assert not (tmp_path / "opened").exists()  # nobody sat at a terminal
+
+
+def test_who_is_turned_away_at_the_page_reads_why(tmp_path: Path) -> None:
+    with guarded_server(tmp_path) as server:
+        process = start(tmp_path, "login", "web", "--no-browser", "--upstreams", entries(tmp_path, server))
+        query = parse_qs(urlsplit(address_of(process)).query)
+        pasted = f"{query['redirect_uri'][0]}?error=access_denied&state={query['state'][0]}\n"
+        _, err = process.communicate(pasted, timeout=60)
+
+    assert process.returncode == 3, err
+    assert "no login to web: the authorization server said no: 'access_denied'" in err
+    assert "Traceback" not in err
 
 
 def test_the_address_that_a_browser_elsewhere_ended_at_can_be_pasted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.upstreams.calls import offered_login
 from goat_mcp.upstreams.oauth import pending_login
 from tests.server.logging_in import (
@@ -29,7 +30,7 @@ from tests.server.logging_in import (
     until_closed,
     visit,
 )
-from tests.upstreams.oauth.guarded_server import guarded_server, log_in, stored_in
+from tests.upstreams.oauth.guarded_server import guarded_server, log_in, login_of, stored_in
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 every_era = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -45,6 +46,10 @@ def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 async def read(client: Client) -> types.CallToolResult:
     with anyio.fail_after(50):
         return await client.call_tool("mcp__web__read", {})
+
+
+async def uris(client: Client) -> set[str]:
+    return {str(one.uri) for one in (await client.list_resources(cache_mode="bypass")).resources}
 
 
 @every_era
@@ -195,8 +200,91 @@ async def test_a_call_that_is_cancelled_ends_the_login_that_only_it_wanted(tmp_p
     assert len(user.shown) == 2
 
 
-async def show_nothing(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
-    raise AssertionError("it is asked for nothing")
+@every_era
+async def test_a_call_by_name_logs_in_to_an_upstream_that_was_never_seen(tmp_path: Path, mode: str) -> None:
+    user = User(action="decline")
+    with guarded_server(tmp_path) as server:
+        async with goat_before(server, tmp_path, knows_tools=False) as goat, goat.client(mode, user) as client:
+            refused = facts_of(await read(client))
+            user.action = "accept"
+            unasked = await client.call_tool("Glob", {"pattern": "*"})
+            answer = text_of(await read(client))
+            listed = {tool.name for tool in (await client.list_tools()).tools}
+
+    assert (refused["error"]["code"], COMMAND in refused["error"]["suggestion"]) == ("E_AUTH", True)
+    assert (unasked.is_error, answer, len(user.shown)) == (False, "read done", 2)
+    assert listed >= {"mcp__web__read", "mcp__web__write"}
+
+
+@every_era
+async def test_a_client_without_addresses_hears_at_once_of_an_upstream_that_was_never_seen(
+    tmp_path: Path, mode: str
+) -> None:
+    with guarded_server(tmp_path) as server:
+        async with goat_before(server, tmp_path, knows_tools=False) as goat, goat.client(mode) as client:
+            refused = facts_of(await read(client))
+
+    assert (refused["error"]["code"], COMMAND in refused["error"]["suggestion"]) == ("E_AUTH", True)
+
+
+@every_era
+@pytest.mark.parametrize("knows_tools", [True, False])
+async def test_whoever_lists_or_reads_resources_is_shown_where_to_log_in_too(
+    tmp_path: Path, mode: str, knows_tools: bool
+) -> None:
+    lister, reader = User(), User()
+    with guarded_server(tmp_path) as server:
+        async with goat_before(server, tmp_path, knows_tools=knows_tools) as goat, goat.client(mode, lister) as client:
+            with anyio.fail_after(50):
+                listed = await client.call_tool("ListMcpResources", {"server": "web"})
+        await login_of(tmp_path, server.url).log_out()
+        async with goat_before(server, tmp_path) as goat, goat.client(mode, reader) as client:
+            with anyio.fail_after(50):
+                result = await client.call_tool("ReadMcpResource", {"server": "web", "uri": "guarded://note"})
+                asked = len(reader.shown)
+                while "guarded://note" not in await uris(client):  # noqa: ASYNC110  # a list of another process's
+                    await anyio.sleep(0.05)
+                await login_of(tmp_path, server.url).log_out()
+                again = await client.read_resource("guarded://note")
+
+    (contents,) = again.contents
+    assert (len(lister.shown), asked, len(reader.shown)) == (1, 1, 2)
+    assert "guarded://note" in text_of(listed)
+    assert "the note" in text_of(result)
+    assert isinstance(contents, types.TextResourceContents)
+    assert contents.text == "the note"
+
+
+@every_era
+async def test_who_hears_of_progress_hears_none_while_the_call_is_parked_and_all_goes_on(
+    tmp_path: Path, mode: str
+) -> None:
+    """ReadMcpResource tells every few seconds that it is alive, also to a client that is just being asked."""
+    user, messages = User(answers=anyio.Event()), list[str | None]()
+    results: list[types.CallToolResult] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        messages.append(message)
+
+    with guarded_server(tmp_path) as server:
+        async with (
+            goat_before(server, tmp_path, transport="http") as goat,
+            goat.client(mode, user) as client,
+            anyio.create_task_group() as group,
+        ):
+
+            async def call() -> None:
+                arguments = {"server": "web", "uri": "guarded://note"}
+                results.append(await client.call_tool("ReadMcpResource", arguments, progress_callback=on_progress))
+
+            group.start_soon(call)
+            with anyio.fail_after(30):
+                await user.was_shown.wait()
+            await anyio.sleep(1.5 * HEARTBEAT_S)
+            assert user.answers is not None
+            user.answers.set()
+
+    assert "the note" in text_of(results[0])
 
 
 @every_era

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import ServerResources
 
@@ -32,7 +33,7 @@ class FakeResources:
         await anyio.sleep(self.takes_s)
         return self.listed
 
-    async def list(self, server: str, max_wait_s: float) -> ServerResources:
+    async def list(self, server: str, max_wait_s: float, *, caller: ToolContext | None = None) -> ServerResources:
         self.asked.append(("list", server))
         self.waits_s.append(max_wait_s)
         await anyio.sleep(self.takes_s)
@@ -42,7 +43,13 @@ class FakeResources:
         raise ToolError(ErrorCode.NOT_FOUND, f"there is no MCP server {server!r}")
 
     async def read(
-        self, server: str, uri: str, max_wait_s: float, *, meta: Mapping[str, Any] | None = None
+        self,
+        server: str,
+        uri: str,
+        max_wait_s: float,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        caller: ToolContext | None = None,
     ) -> Mapping[str, Any]:
         self.asked.append(("read", server, uri))
         self.waits_s.append(max_wait_s)

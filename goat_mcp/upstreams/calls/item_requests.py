@@ -81,6 +81,31 @@ class ItemRequests:
         raw = await self._ask("resources", "resources/read", params, uri, max_wait_s, "send this resource", ctx)
         return self._with_list(raw, "contents")
 
+    async def read_for(
+        self, caller: ToolContext | None, uri: str, max_wait_s: float, meta: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """As `read_within`; where a login is wanted first, the client behind `caller` is offered one."""
+        return await self._offering(caller, lambda wait_s: self.read_within(uri, wait_s, meta), max_wait_s)
+
+    async def run_for(
+        self,
+        caller: ToolContext | None,
+        run: Callable[[LiveConnection], Awaitable[T]],
+        max_wait_s: float,
+        what: str,
+    ) -> T:
+        """As `run`, for nobody's connection; a login is offered as in `read_for`."""
+        return await self._offering(caller, lambda wait_s: self.run(run, wait_s, what), max_wait_s)
+
+    async def _offering(
+        self, caller: ToolContext | None, send: Callable[[float], Awaitable[T]], max_wait_s: float
+    ) -> T:
+        if caller is None:
+            return await send(max_wait_s)
+        return await after_login(
+            self._offer_login, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s()))
+        )
+
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> Mapping[str, Any]:
         """The upstream's result of `prompts/get`, by the upstream's own name. Raises like `read`."""
         given = {} if arguments is None else {"arguments": arguments}

@@ -78,8 +78,6 @@ class PendingLogin:
                 group.cancel_scope.cancel()
         except (LoginRefused, AuthServerDown) as problem:
             self.problem = str(problem)
-        except LockTimeout:
-            self.problem = "another process has been renewing it for a while"
         except OSError as taken:
             self.problem = f"a browser has no port to come back to: {taken.strerror or taken}"
 
@@ -89,6 +87,10 @@ class PendingLogin:
             self.is_done = True
         except (LoginRefused, AuthServerDown) as problem:
             self.problem = str(problem)
+        except LockTimeout:
+            self.problem = "another process has been renewing it for a while"
+        except OSError as failed:
+            self.problem = f"its tokens could not be kept: {failed.strerror or failed}"
 
     async def _notice_others(self, login: UpstreamLogin, before: str | None, here: anyio.CancelScope) -> None:
         """Whoever logs in at a terminal meanwhile has done it for the calls that wait here, too."""

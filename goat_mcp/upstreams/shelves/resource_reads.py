@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.core.mcp_resources import ServerResources
 from goat_mcp.documents.visible_text import make_visible
@@ -37,8 +38,11 @@ class ResourceReads:
         self._requests = requests
         self._shelf = shelf
 
-    async def list(self, max_wait_s: float) -> ServerResources:
-        """All pages of resources and of templates. Raises `ToolError` where not one entry is known."""
+    async def list(self, max_wait_s: float, caller: ToolContext | None = None) -> ServerResources:
+        """All pages of resources and of templates, for `caller` as in `McpResources`.
+
+        Raises `ToolError` where not one entry is known.
+        """
         found = _Found()
         problem = ""
 
@@ -49,7 +53,7 @@ class ResourceReads:
                 await self._list(connection, "resources/templates/list", "resourceTemplates", found.templates)
 
         try:
-            await self._requests.run(run, max_wait_s, "list its resources")
+            await self._requests.run_for(caller, run, max_wait_s, "list its resources")
         except ToolError as failure:
             problem = failure.message.removeprefix(f"upstream {self._name} ")
             if not found.resources.entries and not found.templates.entries:
@@ -68,9 +72,11 @@ class ResourceReads:
         shown = self._shelf.shown_of(templates)
         return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
 
-    async def read(self, uri: str, max_wait_s: float, meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def read(
+        self, uri: str, max_wait_s: float, meta: Mapping[str, Any], caller: ToolContext | None = None
+    ) -> Mapping[str, Any]:
         """The upstream's result. Raises `ToolError`, `UpstreamError`."""
-        return await self._requests.read_within(uri, max_wait_s, meta)
+        return await self._requests.read_for(caller, uri, max_wait_s, meta)
 
     async def _list(self, connection: LiveConnection, method: str, member: str, listed: Listed) -> None:
         try:

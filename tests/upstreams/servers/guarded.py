@@ -172,6 +172,14 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.Call
     return types.CallToolResult(content=[types.TextContent(type="text", text=f"{params.name} done")])
 
 
+async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+    return types.ListResourcesResult(resources=[types.Resource(name="note", uri="guarded://note")])
+
+
+async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text="the note")])
+
+
 class WantsScope:
     """`write` is for logins with another scope."""
 
@@ -211,7 +219,14 @@ async def main() -> None:
             revocation_options=RevocationOptions(enabled=True),
         )
     )
-    server = Server("guarded", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    server = Server(
+        "guarded",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
+    )
     mcp = server.streamable_http_app(
         auth=AuthSettings(
             issuer_url=ISSUER,  # pyright: ignore[reportArgumentType]
