@@ -6,6 +6,7 @@ The reader in C is used where it is there: it is what makes hundreds of files a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ _YAML: Any = yaml  # an untyped library
 _LOADER = getattr(_YAML, "CSafeLoader", _YAML.SafeLoader)
 _CONSTRUCTOR = _YAML.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
+_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""As YAML counts lines."""
 
 Place = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the document's root."""
@@ -61,7 +64,8 @@ def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Seque
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
         what = str(getattr(wrong, "problem", None) or wrong).splitlines()[0]
-        line = mark.line + 1 if mark else _line_of_character(text, wrong)
+        # Where the end comes too soon, the parser names the line after the last.
+        line = min(mark.line, len(_LINE_END.findall(text))) + 1 if mark else _line_of_character(text, wrong)
         raise _broken(file, line, f"not YAML: {what}", "mend the indentation or quote the value") from None
     except (ValueError, RecursionError) as wrong:
         raise _broken(file, 1, f"not YAML: {type(wrong).__name__}", "write it simpler") from None

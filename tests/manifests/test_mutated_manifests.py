@@ -135,7 +135,7 @@ def test_a_file_with_other_bytes_is_read_or_told_what_is_wrong(tmp_path: Path, k
         assert_usable(problem, file, whole.decode("utf-8", "replace"))
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=50)  # each is several documents
 @given(st.lists(st.none() | changed_trees(), min_size=1, max_size=6))
 def test_every_good_document_of_a_directory_is_loaded_whatever_lies_beside_it(
     tmp_path_factory: pytest.TempPathFactory, trees: list[Any]
