@@ -382,8 +382,7 @@ async def test_a_server_error_during_a_call_leaves_its_outcome_open_and_a_rate_l
     def answer(request: bytes) -> bytes:
         if b"tools/call" in request:
             return response(next(statuses))
-        body = b'{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{},"tools":[]}}'
-        return response("200 OK", body, content_type="application/json")
+        return answered(request, {"supportedVersions": ["2026-07-28"], "capabilities": {}, "tools": LISTED})
 
     async with canned_server(answer) as (port, _):
         entries = {"web": entry(port)}
