@@ -7,7 +7,10 @@ LITELLM := tests/e2e/litellm
 SUITE := tests/conformance/node
 BENCH_NODE := bench/node
 
-.PHONY: setup demo test unit lint generated bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+# How many processes run tests: `make test WORKERS=4`.
+WORKERS ?= 2
+
+.PHONY: setup demo test unit surroundings lint generated bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -22,10 +25,15 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/goat-mcp demo
 
-test: setup lint unit
+# While types are checked, what the tests need beside us is fetched: one computes, the other waits.
+test: setup
+	@$(MAKE) --no-print-directory -j2 lint surroundings
+	@$(MAKE) --no-print-directory unit
 
-unit: setup node conformance-suite litellm bubblewrap openssh
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+unit: setup surroundings
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+surroundings: node conformance-suite litellm bubblewrap openssh
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready
@@ -61,7 +69,7 @@ bubblewrap:
 
 # A real SSH server for the tests to start, from the system's packages. Where the package would also start one that
 # listens to the network (systemd runs), it is left to you; without it those tests are skipped, saying so.
-openssh:
+openssh: | bubblewrap
 	@if command -v ssh >/dev/null && test -x /usr/sbin/sshd; then :; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then \
 	  echo "installing openssh-server ..."; \
