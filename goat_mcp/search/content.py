@@ -16,7 +16,7 @@ from typing import Literal
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.search.engine import Search
 from goat_mcp.search.first_n import FirstN
-from goat_mcp.search.priority import PriorityOrder
+from goat_mcp.search.priority_order import PriorityOrder
 from goat_mcp.search.query import Query
 from goat_mcp.search.records import FoundLine, GroupEnd
 

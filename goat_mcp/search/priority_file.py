@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.search.priority import PriorityOrder
+from goat_mcp.search.priority_order import PriorityOrder
 
 _MAX_BYTES = 1024 * 1024
 _MAX_TIER = 1000
