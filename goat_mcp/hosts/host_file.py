@@ -16,6 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.hosts.host import Host
 from goat_mcp.hosts.json_text import NotJson, edited_json, read_json
 from goat_mcp.hosts.toml_text import NotToml, edited_toml, read_toml
+from goat_mcp.state.private_file import new_file
 
 MAX_BYTES = 32 * 1024 * 1024
 """Some hosts keep more than servers in it."""
@@ -145,19 +146,10 @@ def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private:
         with contextlib.suppress(FileNotFoundError):
             mode = stat.S_IMODE(real.stat().st_mode) & (0o700 if private else 0o7777)
         temp = real.with_name(f".{real.name}.goat-{secrets.token_hex(4)}")
-        descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        with new_file(temp, data):
             temp.chmod(mode)
             _check_unchanged(path, was)
             temp.replace(real)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temp.unlink()
-            raise
     except OSError as problem:
         raise _unusable(path, problem.strerror or str(problem)) from None
 

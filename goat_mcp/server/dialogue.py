@@ -51,19 +51,10 @@ class Dialogue(Protocol):
     async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
 
 
-class DirectDialogue:
-    """Handshake era: a request of ours on the call's own stream."""
+class ClientOfCall:
+    """What the request that a call came by, or goes on by, says of its client."""
 
-    holds_the_request_open = True
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        self._own_questions = 0
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
-        return self._own_questions > 0
+    _ctx: Context
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -76,6 +67,21 @@ class DirectDialogue:
     @property
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
+
+
+class DirectDialogue(ClientOfCall):
+    """Handshake era: a request of ours on the call's own stream."""
+
+    holds_the_request_open = True
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._own_questions = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
+        return self._own_questions > 0
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
         self._own_questions += 1

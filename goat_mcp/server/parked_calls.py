@@ -20,7 +20,7 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.server.dialogue import AnswerT, Context, Question, RawAnswer, declared, notify, parsed
+from goat_mcp.server.dialogue import AnswerT, ClientOfCall, Context, Question, RawAnswer, notify, parsed
 
 KEPT_S = 300.0
 """ERA-5. The SDK's seal on a state lasts as long."""
@@ -57,7 +57,7 @@ class Done:
     result: Any
 
 
-class ParkedCall:
+class ParkedCall(ClientOfCall):
     """One running call that can be left and come back to. A `Dialogue` for what runs in it."""
 
     holds_the_request_open = False
@@ -80,18 +80,6 @@ class ParkedCall:
         self._error: BaseException | None = None
         self._ended = False
         self._start_round(ctx)
-
-    @property
-    def capabilities(self) -> types.ClientCapabilities | None:
-        return self._ctx.session.client_capabilities
-
-    @property
-    def declared(self) -> Mapping[str, Any]:
-        return declared(self.capabilities)
-
-    @property
-    def protocol_version(self) -> str:
-        return self._ctx.protocol_version
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
         self.mark = self._mark_of(request) if opens_call and not self._asked else ""

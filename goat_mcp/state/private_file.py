@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,29 @@ def write_private(path: Path, data: bytes, *, outlasts_power: bool = False) -> N
     `outlasts_power`: that it replaced what was there is on disk, too.
     """
     temp = path.with_name(f"{TEMP_PREFIX}{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with new_file(temp, data):
+        temp.replace(path)
+    if outlasts_power:
+        _sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def new_file(path: Path, data: bytes) -> Generator[None]:
+    """A new file, 0600, with its content on disk; the block puts it into place. Where that fails it is removed.
+
+    Raises `OSError`.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temp.replace(path)
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
-            temp.unlink()
+            path.unlink()
         raise
-    if outlasts_power:
-        _sync_folder(path.parent)
 
 
 def no_warning(event: str, **fields: Any) -> None:
