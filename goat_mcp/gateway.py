@@ -28,6 +28,7 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.gateway_chain import new_instance
+from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
@@ -444,6 +445,8 @@ class Gateway:
             await anyio.to_thread.run_sync(import_module, module, abandon_on_cancel=True)
         _ = self.pipeline
         self.redactor.text("")  # compiles its patterns
+        for place, problem in self.silent_hooks():
+            self.telemetry.warning("hook", hook=place, problem=problem)
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     @cached_property
@@ -655,6 +658,18 @@ class Gateway:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
         self.declared.log_problems(self.telemetry)
+
+    def silent_hooks(self) -> list[tuple[str, str]]:
+        """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
+        if self._hook_programs is None:
+            return []
+        from goat_mcp.hooks.silent import silent_hooks
+
+        tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in self.registry.snapshot.tools.values())}
+        listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
+        unlisted = {status.server for status in self.upstreams.status() if not status.version} - listed
+        hooks = self._hook_programs.hooks
+        return list(silent_hooks(hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted))
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""

@@ -74,8 +74,10 @@ async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[F
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, told)
         sandbox = await gateway.sandbox.state()
+        silent = gateway.silent_hooks()
     return [
         *found,
+        *examination.hook_findings(silent),
         *examination.ignored_keys(gateway.upstreams, only),
         *examination.sandbox_findings(sandbox),
         *(await examination.surroundings_examined(gateway.settings, gateway.state)),

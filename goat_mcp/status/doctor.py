@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -60,6 +60,12 @@ def sandbox_findings(state: SandboxState) -> Iterator[Finding]:
             fix="Install bubblewrap, or set `sandbox: off` if that is what you want.",
             exit_code=1 if state.wanted == "required" else 0,
         )
+
+
+def hook_findings(silent: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """`silent` are places of hooks, and what is wrong with their matchers."""
+    for place, problem in silent:
+        yield Finding(id="silent_hook", about=place, detail=problem, fix="Correct the matcher, or take the hook away.")
 
 
 def ignored_keys(upstreams: Upstreams, only: Collection[str]) -> Iterator[Finding]:

@@ -89,6 +89,23 @@ def test_a_refused_token_is_status_3_and_is_not_shown(tmp_path: Path, refusing: 
     assert secret not in json.dumps(findings)
 
 
+def test_a_hook_that_guards_nothing_is_told_with_the_nearest_names(tmp_path: Path) -> None:
+    config = tmp_path / "settings.yaml"
+    hook = {"hooks": [{"type": "command", "command": ["/bin/true"]}]}
+    matchers = ["Bsh|Edit", "mcp__good__.*", "mcp__good__nothing", "mcp__bad__nothing"]
+    config.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": one, **hook} for one in matchers]}}))
+
+    entries = {"good": server("raw.py"), "bad": {"command": "no-such-command"}}
+    _, findings = examined(tmp_path, entries, "--config", str(config))
+
+    told = [(found["about"], found["detail"], found["exit_code"]) for found in findings if found["id"] == "silent_hook"]
+    assert [(about, detail.partition(";")[0], code) for about, detail, code in told] == [
+        ("hooks.PreToolUse.0.hooks.0", "its matcher names Bsh, which is no tool", 0),
+        ("hooks.PreToolUse.2.hooks.0", "its matcher names mcp__good__nothing, which is no tool", 0),
+    ]
+    assert told[0][1].endswith("did you mean Bash?")
+
+
 def test_only_the_named_servers_are_examined_and_a_misspelt_one_is_wrong_usage(tmp_path: Path) -> None:
     entries = {"good": server("raw.py"), "gone": {"command": "no-such-command"}}
 

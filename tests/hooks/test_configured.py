@@ -19,9 +19,10 @@ from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.gateway import Gateway
 from goat_mcp.hooks import Hooks, PreToolUse
 from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import BrokenSettings
+from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.settings_loading import load_settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.telemetry import Telemetry
 from tests.hooks.programs import Script, saying, script, specific
 from tests.tool_doubles import fake
 
@@ -48,6 +49,32 @@ def opened(workspace: Path, hooks: Mapping[str, Any], functions: Hooks | None = 
 
 async def read(tools: EmbeddedTools, path: Path) -> ToolResult:
     return await tools.call("Read", {"file_path": str(path)})
+
+
+async def test_a_hook_that_guards_nothing_is_logged_once_a_client_has_its_list(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+    is_told = anyio.Event()
+
+    def warning(self: Telemetry, event: str, **facts: Any) -> None:
+        heard.append((event, facts))
+        is_told.set()
+
+    monkeypatch.setattr(Telemetry, "warning", warning)
+    monkeypatch.setattr("goat_mcp.gateway.LOAD_TOOLS_AFTER_S", 0)
+    tree = {"workspace": [workspace], "hooks": {"PreToolUse": group(script(workspace.parent, "pre"), matcher="Wriet")}}
+    state = StateDirectory(workspace.parent / "state")
+    gateway = Gateway(Settings.model_validate(tree), approval=Approval.HOST, state=state)
+
+    async with gateway.running():
+        before = list(heard)
+        gateway.listed.set()
+        with anyio.fail_after(60):
+            await is_told.wait()
+
+    problem = "its matcher names Wriet, which is no tool; did you mean Write?"
+    assert (before, heard) == ([], [("hook", {"hook": "hooks.PreToolUse.0.hooks.0", "problem": problem})])
 
 
 async def test_hooks_of_the_settings_run_with_the_facts_of_the_session(workspace: Path) -> None:
