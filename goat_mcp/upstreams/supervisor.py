@@ -396,7 +396,7 @@ class Supervisor:
         refusal = self._retry.refusal or self._refusal
         if refusal is not None:
             # It may be another connection of the same upstream that was refused; this one would be, too.
-            message = f"upstream {self.config.name} wants a login: {why or refusal.why}; the call did not run"
+            message = f"upstream {self.config.name} wants a login: {refusal.why}; the call did not run"
             facts = {"upstream": self.config.name, "reason": ReasonCode.AUTH_REQUIRED}
             if refusal.wanted_scopes is not None:
                 return LoginWanted(message, self.config.login_step, facts=facts, scopes=refusal.wanted_scopes)

@@ -382,6 +382,37 @@ async def test_a_login_that_takes_longer_than_a_call_is_there_for_the_next_one(
     assert len(user.shown) == 1
 
 
+async def test_a_client_that_leaves_while_its_user_may_still_be_at_the_page_ends_the_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2026-07-28 clients have no session that could end: theirs lasts for its five minutes."""
+    monkeypatch.setattr(offered_login, "RESERVE_S", 43.0)
+    user = User(goes=False)
+    with guarded_server(tmp_path) as server:
+        async with goat_before(server, tmp_path, transport="http") as goat:
+            async with goat.client("legacy", user) as client:
+                unfinished = facts_of(await read(client))
+                port = comes_back_to(user.shown[0].url)
+                was_open = await anyio.to_thread.run_sync(listens, port)
+            await until_closed(port)
+
+    assert (unfinished["login"], was_open) == ("unfinished", True)
+
+
+async def test_a_client_that_cannot_show_the_page_after_all_is_told_the_command(tmp_path: Path) -> None:
+    async def broken(context: object, params: types.ElicitRequestParams) -> types.ErrorData:
+        return types.ErrorData(code=-32000, message="no browser")
+
+    with guarded_server(tmp_path) as server:
+        async with (
+            goat_before(server, tmp_path) as goat,
+            goat.client("legacy", elicitation_callback=broken) as client,
+        ):
+            refused = facts_of(await read(client))
+
+    assert (refused["login"], COMMAND in refused["error"]["suggestion"]) == ("not_shown", True)
+
+
 @every_era
 async def test_nobody_is_waited_for_without_end(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending_login, "LOGIN_S", 1.0)

@@ -22,7 +22,7 @@ from goat_mcp.upstreams.calls.progress import ProgressRelay
 from goat_mcp.upstreams.calls.slots import Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
-from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.faults import LinkFault, LoginWanted
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.pins.item_gate import ItemGate
 from goat_mcp.upstreams.questions.call_clock import CallClock
@@ -102,9 +102,11 @@ class ItemRequests:
     ) -> T:
         if caller is None:
             return await send(max_wait_s)
-        return await after_login(
-            self._offer_login, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s()))
-        )
+        return await after_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
+
+    async def _offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+        with ctx.while_elsewhere():
+            await self._offer_login(ctx, wanted)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext) -> Mapping[str, Any]:
         """The upstream's result of `prompts/get`, by the upstream's own name. Raises like `read`."""
@@ -156,7 +158,7 @@ class ItemRequests:
             if ctx is None:
                 return await self.run(run, max_wait_s, what)
             return await after_login(
-                self._offer_login, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)
+                self._offer, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)
             )
 
         try:

@@ -53,6 +53,7 @@ class LoginOffers:
             offered = self._offered = OfferedLogin(self._config.name, self._door.begin(wanted.scopes))
             self._spawn(self._kept(offered))
         outcome = await offered.outcome_for(ctx, client)
+        self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
         if outcome is not Outcome.DONE:
             raise self._failure(outcome, offered.problem)
 

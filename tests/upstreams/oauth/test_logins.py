@@ -62,6 +62,25 @@ async def test_a_call_works_right_after_somebody_has_logged_in(tmp_path: Path) -
     assert (status.state, status.reason_code) == (UpstreamState.READY, "")
 
 
+async def test_every_client_hears_of_a_refusal_that_another_ones_connection_has_met(tmp_path: Path) -> None:
+    """AUT-3, LIF-4: they have a connection each, and one time to try again."""
+    with guarded_server(tmp_path) as server:
+        entries = {"web": server.entry()}
+        await log_in(tmp_path, server)
+        async with fleet(tmp_path, entries, logins=logins_of(tmp_path)):
+            pass  # its tools are known from now on
+        await login_of(tmp_path, server.url).log_out()
+        async with fleet(tmp_path, entries, logins=logins_of(tmp_path)) as running:
+            refused = [await running.failing("mcp__web__read", principal=name) for name in ("a", "b")]
+            await log_in(tmp_path, server)
+            answers = [(await running.call("mcp__web__read", principal=name)).text for name in ("b", "a")]
+
+    assert [(error.code, "goat-mcp auth login web" in error.suggestion) for error in refused] == [
+        (ErrorCode.AUTH, True)
+    ] * 2
+    assert answers == ["read done"] * 2
+
+
 async def test_after_a_login_every_request_carries_our_token(tmp_path: Path) -> None:
     """AUT-1: discovery, registration, PKCE, resource indicator."""
     with guarded_server(tmp_path) as server:
