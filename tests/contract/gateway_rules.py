@@ -798,6 +798,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
         "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
         "server/test_offered_logins.py::test_* e2e/test_logging_in.py::test_* "
+        "upstreams/calls/test_after_login.py::test_* "
         "cli/test_auth.py::test_logging_in_with_a_browser_listing_and_logging_out",
     ),
     _rule(
