@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+URL_REQUIRED = -32042
+"""A server's error: the user has to open an address first (2025-11-25)."""
+CAPABILITY_MISSING = -32021
+"""A server's error: the client has not declared what the request needs (2026-07-28)."""
+
 RootsOf = Callable[[bool], Sequence[Path]]
 """The workspace's roots, for a client that has roots of its own (True) or not. Empty where the client's count."""
 

@@ -10,7 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf
+from goat_mcp.core.client_side import (
+    CAPABILITY_MISSING,
+    URL_REQUIRED,
+    ClientRefused,
+    ClientRequest,
+    ClientSide,
+    RootsOf,
+)
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.questions.inquiries import (
@@ -22,7 +29,6 @@ from goat_mcp.upstreams.questions.inquiries import (
     required_for,
     roots_result,
 )
-from goat_mcp.upstreams.questions.rounds import CAPABILITY_MISSING, URL_REQUIRED
 
 _URL_ERRORS_SINCE = "2025-11-25"
 

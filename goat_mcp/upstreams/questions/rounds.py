@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
-from goat_mcp.core.client_side import ClientSide, RootsOf
+from goat_mcp.core.client_side import CAPABILITY_MISSING, URL_REQUIRED, ClientSide, RootsOf
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 
 MAX_ROUNDS = 10
-URL_REQUIRED = -32042
-CAPABILITY_MISSING = -32021
 
 Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Sends the request with these members beside its own; the raw result. Raises `UpstreamError`."""
