@@ -692,7 +692,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "profile_options chosen_profiles catalog server/client_profiles server/token",
+        "profile_options chosen_profiles catalog server/client_profiles server/token declared_tools",
+        "e2e/test_profiles.py::"
+        "test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes "
         "e2e/test_profiles.py::"
         "test_a_token_leaves_no_more_than_its_profile_whatever_path_or_name_is_used "
         "e2e/test_profiles.py::test_a_process_with_a_profile_serves_nothing_else "

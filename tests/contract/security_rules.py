@@ -349,11 +349,12 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-4",
         "An approval is for this tool, these arguments, this person; once, and not for long.",
-        "server/parked_calls state/used_tokens admission",
+        "server/parked_calls state/used_tokens admission manifests/manifest_tool",
         "server/test_travelling_approval.py::test_the_answer_may_come_to_another_process_and_counts_once "
         "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only "
         "server/test_travelling_approval.py::test_it_expires "
-        "test_pipeline.py::test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run",
+        "test_pipeline.py::test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run "
+        "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused",
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(
@@ -584,9 +585,10 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-LIMIT-1",
         "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
-        "call_slots",
+        "call_slots computing/fair_places",
         "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
-        "test_call_slots.py::test_*",
+        "test_call_slots.py::test_* "
+        "computing/test_fair_places.py::test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
     ),
     _rule(
         "R-STOP-1",

@@ -75,7 +75,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("goa", "bg_exec", "manifests/bg_exec/test_bg_exec.py"),
     _row("goa", "goa_command", "manifests/goa_command/test_goa_command.py"),
     _row("goa", "git stager", "agents/test_git_stager.py"),
-    _row("goa", "memento", "manifests/memento/test_memento.py"),
+    _row("goa", "memento", "manifests/memento/test_memento.py manifests/memento/test_files_of_notes.py"),
     _row(
         "goondan",
         "tools declared in YAML, and what is wrong with a document",
@@ -105,7 +105,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row("goondan", "base: http-fetch", "manifests/http_fetch/test_http_fetch.py"),
     _row("goondan", "base: json-query", "manifests/json_query/test_json_query.py"),
     _row("goondan", "base: text-transform", "manifests/text_transform/test_text_transform.py"),
-    _row("goondan", "base: agents", "manifests/agents/test_agents.py"),
+    _row("goondan", "base: agents", "manifests/agents/test_agents.py e2e/test_base_agents_with_a_model.py"),
     _row("goondan", "base: self-restart", "manifests/self_restart/test_self_restart.py"),
     _row("goondan", "base: telegram", "manifests/telegram/test_telegram.py"),
     _row("goondan", "base: slack", "manifests/slack/test_slack.py"),
