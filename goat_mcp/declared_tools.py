@@ -6,12 +6,13 @@ loaded. Which directories count is `chosen_manifests`'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goat_mcp import chosen_manifests
 from goat_mcp.chosen_toolsets import Declared
+from goat_mcp.profile_options import ProfileOptions
 from goat_mcp.registry import Registry
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
@@ -86,25 +87,34 @@ class DeclaredTools:
         """
         if self._manifests is None:
             return None
-        declared = self._manifests.declared
-        settings, problems = chosen_manifests.with_declared_profiles(self._given, declared)
-        kept = {name: options for name, options in self.settings.profiles.items() if name not in settings.profiles}
-        settings = settings.model_copy(update={"profiles": {**settings.profiles, **kept}})
-        toolsets = chosen_manifests.declared_toolsets(declared)
+        wanted, problems = chosen_manifests.with_declared_profiles(self._given, self._manifests.declared)
+        toolsets = chosen_manifests.declared_toolsets(self._manifests.declared)
+        with_gone = {**self.toolsets, **toolsets}
+        kept = {name: options for name, options in self.settings.profiles.items() if name not in wanted.profiles}
         said = [f"no usable profile {name} is declared" for name in kept]
-        chosen: ChosenT | None = None
-        for candidate in (toolsets, {**self.toolsets, **toolsets}):
+
+        def usable(
+            profiles: Mapping[str, ProfileOptions], toolsets: Declared
+        ) -> tuple[Settings, Declared, ChosenT] | None:
+            settings = self._given.model_copy(update={"profiles": profiles})
             try:
-                chosen = choose(settings, candidate)
+                return settings, toolsets, choose(settings, toolsets)
             except BrokenSettings as broken:
                 said.append(broken.message)
-                continue
-            if settings.profiles == self.settings.profiles and candidate == self.toolsets:
-                chosen = None
-            else:
-                self.settings, self.toolsets = settings, candidate
-            break
+                return None
+
+        profiles = {**wanted.profiles, **kept}
+        found = usable(profiles, toolsets) or usable(profiles, with_gone)
+        if found is None:
+            # One of them breaks it: the others count.
+            now, found = self.settings.profiles, usable(self.settings.profiles, with_gone)
+            for name, options in profiles.items():
+                if now.get(name) != options and (more := usable({**now, name: options}, with_gone)) is not None:
+                    now, found = more[0].profiles, more
         self._choice_problems = (*problems, *map(self._stays, dict.fromkeys(said)))
+        if found is None or (found[0].profiles, found[1]) == (self.settings.profiles, self.toolsets):
+            return None
+        self.settings, self.toolsets, chosen = found
         return chosen
 
     def _stays(self, what: str) -> ManifestProblem:

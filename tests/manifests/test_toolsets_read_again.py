@@ -113,6 +113,28 @@ async def test_a_profile_that_goes_or_breaks_gives_nobody_more(tmp_path: Path, s
         assert details(gateway) == []
 
 
+async def test_a_profile_that_breaks_costs_itself_only(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    document(folder, "Toolset", "ops", tools=["Read"])
+    document(folder, "Profile", "small", tools={"allow": ["Read"]})
+    document(folder, "Profile", "other", tools={"allow": ["Read"]})
+    gateway = gateway_over(tmp_path, folder, catalog={"toolsets": ["ops", "core"]})
+
+    async with gateway.running():
+        document(folder, "Profile", "small", tools={"allow": ["NoSuchTool"]})
+        document(folder, "Profile", "other", tools={"allow": ["Glob"]})
+        document(folder, "Profile", "third", tools={"allow": ["Grep"]})
+        document(folder, "Toolset", "ops", tools=["Read", "WebFetch"])
+        await eventually(lambda: seen_by(gateway, Rights(profiles=("other",))) == ["Glob"])
+        await eventually(lambda: "third" in gateway.settings.profiles)
+
+        assert seen_by(gateway, SMALL) == ["Read"]
+        assert seen_by(gateway, Rights(profiles=("third",))) == ["Grep"]
+        assert "WebFetch" in names(gateway)
+        (detail,) = details(gateway)
+        assert "profiles.small.tools.allow: 'NoSuchTool' names no tool" in detail
+
+
 async def test_a_toolset_that_is_used_and_goes_stays_and_the_rest_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "tools"
     document(folder, "Toolset", "ops", tools=["Read", "Grep"])
