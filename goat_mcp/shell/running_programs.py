@@ -163,7 +163,18 @@ OPENS_SHELL = frozenset(
         "setarch",
     }
     | {"i386", "i486", "i586", "i686", "x86_64", "linux32", "linux64", "uname26", "aarch64", "fakeroot", "fakechroot"}
-    | {"firejail", "proot", "pkexec", "aa-exec", "schroot", "systemd-nspawn", "toolbox", "tsocks", "torsocks"}
+    | {
+        "firejail",
+        "proot",
+        "pkexec",
+        "aa-exec",
+        "schroot",
+        "systemd-nspawn",
+        "toolbox",
+        "tsocks",
+        "torsocks",
+        "systemd-run",
+    }
 )
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 RUN_BY_VARIABLE = re.compile(

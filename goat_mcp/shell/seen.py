@@ -102,7 +102,7 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
     for node in preorder(tree.root):
         if node.type == "command":
             search.commands += 1
-            if words := _words_of(node):
+            if words := _words_of(node, tree.source):
                 commands.append(words)
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
@@ -135,12 +135,18 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         _look_into(search, words, here)
 
 
-def _words_of(command: Node) -> list[Word]:
+def _words_of(command: Node, source: bytes) -> list[Word]:
     return [
         word_of(child)
         for child in command.children
         if child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
+        and not _is_descriptor(child, source)
     ]
+
+
+def _is_descriptor(node: Node, source: bytes) -> bool:
+    """`0` of `sh 0<<< text`, which our grammar takes for an argument."""
+    return source[node.end_byte : node.end_byte + 1] in (b"<", b">") and text_of(node).isdecimal()
 
 
 def _run_by_assignment(search: _Search, node: Node) -> list[str]:

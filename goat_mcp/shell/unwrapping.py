@@ -148,7 +148,7 @@ def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
             index += 1
     if index < len(rest) and _may_be_options(rest[index], is_last=index + 1 == len(rest)):
         inner.hidden = "a shell with a script, or options, that are not literal"
-    if index >= len(rest):
+    if index >= len(rest) or rest[index].text == "-":
         inner.reads_stdin = True
         if fed:
             inner.hidden = "a shell with a script that is not named here"

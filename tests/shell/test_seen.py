@@ -32,6 +32,12 @@ _FED = [
     *("chroot / <<< 'rm x'", "ssh localhost <<< 'rm x'", "ssh -t h <<E\nrm x\nE", "ssh h 'bash -s' <<E\nrm x\nE"),
     *("sudo -s <<< 'rm x'", "sudo -iu me <<< 'rm x'", "doas -s <<< 'rm x'", "script -q f <<< 'rm x'"),
     *("fakeroot <<< 'rm x'", "setarch -R <<< 'rm x'", "linux64 <<< 'rm x'", "newgrp g <<< 'rm x'"),
+    *(
+        "sh - <<< 'rm x'",
+        "env -S sh - <<< 'rm x'",
+        "sh 0<<< 'rm x'",
+        "systemd-run -S <<< 'rm x'",
+    ),
     *("busybox sh <<< 'rm x'", "setsid sh <<< 'rm x'", "stdbuf -oL sh <<< 'rm x'", "nohup sh <<E\nrm x\nE"),
     *("find . -exec sh \\; <<< 'rm x'", "docker exec -i c sh <<< 'rm x'", "tcsh <<< 'rm x'"),
     *(
@@ -70,7 +76,7 @@ _HIDDEN = [
         "parallel -j 2 -I% 'sh -c %' ::: 'rm x'",
     ),
     *("BASH_ENV=/dev/stdin bash -c : <<< 'rm x'", "xargs flock l -c", "echo 'rm x' | docker exec -i c sh"),
-    *("bash <<E\n$x\nE", "bash /dev/fd/3 3<<< 'rm x'"),
+    *("bash <<E\n$x\nE", "bash /dev/fd/3 3<<< 'rm x'", "env -S sh 0<<E\nrm x\nE"),
 ]
 _OTHERS = [
     *("env -S 'ls rm'", "env -i ls | head", 'bash "$DIR/run.sh"', "bash run.sh <<< 'rm x'", "ssh h ls rm | head"),
