@@ -31,8 +31,8 @@ from tests.upstreams.test_stdio_upstreams import is_alive, lines, pid_of
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
 BOUND_S = 120.0
-GOOD_S = 30.0
-"""A call of the healthy one. Its neighbour's calls may take twice as long."""
+GOOD_S = 15.0
+"""A call of the healthy one. Its neighbour's calls may take four times as long."""
 MIB = 1024 * 1024
 CANARY = "canary-of-the-upstream-cases"
 T = [{"name": "t", "inputSchema": {"type": "object"}}]
