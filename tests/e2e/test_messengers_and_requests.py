@@ -43,7 +43,8 @@ async def test_a_client_sends_reads_downloads_and_fetches(launch: Launch, era: s
         async with connected(started, era) as client:
             listed = {tool.name: tool for tool in (await client.list_tools()).tools}
             sent = await client.call_tool("telegram__send", {"chatId": CHAT, "text": "from a client"})
-            got = await client.call_tool("telegram__downloadFile", {"fileId": "f1", "path": "in/a.jpg"})
+            file = {"fileId": "f1", "path": "in/a.jpg", "chatId": CHAT}
+            got = await client.call_tool("telegram__downloadFile", file)
             refused = await client.call_tool("telegram__send", {"chatId": 13, "text": "x"})
             posted = await client.call_tool("slack__send", {"channel": CHANNEL, "text": "from a client"})
             read = await client.call_tool("slack__read", {"channel": CHANNEL})
