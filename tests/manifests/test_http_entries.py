@@ -70,7 +70,7 @@ def url() -> Generator[str]:
 
 
 async def answer(tmp_path: Path, entry: Any, /, **arguments: Any) -> Any:
-    write(tmp_path / "tools", tool("probe", entry, "run", timeoutMs=1500))
+    write(tmp_path / "tools", tool("probe", entry, "run", timeoutMs=4000))
     gateway = gateway_over(tmp_path, tmp_path / "tools")
     async with gateway.running():
         return await call(gateway, "probe__run", **arguments)
@@ -122,7 +122,7 @@ ANSWERS = {
     "/twice": ("E_TOOL", "HttpFailed", """probe__run answered no JSON, but '{"a":1,"a":2}'"""),
     "/moved": ("E_TOOL", "Http302", "probe__run answered with HTTP status 302: nothing more"),
     "/long": ("E_TOOL", "HttpFailed", "probe__run answered with more than 5000000 bytes"),
-    "/hang": ("E_TIMEOUT", "Timeout", "probe__run did not answer within 1.5 s and was ended"),
+    "/hang": ("E_TIMEOUT", "Timeout", "probe__run did not answer within 4 s and was ended"),
 }
 
 
