@@ -186,9 +186,9 @@ class Upstream:
 
     async def offer_login(self, ctx: ToolContext, wanted: LoginWanted) -> None:
         """See `LoginOffers.offer`."""
+        if self._login is None or self._group is None:
+            raise wanted
         if self._login_offers is None:
-            if self._login is None or self._group is None:
-                raise wanted
             from goat_mcp.upstreams.calls.login_offers import LoginOffers
 
             self._login_offers = LoginOffers(self.config, self._login, self._group.start_soon, self._telemetry)

@@ -802,6 +802,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_offered_logins.py::test_* e2e/test_logging_in.py::test_* "
         "upstreams/calls/test_after_login.py::test_* "
         "cli/test_auth.py::test_logging_in_with_a_browser_listing_and_logging_out",
+        not_covered="A login serves all clients of one goat-mcp. So only the operator's own are shown a page: over "
+        "stdio, or with the server's own token. Holders of a profile's token, and clients of a server without tokens, "
+        "are told the command.",
     ),
     _rule(
         "PIN-1",

@@ -51,7 +51,7 @@ class UpstreamCalls:
     ) -> None:
         """`connection_for`: the connection that a call takes. `want` starts one, for the sake of its list.
 
-        `visible`: what makes the text of results visible, where it is to be.
+        `visible`: what makes the text of results visible, where it is to be. `offer_login`: see `after_login`.
         """
         self._config = config
         self._connection_for = connection_for

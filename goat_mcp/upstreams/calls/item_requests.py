@@ -53,7 +53,7 @@ class ItemRequests:
         visible: VisibleResults | None = None,
         offer_login: OfferLogin = nobody_to_log_in,
     ) -> None:
-        """`visible`: what makes the text of results visible, where it is to be."""
+        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `after_login`."""
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
