@@ -76,6 +76,11 @@ handlers = {"wait": wait}
 """
 
 
+def in_turn(gateway: Gateway) -> int:
+    """How many calls run, or wait for those that do."""
+    return len(gateway.pipeline.scheduler._running)  # pyright: ignore[reportPrivateUsage]  # it has no event
+
+
 async def scheduled_meanwhile(tmp_path: Path, change: Change) -> ToolResult:
     """A call that waits behind one of its category until the change has been read."""
     folder, go = tmp_path / "tools", tmp_path / "go"
@@ -90,9 +95,9 @@ async def scheduled_meanwhile(tmp_path: Path, change: Change) -> ToolResult:
     with anyio.fail_after(BOUND_S):
         async with gateway.running(), anyio.create_task_group() as group:
             group.start_soon(lambda: call(gateway, "before__wait", go=str(go)))
-            await anyio.wait_all_tasks_blocked()
+            await eventually(lambda: in_turn(gateway) == 1)
             group.start_soon(held_back)
-            await anyio.wait_all_tasks_blocked()
+            await eventually(lambda: in_turn(gateway) == 2)
             await changed(gateway, folder, change)
             go.touch()
     return results[0]
