@@ -7,6 +7,7 @@ can read it back, so an upstream cannot forge one.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -64,6 +65,7 @@ class LoginWanted(ToolError):
     def __init__(self, message: str, suggestion: str, *, facts: Mapping[str, Any], scopes: str) -> None:
         super().__init__(ErrorCode.AUTH, message, suggestion, facts=facts)
         self.scopes = scopes
+        self.at_s = time.monotonic()
 
 
 @dataclass

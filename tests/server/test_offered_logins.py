@@ -6,7 +6,10 @@ With a real authorization server whose refresh tokens rotate, and the SDK's clie
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -15,8 +18,12 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.upstreams.calls import offered_login
+from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth import pending_login
 from tests.server.logging_in import (
     NARROW,
@@ -46,6 +53,20 @@ def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 async def read(client: Client) -> types.CallToolResult:
     with anyio.fail_after(50):
         return await client.call_tool("mcp__web__read", {})
+
+
+@dataclass
+class Late:
+    """A client that is asked, and shows nothing."""
+
+    asked: int = 0
+    protocol_version: str = "2025-11-25"
+    is_stateless: bool = False
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: {"elicitation": {"url": {}}})
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+        self.asked += 1
+        raise ClientRefused(-32000, "no browser")
 
 
 async def uris(client: Client) -> set[str]:
@@ -367,7 +388,7 @@ async def test_a_right_that_the_login_has_not_is_asked_for_with_those_it_has(tmp
 async def test_a_login_that_takes_longer_than_a_call_is_there_for_the_next_one(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offered_login, "RESERVE_S", 43.0)
+    monkeypatch.setattr(offered_login, "RESERVE_S", 38.0)
     user = User(goes=False)
     with guarded_server(tmp_path) as server:
         async with goat_before(server, tmp_path) as goat, goat.client(mode, user) as client:
@@ -386,7 +407,7 @@ async def test_a_client_that_leaves_while_its_user_may_still_be_at_the_page_ends
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """2026-07-28 clients have no session that could end: theirs lasts for its five minutes."""
-    monkeypatch.setattr(offered_login, "RESERVE_S", 43.0)
+    monkeypatch.setattr(offered_login, "RESERVE_S", 38.0)
     user = User(goes=False)
     with guarded_server(tmp_path) as server:
         async with goat_before(server, tmp_path, transport="http") as goat:
@@ -478,6 +499,24 @@ async def test_who_is_turned_away_at_the_page_is_told_so(tmp_path: Path, mode: s
     facts = facts_of(answers[0])
     assert facts["login"] == "failed"
     assert "access_denied" in facts["error"]["message"]
+
+
+async def test_a_call_that_was_refused_just_before_the_login_was_there_asks_for_no_other(tmp_path: Path) -> None:
+    user, late = User(), Late()
+    ctx = ToolContext(call_id="late", client=cast("ClientSide", late))
+    wanted = {scopes: LoginWanted("it wants a login", "", facts={}, scopes=scopes) for scopes in ("", "files:write")}
+    with guarded_server(tmp_path) as server:
+        async with goat_before(server, tmp_path) as goat, goat.client("legacy", user) as client:
+            answer = text_of(await read(client))
+            # The moment between the two is not to be had from outside.
+            (upstream,) = goat.gateway.upstreams._upstreams  # pyright: ignore[reportPrivateUsage]
+            await upstream.offer_login(ctx, wanted[""])
+            asked_at_once = late.asked
+            with pytest.raises(ToolError, match="could not show"):
+                await upstream.offer_login(ctx, wanted["files:write"])
+
+    assert (answer, len(user.shown)) == ("read done", 1)
+    assert (asked_at_once, late.asked) == (0, 1)
 
 
 @every_era

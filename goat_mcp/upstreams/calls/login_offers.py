@@ -49,6 +49,8 @@ class LoginOffers:
         if client is None or not self._may_ask(ctx.principal, client):
             raise wanted
         offered = self._offered
+        if offered is not None and offered.has_met(wanted):
+            return
         if offered is None or not offered.is_open:
             offered = self._offered = OfferedLogin(self._config.name, self._door.begin(wanted.scopes))
             self._spawn(self._kept(offered))

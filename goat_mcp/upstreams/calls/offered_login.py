@@ -19,6 +19,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.pending_login import PendingLogin
 from goat_mcp.upstreams.questions.inquiries import labelled
 
@@ -70,6 +71,11 @@ class OfferedLogin:
     def is_open(self) -> bool:
         """Whether it is of use to one more call."""
         return not self._is_closed and not self._pending.over.is_set()
+
+    def has_met(self, wanted: LoginWanted) -> bool:
+        """Whether somebody has logged in since that was wanted: it is worth another try."""
+        pending = self._pending
+        return pending.is_done and wanted.at_s < pending.over_s and wanted.scopes in ("", pending.scopes)
 
     @property
     def problem(self) -> str:

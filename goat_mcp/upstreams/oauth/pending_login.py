@@ -5,6 +5,7 @@ Who is shown the address, and who waits for the end, is `calls.offered_login`'s 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,14 @@ class PendingLogin:
         self.known = anyio.Event()
         """Set once there is an address, or never will be."""
         self.over = anyio.Event()
+        self.over_s = 0.0
+        """When that was, on the monotonic clock."""
         self.is_done = False
         self.problem = ""
         """Why it came to nothing."""
         self._load = load
         self._endpoint = endpoint
-        self._scopes = scopes
+        self.scopes = scopes
         self._stored = stored
         self._listener: RedirectListener | None = None
         self._scope = anyio.CancelScope()
@@ -57,6 +60,7 @@ class PendingLogin:
             with self._scope:
                 await self._log_in()
         finally:
+            self.over_s = time.monotonic()
             self.known.set()
             self.over.set()
 
@@ -69,7 +73,7 @@ class PendingLogin:
         login = self._load()
         configured = self._endpoint.oauth.redirect_port if self._endpoint.oauth is not None else 0
         try:
-            before = await login.stored_token(self._scopes)
+            before = await login.stored_token(self.scopes)
             _, challenge = await login.asked_for(self._endpoint.headers)
             port = free_port(configured, await login.last_redirect_port())
             async with redirect_listener(port) as self._listener, anyio.create_task_group() as group:
@@ -83,7 +87,7 @@ class PendingLogin:
 
     async def _log_in_here(self, login: UpstreamLogin, challenge: str) -> None:
         try:
-            await login.log_in(self, challenge=challenge, scopes=self._scopes)
+            await login.log_in(self, challenge=challenge, scopes=self.scopes)
             self.is_done = True
         except (LoginRefused, AuthServerDown) as problem:
             self.problem = str(problem)
@@ -100,7 +104,7 @@ class PendingLogin:
             if (now := self._stored()) == seen:
                 continue
             seen = now
-            if await login.stored_token(self._scopes) not in (None, before):
+            if await login.stored_token(self.scopes) not in (None, before):
                 self.is_done = True
                 here.cancel()
 
