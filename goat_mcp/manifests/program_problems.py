@@ -58,7 +58,8 @@ async def _python(
     output = bytearray()
     source = {"module": entry.module}
     if entry.file is not None:
-        source = {"name": tool.name.replace("-", "_"), "file": str(entry.file)}
+        # It runs in the manifest's directory, from where a path that was relative to ours leads elsewhere.
+        source = {"name": tool.name.replace("-", "_"), "file": str(entry.file.absolute())}
     folder = tool.document.folder
     end = await run_program(
         [sys.executable, "-P", "-X", f"pycache_prefix={compiled}", str(_PROGRAM)],
@@ -111,7 +112,7 @@ def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], co
     folder = tool.document.folder.resolve()
     for found in reversed(list(_FRAME.finditer(complaint))):
         file = Path(found["file"])
-        if file.is_relative_to(folder) and file.is_file():
+        if file.resolve().is_relative_to(folder) and file.is_file():
             return ManifestProblem(file, int(found["line"]), what, "mend the Python file")
     name = entry.file.name if entry.file is not None else entry.module
     remedy = _REMEDIES.get(str(error.get("name")), "mend the Python file")

@@ -188,6 +188,25 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
     assert document["read"] == {"tools": 3, "upstreams": 0, "toolsets": 0, "profiles": 0}
 
 
+@pytest.mark.parametrize(
+    ("folder", "place"),
+    [
+        (".", "tools"),
+        (".", "tools/weather"),
+        (".", "tools/weather/tool.yaml"),
+        ("tools", "."),
+        ("tools/weather", "."),
+        ("tools/weather", "tool.yaml"),
+    ],
+)
+def test_a_place_may_be_given_as_it_is_seen_from_here(tmp_path: Path, folder: str, place: str) -> None:
+    make(tmp_path, "weather", "--dir", "tools")
+
+    done = run("manifest", "check", place, cwd=tmp_path / folder)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing is wrong: 1 tool.\n", "")
+
+
 def test_checking_runs_nothing_but_what_loads_the_handlers(tmp_path: Path) -> None:
     make(tmp_path, "weather", "--language", "shell")
     (own(tmp_path) / "weather" / "tool.sh").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
