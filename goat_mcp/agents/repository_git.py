@@ -53,6 +53,10 @@ class RepositoryGit:
 
     async def run(self, directory: Path, *arguments: str, why: str) -> str:
         """What git prints, without the last line end. Raises `ToolError` that begins with `why` where it fails."""
+        return os.fsdecode(await self.output(directory, *arguments, why=why)).rstrip("\n")
+
+    async def output(self, directory: Path, *arguments: str, why: str) -> bytes:
+        """As `run`, byte for byte."""
         environment = {**await self._environment.build(), **_FIXED}
         # Asked for in the same directory each time: what is included may depend on the worktree and on its branch.
         drivers = _drivers(await self._filters(directory, environment, why))
@@ -69,7 +73,7 @@ class RepositoryGit:
         code, output, complaint = await _ended(directory, arguments, environment, why)
         if code != 0:
             raise _failed(arguments, complaint, why)
-        return os.fsdecode(output).rstrip("\n")
+        return output
 
     async def _filters(self, directory: Path, environment: Mapping[str, str], why: str) -> dict[str, str]:
         """All `filter.*` settings that hold in a directory, with their last values."""

@@ -12,8 +12,9 @@ from goat_mcp.changes.journal import Journal
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
 
-Written = Callable[[Path], Awaitable[str]]
-"""Hears of a file that was written, by its real path, and says what its writer should know."""
+Written = Callable[[Path, str | None], Awaitable[str]]
+"""Hears of a file that was written, by its real path and the hash of its former bytes (None: there was no file), and
+says what its writer should know."""
 
 
 class JournaledFiles(DirectFiles):
@@ -21,6 +22,7 @@ class JournaledFiles(DirectFiles):
         super().__init__(workspace)
         self._written = written
         self._real_path: Path | None = None
+        self._former_sha256: str | None = None
         self._journal = journal
         self._author = author
         self._not_kept = ""
@@ -30,13 +32,14 @@ class JournaledFiles(DirectFiles):
         self._not_kept = outcome.not_kept
         assert outcome.written is not None  # only a removal leaves none
         self._real_path = outcome.written.real_path
+        self._former_sha256 = None if expect is None else expect.sha256
         return outcome.written
 
     async def told(self, result: ToolResult) -> ToolResult:
         result = with_not_kept(result, self._not_kept)
         if self._written is None or self._real_path is None:
             return result
-        notice = await self._written(self._real_path)
+        notice = await self._written(self._real_path, self._former_sha256)
         if not notice:
             return result
         return replace(result, content=(text_block(with_notices(result.text, [notice])),))

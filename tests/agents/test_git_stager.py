@@ -123,3 +123,46 @@ async def test_in_review_mode_nothing_is_staged_with_git_before_it_is_written(tm
     await caller.call("Write", file_path="@a", content="new\n")
 
     assert staged(caller) == []
+
+
+async def test_a_file_with_a_merge_conflict_is_left_to_the_user(tmp_path: Path) -> None:
+    caller = repository(tmp_path)
+    git(caller.project, "checkout", "-qb", "other")
+    for branch, text in (("other", "theirs\n"), ("-", "ours\n")):
+        git(caller.project, "checkout", "-q", *([] if branch == "other" else ["-"]))
+        (caller.project / "a").write_text(text)
+        git(caller.project, "commit", "-qam", text)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(caller.project, "merge", "-q", "other")
+    unmerged = git(caller.project, "ls-files", "-u")
+
+    result = await caller.call("Edit", file_path="@a", old_string="theirs", new_string="mended")
+
+    assert "not staged with git: the file has a merge conflict" in result.text
+    assert "mended" in (caller.project / "a").read_text()
+    assert (git(caller.project, "ls-files", "-u"), unmerged.count("\n")) == (unmerged, 3)
+
+
+async def test_a_file_of_which_the_user_had_staged_a_part_is_left_alone(tmp_path: Path) -> None:
+    caller = repository(tmp_path)
+    (caller.project / "a").write_text("staged\n")
+    git(caller.project, "add", "a")
+    (caller.project / "a").write_text("staged\nnot staged\n")
+
+    result = await caller.call("Edit", file_path="@a", old_string="not staged", new_string="edited")
+
+    assert "not staged with git: of this file only a part was staged" in result.text
+    assert git(caller.project, "show", ":a") == "staged\n"
+
+
+async def test_a_file_that_was_wholly_staged_before_is_staged_again_whatever_its_line_ends(tmp_path: Path) -> None:
+    caller = repository(tmp_path)
+    (caller.project / ".gitattributes").write_text("a text eol=crlf\n")
+    (caller.project / "a").write_bytes(b"staged\r\n")
+    git(caller.project, "add", "a")
+
+    first = await caller.call("Edit", file_path="@a", old_string="staged", new_string="edited")
+    second = await caller.call("Edit", file_path="@a", old_string="edited", new_string="edited again")
+
+    assert [("[staged with git]" in one.text) for one in (first, second)] == [True, True]
+    assert git(caller.project, "show", ":a") == "edited again\n"
