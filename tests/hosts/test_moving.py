@@ -232,6 +232,19 @@ def test_equal_launches_of_two_hosts_are_one_and_equal_names_are_two(tmp_path: P
     assert not again.into.is_one
 
 
+def test_moving_takes_no_entry_whose_limits_are_not_in_our_file(tmp_path: Path) -> None:
+    """CFG-2"""
+    open_one = Desk(tmp_path, "cursor", b'{"mcpServers": {"first": {"command": "x"}}}')
+    limits = {"command": "x", "disabledTools": ["env", "big"]}
+    limited = Desk(tmp_path, "windsurf", json.dumps({"mcpServers": {"second": limits, "y": {"command": "y"}}}).encode())
+    carry_out(plan_import([open_one.source()], open_one.into, open_one.machine, move=False), open_one.state)
+
+    limited.move()
+
+    assert limited.entries()["second"] == limits and set(limited.entries()) == {"second", "goat"}
+    assert limited.ours() == {"first": {"command": "x"}, "y": {"command": "y"}}
+
+
 def test_names_that_tools_could_not_tell_apart_are_told_apart(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "cursor", b'{"mcpServers": {"my server": {"command": "x"}, "my_server": {"command": "y"}}}')
 
