@@ -1,6 +1,7 @@
 """`grep` and `rg`: matches under the name of their file, which is said once, without the blanks they begin with.
 
-Only output that names its files is taken: the names are most of what long answers cost.
+Only output that names its files is taken: the names are most of what long answers cost. A name may hold what parts it
+from its line (`app-10:15:00.log:3:text`), and so may the text: a line that can be read in two ways stays as it is.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
 
 from goat_mcp.compression.failures import names_a_failure
 from goat_mcp.compression.pressed import Pressed
@@ -16,14 +18,17 @@ from goat_mcp.shell.names import Words
 
 MAX_LINE_CHARS = 200
 _MAX_PATH_CHARS = 4096
-_NUMBERED = re.compile(r"(?P<file>[^:\0]+):(?P<number>\d+):(?P<text>.*)")
 _PLAIN = re.compile(r"(?P<file>[^:\0]+):(?P<text>.*)")
-_PLACE = re.compile(r"(?P<mark>[:-])(?P<number>\d+)(?P=mark)")
+_NUMBER = re.compile(r"(?P<mark>:)(?P<number>[1-9]\d*)(?=:)")
+_NUMBER_IN_CONTEXT = re.compile(r"(?P<mark>[:-])(?P<number>[1-9]\d*)(?=(?P=mark))")
+_NAMED_FOR_ITS_KIND = re.compile(r".*[^/]\.[A-Za-z]\w{0,4}")
+_LIKE_A_MATCH = re.compile(r"\d+[:-]")
 _BINARY = re.compile(r"Binary file .+ matches|(?:grep|rg): .+: binary file matches")
 _OTHER_OUTPUT = frozenset("lLcqZz0h")
 _OTHER_OUTPUT_LONG = (
     *("--files", "--count", "--null", "--json", "--quiet", "--heading", "--pretty", "--column", "--vimgrep", "--byte"),
-    *("--only-matching", "--stats", "--label", "--passthru", "--replace", "--no-filename", "--context-separator"),
+    *("--only-matching", "--stats", "--label", "--passthru", "--replace", "--no-filename", "--context-sep"),
+    *("--no-context-sep", "--group-sep", "--no-group-sep"),
 )
 _TAKES_VALUE = {"rg": frozenset("efmABCdgtTMjrE")}
 _TAKES_VALUE_OF_GREP = frozenset("efmABCDd")
@@ -38,51 +43,111 @@ def press_matches(words: Words, lines: Sequence[str]) -> Pressed | None:
     options = _Options.of(words)
     if not options.names_files:
         return None
-    names = {found["file"] for line in lines if (found := _NUMBERED.fullmatch(line))}
-    files: list[tuple[str, list[str]]] = []
-    binary: list[str] = []
-    for line in lines:
-        if line == "--" and options.has_context:
-            continue
-        if _BINARY.fullmatch(line):
-            binary.append(line)
-            continue
-        name, rest = _split(line, options, names)
-        if not name:
-            return None
-        if not files or files[-1][0] != name:
-            files.append((name, []))
-        files[-1][1].append(rest)
+    if options.has_context and not options.is_numbered:
+        return None  # nothing parts `FILE-TEXT`
+    files: list[_File] = []
+    binary = [line for line in lines if _BINARY.fullmatch(line)]
+    for section in _sections(lines, options):
+        matches = _consecutive(section) if options.has_context else map(partial(_match, options=options), section)
+        for match in matches:
+            if match is None:
+                return None
+            if not files or files[-1].name != match.file or not match.file:
+                files.append(_File(match.file, []))
+            files[-1].lines.append(match.line)
     return Pressed((*_under_their_folders(files), *binary), len(lines))
 
 
-def _under_their_folders(files: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
+def _sections(lines: Sequence[str], options: _Options) -> Iterator[list[str]]:
+    """Lines of one file that follow each other there, where context is shown; all, where it is not."""
+    section: list[str] = []
+    for line in lines:
+        if line == "--" and options.has_context:
+            yield section
+            section = []
+        elif not _BINARY.fullmatch(line):
+            section.append(line)
+    yield section
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """What is shown of a line below the name of its file; with no name it is the line as it was printed."""
+
+    file: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    name: str
+    lines: list[str]
+
+
+def _match(line: str, options: _Options) -> _Match | None:
+    """None: this is no match, or names no file."""
+    if not options.is_numbered:
+        return _match_without_number(line)
+    readings = list(islice(_NUMBER.finditer(line, 1, _MAX_PATH_CHARS), 2))
+    if len(readings) == 1:
+        return _read_at(line, readings[0])
+    return _Match("", _as_printed(line)) if readings else None
+
+
+def _match_without_number(line: str) -> _Match | None:
+    found = _PLAIN.fullmatch(line)
+    if found is None:
+        return None
+    # Most code holds colons. A name of which part is taken for text ends nowhere, or before the minutes of a time.
+    is_sure = ":" not in found["text"] or (
+        _NAMED_FOR_ITS_KIND.fullmatch(found["file"]) and not found["text"][:1].isdecimal()
+    )
+    return _Match(found["file"], f"  {_short(found['text'])}") if is_sure else _Match("", _as_printed(line))
+
+
+def _consecutive(section: Sequence[str]) -> Iterator[_Match | None]:
+    """`FILE-12-TEXT` can be cut in many places, but in each of a section's lines the name is the same, and the numbers
+    go up by one."""
+    first = section[0] if section else ""
+    readings = list(_NUMBER_IN_CONTEXT.finditer(first, 1, _MAX_PATH_CHARS))
+    for at, line in enumerate(section):
+        readings = [reading for reading in readings if _reads_on(line, first, reading, at)]
+    for line in section:
+        found = _NUMBER_IN_CONTEXT.match(line, readings[0].start()) if len(readings) == 1 else None
+        yield _read_at(line, found) if found else None
+
+
+def _reads_on(line: str, first: str, reading: re.Match[str], at: int) -> bool:
+    """Whether a line has the name that `reading` gives the first one, and the number `at` lines on."""
+    number = f"{int(reading['number']) + at}"
+    end = reading.start()
+    mark = line[end : end + 1]
+    return mark in (":", "-") and line.startswith(f"{mark}{number}{mark}", end) and line.startswith(first[:end])
+
+
+def _read_at(line: str, found: re.Match[str]) -> _Match:
+    text = _short(line[found.end() + 1 :])
+    return _Match(line[: found.start()], f"{found['number']}{found['mark']}{text}")
+
+
+def _as_printed(line: str) -> str:
+    return line if "/" in line.partition(":")[0] else f"./{line}"
+
+
+def _under_their_folders(files: Sequence[_File]) -> Iterator[str]:
     """A folder is said once for files that follow each other in it; a file that is alone there has its whole path."""
-    for folder, together in groupby(files, key=lambda file: file[0].rpartition("/")[0]):
+    for (_, folder), together in groupby(files, key=lambda file: (bool(file.name), file.name.rpartition("/")[0])):
         group = list(together)
         has_heading = folder and len(group) > 1
         if has_heading:
             yield f"{folder}/"
-        for name, matches in group:
-            if has_heading:
-                yield name.rpartition("/")[2]
-            else:
-                yield name if "/" in name else f"./{name}"
-            yield from matches
-
-
-def _split(line: str, options: _Options, names: set[str]) -> tuple[str, str]:
-    """The file and the rest of its line; empty where there is none."""
-    if not options.is_numbered:
-        found = _PLAIN.fullmatch(line)
-        return (found["file"], f"  {_short(found['text'])}") if found else ("", "")
-    if options.has_context:
-        # `FILE-12-TEXT` could be cut in many places, but each file with context has a match as well.
-        for place in _PLACE.finditer(line, 0, _MAX_PATH_CHARS):
-            if line[: place.start()] in names:
-                return line[: place.start()], f"{place['number']}{place['mark']}{_short(line[place.end() :])}"
-    found = _NUMBERED.fullmatch(line)
-    return (found["file"], f"{found['number']}:{_short(found['text'])}") if found else ("", "")
+        for file in group:
+            name = file.name.rpartition("/")[2]
+            if has_heading and not _LIKE_A_MATCH.match(name):
+                yield name
+            elif file.name:
+                yield file.name if "/" in file.name else f"./{file.name}"
+            yield from file.lines
 
 
 def _short(text: str) -> str:

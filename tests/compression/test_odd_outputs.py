@@ -286,6 +286,55 @@ def test_files_of_one_folder_are_named_below_it() -> None:
     ]
 
 
+STAMPED = ("logs/app-2026-11-22T10:15:00.log:1:ERROR disk", "logs/app-2026-11-22T10:45:30.log:1:ERROR net")
+"""Names that hold what parts a name from its line."""
+
+
+@pytest.mark.parametrize("command", ["grep -rn ERROR logs", "rg -n ERROR logs", "grep -rn -C1 ERROR logs"])
+def test_matches_that_can_be_read_in_two_ways_are_left_as_they_are(command: str) -> None:
+    separator = ["--"] if "-C1" in command else []
+
+    assert shown(command, STAMPED[0], *separator, STAMPED[1]) is None
+    assert shown(command, "app:10:15:3:x", *separator, "app:11:15:3:x", *separator, "app:12:15:3:x") is None
+
+
+def test_matches_without_numbers_that_can_be_read_in_two_ways_are_left_as_they_are() -> None:
+    assert shown("grep -r ERROR logs", *(line.replace(":1:", ":") for line in STAMPED)) is None
+    assert shown("grep -r ERROR logs", "logs/app.log:10:15:00:ERROR", "logs/app.log:11:15:00:ERROR") is None
+
+
+def test_a_match_that_can_be_read_in_two_ways_stays_as_it_is_between_the_others() -> None:
+    assert shown(
+        "grep -rn x .",
+        *("./src/a.py:1:x", "./src/a.py:2:    x", "./src/a.py:3:x[1:2:3]", "./src/a.py:4:x", "./src/b.py:5:x"),
+        *STAMPED,
+    ) == [
+        *("./src/a.py", "1:x", "2:x", "./src/a.py:3:x[1:2:3]", "./src/", "a.py", "4:x", "b.py", "5:x"),
+        *STAMPED,
+    ]
+    assert shown("grep -rn x", "a.py:1:        x", "10:15:00.log:1:x", "a.py:2:    x") == [
+        *("./a.py", "1:x", "./10:15:00.log:1:x", "./a.py", "2:x")
+    ]
+
+
+def test_what_stands_around_a_match_tells_the_name_of_its_file() -> None:
+    assert shown(
+        "grep -rn -C1 ERROR logs",
+        *("logs/10:15:00.log-9-one 7", "logs/10:15:00.log:10:ERROR", "logs/10:15:00.log-11-2-12-3", "--"),
+        *("logs/b.log:3:x:4:5", "logs/b.log-4-y"),
+    ) == ["logs/", "logs/10:15:00.log", "9-one 7", "10:ERROR", "11-2-12-3", "b.log", "3:x:4:5", "4-y"]
+
+
+def test_context_without_numbers_is_left_as_it_is() -> None:
+    assert shown("grep -r -C1 x src", "src/a.py-    a: int", "src/a.py:    x: int", "src/a.py-    b: int") is None
+
+
+def test_code_with_colons_is_shown_below_its_file_without_numbers() -> None:
+    assert shown("grep -r def src", "src/a.py:    def a(x: int):", "src/a.py:    def b(x: int):") == [
+        *("src/a.py", "  def a(x: int):", "  def b(x: int):")
+    ]
+
+
 @pytest.mark.parametrize("long", ["x" * 3000, "y" * 250])
 def test_a_long_match_is_cut_with_its_length(long: str) -> None:
     assert shown("grep -rn x .", f"./a.js:1:{long}") == [
@@ -303,6 +352,11 @@ def test_a_long_match_that_names_a_failure_is_not_cut() -> None:
     "command",
     [
         *("grep -n x a.py", "grep -rn x src/a.py", "grep -rc x .", "grep -rl x .", "rg --json x"),
+        *(
+            "grep -rn -C1 --no-group-separator x .",
+            "grep -rn -C1 --group-separator= x .",
+            "rg --no-context-separator -nC1 x",
+        ),
         *("cat a | grep -n x", "cat a | rg -n x", "grep -rhn x .", "grep -rnZ x .", "rg -nI x", "rg -n x a.py"),
     ],
 )
