@@ -54,7 +54,8 @@ class Logins:
         if not isinstance(target, HttpEndpoint) or not target.may_log_in:
             return None
         slot = slot_of(target.url, principal)
-        return LoginDoor(self.state, slot, lambda: self.load(config, target, principal), target)
+        has_person = self._person is not None
+        return LoginDoor(self.state, slot, lambda: self.load(config, target, principal), target, has_person)
 
     def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
         """The login itself, with all its code."""
@@ -79,12 +80,19 @@ class LoginDoor:
     """One upstream's login, as its requests see it."""
 
     def __init__(
-        self, state: StateDirectory, slot: str, load: Callable[[], UpstreamLogin], endpoint: HttpEndpoint
+        self,
+        state: StateDirectory,
+        slot: str,
+        load: Callable[[], UpstreamLogin],
+        endpoint: HttpEndpoint,
+        has_person: bool,
     ) -> None:
+        """`has_person`: somebody is there already who logs in where `load` needs it."""
         self._state = state
         self._slot = slot
         self._load = load
         self._endpoint = endpoint
+        self._has_person = has_person
         self._login: UpstreamLogin | None = None
         self._has_looked = False
 
@@ -107,9 +115,9 @@ class LoginDoor:
 
     @property
     def wants_a_person(self) -> bool:
-        """Whether a person logs in there; otherwise goat-mcp does, with a secret of its own."""
+        """Whether one of the clients' may log in there. Some have a person already, or a secret for goat-mcp itself."""
         oauth = self._endpoint.oauth
-        return oauth is None or oauth.grant == "authorization_code"
+        return not self._has_person and (oauth is None or oauth.grant == "authorization_code")
 
     def begin(self, scopes: str) -> PendingLogin:
         """A new login, which its task makes. `scopes` are asked for beside the usual ones."""

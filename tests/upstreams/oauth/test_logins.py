@@ -6,6 +6,7 @@ import logging
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -234,6 +235,19 @@ async def test_somebody_who_is_there_logs_in_while_the_call_waits(tmp_path: Path
 
     assert (read, write) == ("read done", "write done")
     assert len(person.visited) == 2
+
+
+async def test_clients_are_shown_a_page_only_where_nobody_else_logs_in(tmp_path: Path) -> None:
+    by_itself = {"grant": "client_credentials", "client_id": "c", "client_secret": "s", "issuer": "https://a.example"}
+    entries: dict[str, Any] = {
+        "open": {"url": "https://m.example"},
+        "own": {"url": "https://n.example", "oauth": by_itself},
+    }
+    open_to_all, own = load(tmp_path, entries).configs
+    without, with_person = logins_of(tmp_path), logins_of(tmp_path, person=Agreeable())
+    doors = [without.of(open_to_all), without.of(own), with_person.of(open_to_all)]
+
+    assert [door is not None and door.wants_a_person for door in doors] == [True, False, False]
 
 
 async def test_configured_client_scopes_and_port_are_what_is_asked_with(tmp_path: Path) -> None:
