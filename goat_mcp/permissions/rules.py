@@ -319,11 +319,11 @@ def _families_of_all_files(call: Call) -> tuple[str, ...]:
 
 
 def _families_against(call: Call) -> tuple[str, ...]:
-    """As `families_of`, for deny and ask. Files that a declared tool reads or writes are files: `Read(...)` and
-    `Edit(...)` are about them, too."""
+    """As `families_of`, for deny and ask. Files that a declared tool reads or writes are files: `Read(...)` is about
+    them, too, and `Edit(...)` and `Write(...)` about those that it writes."""
     own = families_of(call.spec.rule_name, reading=True)
     if call.spec.toolset in DECLARED_TOOLSETS and call.paths:
-        return (*own, "Edit", "Read") if call.writes else (*own, "Read")
+        return (*own, "Edit", "Write", "Read") if call.writes else (*own, "Read")
     return own
 
 

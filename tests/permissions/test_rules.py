@@ -122,13 +122,18 @@ def test_to_read_is_not_to_write_and_one_writer_is_not_all() -> None:
     assert decide(on_file("Read", "/ws/a"), RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is ALLOW
 
 
-def test_edit_alone_is_about_files_that_declared_tools_change() -> None:
+@pytest.mark.parametrize("rule", ["Edit", "Write", "Edit(a)", "Write(a)", "Read(a)"])
+def test_a_declared_tool_is_bound_by_what_denies_or_asks_about_the_file_that_it_changes(rule: str) -> None:
     tool = spec("notes__save", SideEffect.MUTATING, toolset="manifests")
     writing = Call(tool, {}, ("/ws/a",), (), ("/ws/a",), ROOTS)
+    reading = Call(tool, {}, ("/ws/a",), ("/ws/a",), (), ROOTS)
     other = Call(tool, {}, roots=ROOTS)
 
-    assert decide(writing, RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is DENY
-    assert decide(other, RuleSet.parse(deny=["Edit"]), Mode.BYPASS).effect is ALLOW
+    assert decide(writing, RuleSet.parse(deny=[rule]), Mode.BYPASS).effect is DENY
+    assert decide(writing, RuleSet.parse(ask=[rule]), Mode.BYPASS).effect is ASK
+    assert decide(writing, RuleSet.parse(allow=[rule]), Mode.DONT_ASK).effect is DENY
+    assert decide(reading, RuleSet.parse(deny=[rule]), Mode.BYPASS).effect is (DENY if rule == "Read(a)" else ALLOW)
+    assert decide(other, RuleSet.parse(deny=[rule]), Mode.BYPASS).effect is ALLOW
 
 
 @pytest.mark.parametrize(

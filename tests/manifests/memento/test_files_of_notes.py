@@ -103,7 +103,9 @@ async def test_r_perm_2_a_note_that_becomes_a_link_while_a_person_is_asked_is_re
     assert not (caller.project / ".bashrc").exists()
 
 
-@pytest.mark.parametrize("rule", ["Edit(.goa/**)", "Edit(.goa/memory/a.md)", "Read(.goa/**)", "Write"])
+@pytest.mark.parametrize(
+    "rule", ["Edit(.goa/**)", "Edit(.goa/memory/a.md)", "Read(.goa/**)", "Write(.goa/**)", "Write"]
+)
 @pytest.mark.parametrize("arguments", CHANGES, ids=lambda given: given["action"])
 async def test_rules_that_ask_about_changed_files_ask_about_notes(
     tmp_path: Path, arguments: dict[str, Any], rule: str

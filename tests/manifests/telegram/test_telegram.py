@@ -244,7 +244,9 @@ async def test_a_place_that_leads_elsewhere_on_the_server_is_not_asked(
     assert (code, len(telegram.wire.asked)) == ("E_NETWORK", 1)
 
 
-@pytest.mark.parametrize("rule", ["Edit(./secret/**)", "Read(./secret/**)", "telegram__downloadFile"])
+@pytest.mark.parametrize(
+    "rule", ["Edit(./secret/**)", "Write(./secret/**)", "Read(./secret/**)", "telegram__downloadFile"]
+)
 async def test_a_rule_that_denies_a_path_keeps_downloads_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
