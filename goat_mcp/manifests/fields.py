@@ -12,6 +12,7 @@ from goat_mcp.manifests.problem import ManifestProblem
 
 Known = TypeVar("Known", bound=str)
 _SHOWN_CHARS = 60
+_ANY_TEXT = re.compile(r".+")
 
 
 class Fields:
@@ -44,16 +45,31 @@ class Fields:
                 remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self.fail(f"{self.name_of(key)} is unknown", remedy, key)
 
-    def text(self, key: str, *, default: str | None = None, what: str = "a text") -> str:
-        """Required without a default."""
-        value = self._value(key, str, what, default)
+    def shown(self, value: Any, *below: str | int) -> str:
+        """The value at `below` as a person would recognise it."""
+        return self.document.shown((*self.place, *below), value)
+
+    def quoted(self, *below: str | int) -> str:
+        """What to write there to mean a text; empty where it is one, or holds others."""
+        return self.document.quoted((*self.place, *below))
+
+    def text(
+        self,
+        key: str,
+        *,
+        default: str | None = None,
+        what: str = "a text",
+        pattern: re.Pattern[str] = _ANY_TEXT,
+    ) -> str:
+        """Required without a default. `pattern` is of those that quotes could make out of another value."""
+        value = self._value(key, str, what, default, pattern=pattern)
         if isinstance(value, str) and not value.strip() and default is None:
             self.fail(f"{self.name_of(key)} is empty", f"write {what}", key)
         return cast("str", value) if value is not None else ""
 
     def matching(self, key: str, pattern: re.Pattern[str], wanted: str) -> str:
         """A required text of a shape."""
-        text = self.text(key, what=wanted)
+        text = self.text(key, what=wanted, pattern=pattern)
         if text.strip() and not pattern.fullmatch(text):
             self.fail(f"{self.name_of(key)}: {text!r:.{_SHOWN_CHARS}} is no usable name", f"write {wanted}", key)
         return text
@@ -66,7 +82,7 @@ class Fields:
             spelled = {name.lower(): name for name in known}
             near = difflib.get_close_matches(str(value).lower().replace("-", "_"), list(spelled), n=1)
             hint = f"did you mean {spelled[near[0]]}?" if near else f"write one of {', '.join(known)}"
-            self.fail(f"{self.name_of(key)}: {_shown(value)} is unknown", hint, key)
+            self.fail(f"{self.name_of(key)}: {self.shown(value, key)} is unknown", hint, key)
             return default
         return cast("Known", value)
 
@@ -97,9 +113,8 @@ class Fields:
         for index, item in enumerate(items):
             if not isinstance(item, str):
                 below = (key, index) if isinstance(value, list) else (key,)
-                self.fail(
-                    f"{self.name_of(key)} holds {_shown(item)}", "write texts; quote what looks otherwise", *below
-                )
+                what = f"{self.name_of(key)} holds {self.shown(item, *below)}"
+                self.fail(what, self.quoted(*below) or "write texts; quote what looks otherwise", *below)
         return tuple(item for item in items if isinstance(item, str))
 
     def text_map(self, key: str) -> Mapping[str, str]:
@@ -109,7 +124,8 @@ class Fields:
             return {}
         for name, value in inner.tree.items():
             if isinstance(value, dict | list | bool) or value is None:
-                inner.fail(f"{inner.name_of(name)} is {_shown(value)}", "write a text; quote it", name)
+                what = f"{inner.name_of(name)} is {inner.shown(value, name)}"
+                inner.fail(what, inner.quoted(name) or "write a text; quote it", name)
         return {name: str(value) for name, value in inner.tree.items()}
 
     def each(self, key: str) -> Iterator[Fields]:
@@ -123,9 +139,20 @@ class Fields:
                 tree = cast("dict[str, Any]", item)
                 yield Fields(self.document, (*self.place, key, index), tree, self.problems)
             else:
-                self.fail(f"{self.name_of(key)}[{index}] is {_shown(item)}", "write its members", key, index)
+                self.fail(
+                    f"{self.name_of(key)}[{index}] is {self.shown(item, key, index)}", "write its members", key, index
+                )
 
-    def _value(self, key: str, kind: type, wanted: str, default: Any, *, required: bool = True) -> Any:
+    def _value(
+        self,
+        key: str,
+        kind: type,
+        wanted: str,
+        default: Any,
+        *,
+        required: bool = True,
+        pattern: re.Pattern[str] = _ANY_TEXT,
+    ) -> Any:
         value = self.tree.get(key)
         if value is None:
             if default is None and required and kind is not bool:
@@ -134,15 +161,8 @@ class Fields:
             return default
         is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
         if not is_right:
-            self.fail(f"{self.name_of(key)} is {_shown(value)}", f"write {wanted}", key)
+            word = self.document.words.get((*self.place, key), "")
+            remedy = self.quoted(key) if kind is str and pattern.fullmatch(word) else ""
+            self.fail(f"{self.name_of(key)} is {self.shown(value, key)}", remedy or f"write {wanted}", key)
             return default
         return value
-
-
-_KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return "a list" if isinstance(value, list) else "a mapping"
-    return "nothing" if value is None else f"the {_KINDS[type(value)]} {str(value)!r:.{_SHOWN_CHARS}}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ _CONSTRUCTOR = _YAML.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """As YAML counts lines."""
+_KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
+_SHOWN_CHARS = 60
 
 Place = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the document's root."""
@@ -33,18 +35,33 @@ Place = tuple[str | int, ...]
 @dataclass(frozen=True)
 class MarkedDocument:
     """One YAML document: its value, and the line (from 1) of each value in it. `folder` is where the files lie that it
-    speaks of: beside `file`, or beside a copy of it."""
+    speaks of: beside `file`, or beside a copy of it. `words` are the values that YAML takes for no text, as they are
+    written: `on`, `12:30`."""
 
     file: Path
     tree: Any
     lines: dict[Place, int]
     folder: Path
+    words: dict[Place, str] = field(default_factory=dict[Place, str])
 
     def line_of(self, place: Place) -> int:
         """The line of a value, or of the nearest one around it that is there."""
         while place not in self.lines:
             place = place[:-1]
         return self.lines[place]
+
+    def shown(self, place: Place, value: Any) -> str:
+        """The value there as a person would recognise it."""
+        if isinstance(value, dict | list):
+            return "a list" if isinstance(value, list) else "a mapping"
+        if value is None:
+            return "nothing"
+        return f"the {_KINDS[type(value)]} {self.words.get(place, str(value))!r:.{_SHOWN_CHARS}}"
+
+    def quoted(self, place: Place) -> str:
+        """What to write there to mean a text; empty where it is one, or holds others."""
+        word = self.words.get(place, "")
+        return f"quote it: '{word:.{_SHOWN_CHARS}}'" if word else ""
 
     def problem(self, place: Place, what: str, remedy: str, *, is_fatal: bool = True) -> ManifestProblem:
         return ManifestProblem(self.file, self.line_of(place), what, remedy, is_fatal)
@@ -83,7 +100,7 @@ def _broken(file: Path, line: int, what: str, remedy: str) -> BrokenManifest:
 
 def _document(file: Path, root: yaml.Node, folder: Path) -> MarkedDocument:
     reader = _Reader(file)
-    return MarkedDocument(file, reader.value(root, ()), reader.lines, folder)
+    return MarkedDocument(file, reader.value(root, ()), reader.lines, folder, reader.words)
 
 
 class _Reader:
@@ -91,6 +108,7 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.lines: dict[Place, int] = {}
+        self.words: dict[Place, str] = {}
         self._file = file
 
     def value(self, node: yaml.Node, place: Place) -> Any:
@@ -103,7 +121,7 @@ class _Reader:
             return {key.value: self._member(key, child, place) for key, child in self._members(node)}
         if isinstance(node, yaml.SequenceNode):
             return [self.value(child, (*place, index)) for index, child in enumerate(node.value)]
-        return self._scalar(node, line)
+        return self._scalar(node, line, place)
 
     def _member(self, key: yaml.Node, child: yaml.Node, place: Place) -> Any:
         value = self.value(child, (*place, key.value))
@@ -121,12 +139,13 @@ class _Reader:
             seen.add(key.value)
             yield key, child
 
-    def _scalar(self, node: yaml.Node, line: int) -> Any:
+    def _scalar(self, node: yaml.Node, line: int, place: Place) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if kind in ("str", "timestamp", "value"):
             return node.value
         if kind not in ("int", "float", "bool", "null"):
             raise _broken(self._file, line, f"the tag {node.tag!r:.60} is not supported", "write a plain value")
+        self.words[place] = node.value
         try:
             return _CONSTRUCTOR.construct_object(node)
         except (ValueError, yaml.YAMLError):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from goat_mcp.manifests.fields import Fields
+from goat_mcp.manifests.unfit_values import check_values
 
 _TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -27,7 +28,7 @@ def read_schema(fields: Fields, key: str) -> dict[str, Any] | None:
         return None
     before = len(fields.problems)
     _check(inner, schema, ())
-    return schema if len(fields.problems) == before else None
+    return None if any(problem.is_fatal for problem in fields.problems[before:]) else schema
 
 
 def _check(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]) -> None:
@@ -48,6 +49,7 @@ def _check(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]
     _check_required(root, schema, place)
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
         root.fail(f"{where}: enum is no list of values", "write enum: [a, b]", *place, "enum")
+    check_values(root, schema, place)
     for name in _SUBSCHEMAS:
         if name in schema:
             _check_child(root, schema[name], (*place, name))
@@ -59,11 +61,17 @@ def _check(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]
 
 def _check_required(root: Fields, schema: Mapping[str, Any], place: tuple[str | int, ...]) -> None:
     required: Any = schema.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+    where = ".".join(map(str, place)) or "the schema"
+    if not isinstance(required, list):
         remedy = "write a list of names beside `properties`: required: [city]"
-        root.fail(
-            f"{'.'.join(map(str, place)) or 'the schema'}: required is no list of names", remedy, *place, "required"
-        )
+        root.fail(f"{where}: required is no list of names", remedy, *place, "required")
+        return
+    strange = [(index, one) for index, one in enumerate(cast("list[Any]", required)) if not isinstance(one, str)]
+    for index, name in strange:
+        below = (*place, "required", index)
+        what = f"{where}: required holds {root.shown(name, *below)}"
+        root.fail(what, root.quoted(*below) or "write the names of properties: required: [city]", *below)
+    if strange:
         return
     properties: Any = schema.get("properties")
     if place or not isinstance(properties, dict):

@@ -48,10 +48,20 @@ def _examples(tool: ToolDocument, export: Mapping[str, Any], place: Place) -> It
     checker: Any = Draft202012Validator(dict(schema))
     for index, example in enumerate(cast("list[dict[str, Any]]", export.get("examples") or [])):
         for error in checker.iter_errors(example.get("input")):
-            path = tuple(error.absolute_path)
+            at: Place = (*place, "examples", index, "input", *error.absolute_path)
             yield tool.document.problem(
-                (*place, "examples", index, "input", *path),
+                at,
                 f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
-                "mend the example, or the parameters",
+                _quoted(tool, at, error) or "mend the example, or the parameters",
                 is_fatal=False,
             )
+
+
+def _quoted(tool: ToolDocument, at: Place, error: Any) -> str:
+    """The remedy where a text was meant, and YAML took it for something else."""
+    word, demand = tool.document.words.get(at), error.validator_value
+    if error.validator in ("type", "enum"):
+        wanted = "string" if error.validator == "type" else word
+        is_text = wanted == demand or (isinstance(demand, list) and wanted in demand)
+        return tool.document.quoted(at) if is_text else ""
+    return ""

@@ -207,6 +207,22 @@ def test_a_place_may_be_given_as_it_is_seen_from_here(tmp_path: Path, folder: st
     assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing is wrong: 1 tool.\n", "")
 
 
+def test_an_example_whose_text_yaml_takes_for_something_else_is_to_be_quoted(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    file = own(tmp_path) / "weather" / "tool.yaml"
+    text = file.read_text()
+    assert text.count("input: {city: Paris}") == 1
+    file.write_text(text.replace("input: {city: Paris}", "input: {city: NO}"))
+
+    done = run("manifest", "check", cwd=tmp_path)
+
+    (said,) = done.stdout.splitlines()
+    assert said.endswith(
+        ": the example is refused by its own parameters: False is not of type 'string'; quote it: 'NO'"
+    )
+    assert done.returncode == 1
+
+
 def test_checking_runs_nothing_but_what_loads_the_handlers(tmp_path: Path) -> None:
     make(tmp_path, "weather", "--language", "shell")
     (own(tmp_path) / "weather" / "tool.sh").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")

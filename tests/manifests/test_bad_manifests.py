@@ -98,7 +98,23 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "name-is-no-text": (
         but("name: today", "name: off"),
-        f"8: spec.exports[0].name is the boolean 'False'; write {NAME_WANTED}",
+        "8: spec.exports[0].name is the boolean 'off'; quote it: 'off'",
+    ),
+    "name-is-a-number": (
+        but("name: today", "name: 5"),
+        f"8: spec.exports[0].name is the number '5'; write {NAME_WANTED}",
+    ),
+    "resource-name-is-no-text": (
+        but("name: weather", "name: on"),
+        "4: metadata.name is the boolean 'on'; quote it: 'on'",
+    ),
+    "required-is-no-text": (
+        but("required: [city]", "required: [city, on]"),
+        "15: the schema: required holds the boolean 'on'; quote it: 'on'",
+    ),
+    "argument-is-no-text": (
+        entry("{command: [./tool, yes]}"),
+        "6: spec.entry.command holds the boolean 'yes'; quote it: 'yes'",
     ),
     "name-too-long": (
         but("name: today", f"name: {'x' * 42}"),
@@ -260,7 +276,49 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         "4: the package 'other' is not installed; known are @goondan/base, goat-mcp",
     ),
 }
+UNFIT = {
+    # Texts that YAML takes for something else, and other values that their own type refuses: the kind, what is written,
+    # and what is said of it.
+    "enum": ("string", "enum: [off, auto]", "enum.0 is the boolean 'off', and the type is string; quote it: 'off'"),
+    "norway": ("string", "enum: [SE, NO]", "enum.1 is the boolean 'NO', and the type is string; quote it: 'NO'"),
+    "time": (
+        "string",
+        "default: 12:30",
+        "default is the number '12:30', and the type is string; quote it: '12:30'",
+    ),
+    "const": ("string", "const: yes", "const is the boolean 'yes', and the type is string; quote it: 'yes'"),
+    "example": ("string", "examples: [a, 7]", "examples.1 is the number '7', and the type is string; quote it: '7'"),
+    "digits": (
+        "integer",
+        'enum: [1, "2"]',
+        "enum.1 is the text '2', and the type is integer; take the quotes off: 2",
+    ),
+    "text": (
+        "integer",
+        "default: many",
+        "default is the text 'many', and the type is integer; write a value of type integer, or mend the type",
+    ),
+    "null": (
+        "string",
+        "default: null",
+        'default is nothing, and the type is string; write type: [string, "null"], or take it off',
+    ),
+    "null-word": (
+        "string",
+        "enum: [a, null]",
+        "enum.1 is nothing, and the type is string; quote it: 'null', or write type: [string, \"null\"]",
+    ),
+    "item": (
+        "array",
+        "items: {type: string, enum: [on]}",
+        "items.enum.0 is the boolean 'on', and the type is string; quote it: 'on'",
+    ),
+}
 ODD = {
+    **{
+        f"unfit-{name}": (but("{type: string}", f"{{type: {kind}, {written}}}"), f"14: properties.city.{said}")
+        for name, (kind, written, said) in UNFIT.items()
+    },
     "no-side-effect": (
         but(EFFECT, ""),
         "8: sideEffect is missing, so people are asked before each call; "
@@ -285,6 +343,24 @@ def test_a_bad_manifest_is_told_with_line_and_remedy_and_its_neighbours_are_load
     assert [str(problem) for problem in read.problems] == [f"{file}:{said}"]
     assert [tool.name for tool in read.tools] == ["first", "last"]
     assert (read.upstreams, read.toolsets, read.profiles) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{type: string, enum: ['on', 2024-01-01], default: 'on'}",
+        "{type: boolean, default: on}",
+        "{type: number, enum: [1, 2.5], default: 1}",
+        "{type: integer, default: 2.0}",
+        '{type: [integer, "null"], default: null, enum: [1, null]}',
+        "{enum: [1, on, a]}",
+        "{type: object, properties: {enum: {type: string}, default: {type: string}}}",
+    ],
+)
+def test_values_that_fit_their_type_are_nothing_to_tell(tmp_path: Path, schema: str) -> None:
+    put(tmp_path / "a", but("{type: string}", schema))
+
+    assert ManifestFolders([tmp_path]).read().problems == ()
 
 
 @pytest.mark.parametrize("kind", ODD)
