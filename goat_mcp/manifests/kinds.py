@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from goat_mcp.core.names import SEPARATOR
+from goat_mcp.core.spec import Toolset
 from goat_mcp.manifests.fields import Fields
 from goat_mcp.manifests.marked_yaml import MarkedDocument
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
@@ -102,6 +103,9 @@ def _of_kind(
         return UpstreamDocument(name, document, _upstream_entry(spec))
     if kind == "Toolset":
         spec.only("tools")
+        if name in get_args(Toolset):
+            # Rules that deny `toolset:core` would otherwise speak of whatever this one holds.
+            metadata.fail(f"{name} is a toolset of goat-mcp's own, which stays", "give this one another name", "name")
         return ToolsetDocument(name, document, _references(spec))
     return ProfileDocument(name, document, dict(spec.tree))
 

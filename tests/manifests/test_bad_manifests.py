@@ -263,6 +263,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         f"{HEAD.format('Upstream')}spec:\n  command: x\n  transport: {{command: y}}\n",
         "5: command stands in spec and in spec.transport; take one of them away",
     ),
+    "toolset-named-as-one-of-ours": (
+        f"{HEAD.format('Toolset').replace('other', 'core')}spec: {{tools: [Read]}}\n",
+        "3: core is a toolset of goat-mcp's own, which stays; give this one another name",
+    ),
     "toolset-of-a-text": (
         f"{HEAD.format('Toolset')}spec: {{tools: Read}}\n",
         "4: spec.tools is no list of tools; write e.g. tools: [Read, weather__today, toolset:base]",

@@ -270,6 +270,23 @@ async def test_a_declared_toolset_can_be_allowed_and_denied_as_ours_can(tmp_path
     assert {"Read", "probe__say"}.isdisjoint(names(denied)) and "probe__shout" in names(denied)
 
 
+@pytest.mark.parametrize("name", ["core", "tasks", "goa", "upstream"])
+async def test_a_declared_toolset_does_not_take_the_place_of_one_of_ours(tmp_path: Path, name: str) -> None:
+    """What `toolset:core` denies stays denied, whatever a manifest says."""
+    folder = tmp_path / "tools"
+    document(folder, "Toolset", name, tools=["TodoWrite"])
+    document(folder, "Profile", "small", tools={"deny": [f"toolset:{name}"]})
+    (tmp_path / "none").mkdir()
+    bare = gateway_over(tmp_path, tmp_path / "none", catalog={"deny": [f"toolset:{name}"]})
+
+    gateway = gateway_over(tmp_path, folder, catalog={"deny": [f"toolset:{name}"]})
+    whole = gateway_over(tmp_path, folder)
+
+    assert names(gateway) == names(bare)
+    assert [tool.spec.name for tool in whole.catalog.of(Rights(profiles=("small",))).tools()] == names(bare)
+    assert [problem["reason_code"] for problem in gateway.problems()] == ["broken_manifest"]
+
+
 async def test_a_toolset_that_nobody_declared_stops_the_start(tmp_path: Path) -> None:
     document(tmp_path / "tools", "Toolset", "ops", tools=["Read"])
 
