@@ -426,8 +426,65 @@ def test_go_of_1_22_names_goroutines() -> None:
         "FAIL\texample.com/shop/bill [build failed]",
         "ok  \texample.com/shop/route\t0.004s\tcoverage: 81.2% of statements",
         "FAIL",
-        "4 packages (1 tests failed): 2 passed, 2 failed",
+        'lines not shown: 1 "ok"',
     ]
+
+
+def test_what_a_go_test_prints_stands_below_its_name() -> None:
+    assert shown(
+        "go test -v .",
+        *("=== RUN   TestOne", "--- PASS: TestOne (0.00s)", "=== RUN   TestTable", "=== RUN   TestTable/alpha"),
+        *("    a_test.go:5: got 0, want 7", "=== RUN   TestTable/beta", "=== RUN   TestTable/gamma"),
+        *("    a_test.go:5: got 0, want 7", "=== NAME  TestTable", "    a_test.go:9: all in all 0"),
+        *("--- FAIL: TestTable (0.00s)", "    --- FAIL: TestTable/alpha (0.00s)"),
+        *("    --- PASS: TestTable/beta (0.00s)", "    --- FAIL: TestTable/gamma (0.00s)", "FAIL", "FAIL\ta\t0.003s"),
+        failed=True,
+    ) == [
+        *("=== RUN   TestTable/alpha", "    a_test.go:5: got 0, want 7", "=== RUN   TestTable/gamma"),
+        *("    a_test.go:5: got 0, want 7", "=== NAME  TestTable", "    a_test.go:9: all in all 0"),
+        *("--- FAIL: TestTable (0.00s)", "    --- FAIL: TestTable/alpha (0.00s)"),
+        *("    --- FAIL: TestTable/gamma (0.00s)", "FAIL", "FAIL\ta\t0.003s", "5 tests: 2 passed, 3 failed"),
+    ]
+
+
+def test_go_tests_that_wait_for_each_other_are_counted() -> None:
+    lines = shown(
+        "go test -v .",
+        *("=== RUN   TestA", "=== PAUSE TestA", "=== RUN   TestB", "=== PAUSE TestB", "=== CONT  TestA"),
+        *("=== RUN   TestA/x", "=== CONT  TestB", "--- PASS: TestB (0.00s)", "--- PASS: TestA (0.00s)"),
+        *("    --- PASS: TestA/x (0.00s)", "PASS", "ok  \ta\t0.003s"),
+    )
+
+    assert lines == ["3 tests: 3 passed, 0 failed"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept", "not_shown"),
+    [
+        (("no line end--- FAIL: TestOne (0.00s)",), ("=== RUN   TestOne", "no line end--- FAIL: TestOne (0.00s)"), 1),
+        (("--- PASS: TestOther (0.00s)", "--- PASS: TestOne (0.00s)"), ("--- PASS: TestOther (0.00s)",), 2),
+        (("--- PASS: TestZero (0.00s)", "--- PASS: TestOne (0.00s)"), (), 3),
+        (("=== RUN   TestX", "--- PASS: TestX (0.00s)", "--- PASS: TestOne (0.00s)"), (), 3),
+        (("panic: os.Exit",), ("=== RUN   TestOne", "panic: os.Exit"), 1),
+    ],
+    ids=["no line end", "an end of none", "a second end", "a test in a test", "no end"],
+)
+def test_go_tests_are_not_counted_where_what_they_print_looks_like_a_result(
+    printed: tuple[str, ...], kept: tuple[str, ...], not_shown: int
+) -> None:
+    before = ("=== RUN   TestZero", "--- PASS: TestZero (0.00s)")
+
+    lines = shown("go test -v .", *before, "=== RUN   TestOne", *printed, "FAIL\ta\t0.003s", failed=True)
+
+    assert lines == [*kept, "FAIL\ta\t0.003s", f'lines not shown: {not_shown} "--- PASS"']
+
+
+def test_without_v_nobody_knows_how_many_go_tests_passed() -> None:
+    lines = ("--- FAIL: TestOne (0.00s)", "    a_test.go:5: got 0, want 7", "--- PASS: TestTwo (0.00s)", "FAIL")
+
+    shown_lines = shown("go test ./...", *lines, "FAIL\ta\t0.003s", "ok  \tb\t0.003s", "ok  \tc\t0.003s", failed=True)
+
+    assert shown_lines == [*lines, "FAIL\ta\t0.003s", 'lines not shown: 2 "ok"']
 
 
 @pytest.mark.parametrize(

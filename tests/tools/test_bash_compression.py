@@ -142,7 +142,9 @@ async def test_a_timed_out_test_run_keeps_all_it_printed(bench: Compressing) -> 
 
 async def test_an_output_too_long_to_show_is_compressed_as_a_whole(bench: Compressing) -> None:
     many = "".join(f"=== RUN   Test{number}\n--- PASS: Test{number} (0.00s)\n" for number in range(2000))
-    bench.program("go", f"{many}--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", exit_code=1)
+    bench.program(
+        "go", f"{many}=== RUN   TestLast\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\texample.com/a\t0.1s\n", exit_code=1
+    )
 
     result = await bench.run("bin/go test -v ./...")
 
