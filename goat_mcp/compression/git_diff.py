@@ -1,4 +1,8 @@
-"""`git diff`: each file's changed lines and where they are. Lines around them that did not change are left out."""
+"""`git diff`: each file's changed lines and where they are. Lines around them that did not change are left out.
+
+A file's name stands behind `===`, with which no changed line begins. Behind `---`, as git has it, it would look like a
+deleted `-- text`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from goat_mcp.compression.git_names import plain_name, without_prefix
 from goat_mcp.compression.git_stat import take_stat
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
@@ -16,7 +21,6 @@ _ABOUT = re.compile(
     r"(?:index [0-9a-f]+\.\.[0-9a-f]+.*|(?:dis)?similarity index \d+%|old mode \d+|new mode \d+|new file mode \d+|"
     r"deleted file mode \d+|(?:rename|copy) (?:from|to) .+|Binary files .+ differ)"
 )
-_PREFIX = re.compile(r"[abciwo]/")
 
 
 def press_git_diff(words: Words, lines: Sequence[str]) -> Pressed | None:
@@ -76,9 +80,10 @@ class _File:
         elif line.startswith("new mode "):
             self.facts.append(f"mode {self.old_mode} -> {line.removeprefix('new mode ')}")
         elif line.startswith(("rename from ", "copy from ")):
-            self.facts.append(line)
+            how, name = line.split(" from ", 1)
+            self.facts.append(f"{how} from {plain_name(name)}")
         elif line.startswith(("rename to ", "copy to ")):
-            self.name = line.split(" to ", 1)[1]
+            self.name = plain_name(line.split(" to ", 1)[1])
         elif line.startswith("Binary files "):
             self.facts.append("binary")
         elif line.startswith(("--- ", "+++ ")) and line[4:] != "/dev/null":
@@ -118,7 +123,7 @@ class _File:
         if self.is_deleted:
             facts = [*facts, f"deleted, {self.deleted_lines} lines"]
             changed = []
-        return [f"--- {self.name or self._name_of_header()}" + (f" ({', '.join(facts)})" if facts else ""), *changed]
+        return [f"=== {self.name or self._name_of_header()}" + (f" ({', '.join(facts)})" if facts else ""), *changed]
 
     def _name_of_header(self) -> str:
         """Where no other line names the file, it has kept its name: `a/NAME b/NAME`."""
@@ -128,4 +133,4 @@ class _File:
     def _without_prefix(self, name: str) -> str:
         half = len(self.names) // 2
         has_no_prefix = self.names[:half] == self.names[half + 1 :]
-        return name if has_no_prefix or not _PREFIX.match(name) else name[2:]
+        return plain_name(name) if has_no_prefix else without_prefix(name)

@@ -54,7 +54,7 @@ def changes_of_compressed(text: str) -> set[tuple[str, str, int, str]]:
     found: set[tuple[str, str, int, str]] = set()
     file, old, new = "", 0, 0
     for line in text.split("\n"):
-        if line.startswith("--- "):
+        if line.startswith("=== "):
             file = line[4:].split(" (")[0]
         elif line.startswith("@@ "):
             numbers = [abs(int(number)) for number in line[3:].split()]

@@ -208,7 +208,7 @@ HUNK = ("@@ -1,2 +1,2 @@", " a", "-b", "+c")
     ],
 )
 def test_a_file_of_a_diff_is_named_whatever_its_header_looks_like(head: tuple[str, ...], named: str) -> None:
-    assert shown("git diff", *head, *HUNK) == [f"--- {named}", "@@ 2", "-b", "+c"]
+    assert shown("git diff", *head, *HUNK) == [f"=== {named}", "@@ 2", "-b", "+c"]
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,72 @@ def test_a_file_without_a_last_line_end_and_one_without_lines_are_told() -> None
         *("diff --git a/empty.py b/empty.py", "new file mode 100644", "index 0000000..e69de29"),
         *("diff --git a/a.png b/a.png", "index 1..2 100644", "Binary files a/a.png and b/a.png differ"),
     ) == [
-        *("--- a.py", "@@ 1", "-a", "\\ No newline at end of file", "+b", "\\ No newline at end of file"),
-        *("--- empty.py (new)", "--- a.png (binary)"),
+        *("=== a.py", "@@ 1", "-a", "\\ No newline at end of file", "+b", "\\ No newline at end of file"),
+        *("=== empty.py (new)", "=== a.png (binary)"),
     ]
+
+
+GREETING = ('diff --git "a/gr\\303\\266\\303\\237e.py" "b/gr\\303\\266\\303\\237e.py"',)
+"""As git prints `größe.py`."""
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        (
+            (*GREETING, "--- " + GREETING[0].split()[2], "+++ " + GREETING[0].split()[3]),
+            "größe.py",
+        ),
+        (
+            (*GREETING, "new file mode 100644", "--- /dev/null", "+++ " + GREETING[0].split()[3]),
+            "größe.py (new)",
+        ),
+        (
+            (
+                'diff --git a/size.py "b/gr\\303\\266\\303\\237e.py"',
+                *("similarity index 90%", "rename from size.py", 'rename to "gr\\303\\266\\303\\237e.py"'),
+                *("--- a/size.py", '+++ "b/gr\\303\\266\\303\\237e.py"'),
+            ),
+            "größe.py (rename from size.py)",
+        ),
+        (
+            ('diff --git "gr\\303\\266.py" "gr\\303\\266.py"', '--- "gr\\303\\266.py"', '+++ "gr\\303\\266.py"'),
+            "grö.py",
+        ),
+        (
+            ('diff --git "a/q\\"\\\\.py" "b/q\\"\\\\.py"', '--- "a/q\\"\\\\.py"', '+++ "b/q\\"\\\\.py"'),
+            'q"\\.py',
+        ),
+        (
+            ('diff --git "a/a\\nb.py" "b/a\\nb.py"', '--- "a/a\\nb.py"', '+++ "b/a\\nb.py"'),
+            '"a\\nb.py"',
+        ),
+        (
+            ('diff --git "a/a\\377.py" "b/a\\377.py"', '--- "a/a\\377.py"', '+++ "b/a\\377.py"'),
+            '"a\\377.py"',
+        ),
+    ],
+    ids=["changed", "new", "renamed", "without a prefix", "a quote", "a line end", "no text"],
+)
+@pytest.mark.parametrize("command", ["git diff", "git log -p"])
+def test_a_name_that_git_quotes_is_the_name_itself(command: str, head: tuple[str, ...], named: str) -> None:
+    commit = (f"commit {'a' * 40}", "Author: Ada <a@b.example>", "", "    one", "") if command != "git diff" else ()
+
+    lines = shown(command, *commit, *head, *HUNK)
+
+    assert lines is not None
+    assert lines[-4:] == [f"=== {named}", "@@ 2", "-b", "+c"]
+
+
+def test_an_empty_or_binary_file_with_a_quoted_name_has_its_name() -> None:
+    assert shown("git diff", *GREETING, "new file mode 100644", "index 0000000..e69de29") == ["=== größe.py (new)"]
+
+
+def test_no_changed_line_looks_like_the_name_of_a_file() -> None:
+    assert shown(
+        *("git diff", "diff --git a/a.sql b/a.sql", "index 1..2 100644", "--- a/a.sql", "+++ b/a.sql"),
+        *("@@ -1,4 +1,3 @@", " select 1;", "--- src/other.py", "--- == x", "+++ x", "+=== y", "-=== z"),
+    ) == ["=== a.sql", "@@ 2", "--- src/other.py", "--- == x", "+++ x", "+=== y", "-=== z"]
 
 
 def test_commits_whose_hashes_begin_alike_stay_apart() -> None:

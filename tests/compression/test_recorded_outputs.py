@@ -71,7 +71,7 @@ def test_every_line_that_names_a_failure_stays(recording: Recording) -> None:
 @pytest.mark.parametrize("name", ["git-diff", "git-show"])
 def test_a_diff_keeps_each_changed_line_with_its_number(name: str) -> None:
     recording = BY_NAME[name]
-    deleted = set(re.findall(r"^--- (\S+) \(deleted", compressed(recording), re.MULTILINE))
+    deleted = set(re.findall(r"^=== (\S+) \(deleted", compressed(recording), re.MULTILINE))
 
     changes = changes_of_diff(recording.text)
 
@@ -82,7 +82,7 @@ def test_a_diff_keeps_each_changed_line_with_its_number(name: str) -> None:
 def test_a_deleted_file_is_named_with_its_length() -> None:
     lines = [change for change in changes_of_diff(BY_NAME["git-diff"].text) if "medlars" in change[0]]
 
-    assert f"--- src/shop/invoicing/medlars_invoicing.py (deleted, {len(lines)} lines)" in compressed(
+    assert f"=== src/shop/invoicing/medlars_invoicing.py (deleted, {len(lines)} lines)" in compressed(
         BY_NAME["git-diff"]
     ).split("\n")
 
