@@ -1,4 +1,7 @@
-"""`ls -l`: the names. Rights, owner, size and date are what was asked for least often and costs most."""
+"""`ls -l`: the names. Rights, owner, size and date are what was asked for least often and costs most.
+
+Whoever asks for more, as inodes (`-i`), sizes to read (`-h`), or an order by them (`-S`, `-t`), wants to see it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
 
 _ENTRY = re.compile(
-    r"(?:\s*\d+ +){0,2}"  # inode, blocks
     r"(?P<type>[-dlbcpsD])[-rwxsStTlL]{9}[.+@]? +\d+ +"
     r"(?:\S+ +){0,3}?"  # owner, group, author
     r"(?:\d+, +\d+|[\d.,]+[KMGTPEk]?) "  # device numbers, or size
@@ -19,11 +21,27 @@ _ENTRY = re.compile(
 )
 _TOTAL = re.compile(r"total [\d.,]+[KMGTPEk]?")
 _HEADER = re.compile(r"(?P<folder>.+):")
-_LONG_OPTIONS = ("--format=long", "--format=verbose")
+_LONG = frozenset({"--format=long", "--format=verbose"})
+_LETTERS_ABOUT_NAMES = frozenset("aABdfFGgHLlopRrUvX1")
+"""Which files are named, in what order and with what mark; less of what else is in a line."""
+_OPTIONS_ABOUT_NAMES = (
+    *(
+        "--all",
+        "--almost-all",
+        "--classify",
+        "--color",
+        "--dereference",
+        "--directory",
+        "--file-type",
+        "--group-directories",
+    ),
+    *("--hide", "--ignore", "--indicator-style", "--no-group", "--recursive", "--reverse", "--sort=extension"),
+    *("--sort=name", "--sort=none", "--sort=version"),
+)
 
 
 def press_ls(words: Words, lines: Sequence[str]) -> Pressed | None:
-    if not _is_long(words):
+    if not _is_long(words) or _asks_for_more(words):
         return None
     kept: list[str] = []
     at = 0
@@ -42,10 +60,27 @@ def press_ls(words: Words, lines: Sequence[str]) -> Pressed | None:
 
 
 def _is_long(words: Words) -> bool:
+    return any(word in _LONG or (_is_short_option(word) and set(word) & set("lgo")) for word in _options(words))
+
+
+def _asks_for_more(words: Words) -> bool:
+    """Whether an option is about what stands beside the names, or is none that we know."""
     return any(
-        word in _LONG_OPTIONS or (word.startswith("-") and not word.startswith("--") and set(word) & set("lgno"))
-        for word in words[1:]
+        not _LETTERS_ABOUT_NAMES.issuperset(word[1:])
+        if _is_short_option(word)
+        else word not in _LONG and not word.startswith(_OPTIONS_ABOUT_NAMES)
+        for word in _options(words)
     )
+
+
+def _options(words: Words) -> Sequence[str]:
+    rest = words[1:]
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    return [word for word in options if word.startswith("-") and word != "-"]
+
+
+def _is_short_option(word: str) -> bool:
+    return not word.startswith("--")
 
 
 def _begins_a_folder(lines: Sequence[str], at: int) -> bool:

@@ -30,7 +30,7 @@ STATUS = (
         "-rw-r--r-- 1 ada ada 1024 Nov 22 11:03 a b.txt",
         "-rw-r--r--. 1 ada ada 1.2K Jan  1  2024 a b.txt",
         "-rwsr-xr-x+ 12 1000 1000 1,5M 2026-11-22 11:03 a b.txt",
-        "  131 4 -rw-r--r-- 1 ada domain users 1024 2026-11-22 11:03:11.123456789 +0000 a b.txt",
+        "-rw-r--r-- 1 ada domain users 1024 2026-11-22 11:03:11.123456789 +0000 a b.txt",
         "-rw-r--r-- 1 ada 1024 Nov 22 11:03 a b.txt",
     ],
 )
@@ -53,6 +53,31 @@ def test_folders_links_and_devices_of_ls_are_told_apart() -> None:
 @pytest.mark.parametrize("command", ["ls", "ls -a", "ls --color=never", "dir -l", "ls -l | sort", "ls -l > a; cat a b"])
 def test_what_prints_no_long_listing_is_left_as_it_is(command: str) -> None:
     assert shown(command, "total 4", f"{LONG}a.txt") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("ls -lai", f"131 {LONG}a.txt"),
+        ("ls -l --inode", f"131 {LONG}a.txt"),
+        ("ls -ls", f"4 {LONG}a.txt"),
+        ("ls -lah", "-rw-r--r-- 1 ada ada 1.2K Jan  1  2024 a.txt"),
+        ("ls -l --si", "-rw-r--r-- 1 ada ada 1.2k Jan  1  2024 a.txt"),
+        *((command, f"{LONG}a.txt") for command in ("ls -lS", "ls -lt", "ls -n", "ls -l -c", "ls -l --sort=size")),
+        ("ls -l --time-style=+%s", f"{LONG}a.txt"),
+        ("ls -lZ", "-rw-r--r-- 1 ada ada unconfined_u:object_r:user_home_t:s0 1024 Nov 22 11:03 a.txt"),
+        ("ls -l", f"131 4 {LONG}a.txt"),
+    ],
+)
+def test_what_was_asked_for_beside_the_names_of_ls_stays(command: str, line: str) -> None:
+    assert shown(command, "total 4", line, line.replace("a.txt", "b.txt")) is None
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -laR src", "ls -l --color=never", "ls -lr -- -lS", "ls --format=long --group-directories-first -A"]
+)
+def test_options_about_names_leave_a_listing_of_names(command: str) -> None:
+    assert shown(command, "total 4", f"{LONG}a.txt", f"{LONG}b.txt") == ["a.txt", "b.txt"]
 
 
 def test_a_name_with_a_line_end_leaves_the_listing_as_it_is() -> None:
