@@ -51,6 +51,7 @@ class ConfiguredUpstreams:
         )
         self.at_start = self._with_name_cap(self._files.load())
         self._configs = self.at_start.configs
+        declared.beside(self._configs)
         self.chosen = ChosenTools(settings, self._configs, declared.toolsets)
 
     async def follow(self, upstreams: Upstreams) -> None:
@@ -63,6 +64,7 @@ class ConfiguredUpstreams:
                 if problem not in upstreams.problems:
                     log_entry_problem(self._telemetry, problem)
             self._configs = files.configs
+            self._declared.beside(self._configs)
             self.chosen = ChosenTools(self._settings, self._configs, self._declared.toolsets)
             upstreams.apply(files)
 

@@ -17,6 +17,7 @@ from goat_mcp.registry import Registry
 from goat_mcp.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.telemetry import Telemetry
+from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import DeclaredEntry
 
 if TYPE_CHECKING:  # loaded where there are some
@@ -41,6 +42,7 @@ class DeclaredTools:
         self._read = chosen_manifests.read(settings)
         self._choice_problems: Sequence[ManifestProblem] = ()
         self._folder_problems: Sequence[ManifestProblem] = ()
+        self._upstreams: Sequence[UpstreamConfig] | None = None
         self._logged: list[dict[str, Any]] = []
         self.toolsets: Declared = {}
         if self._read is not None:
@@ -134,6 +136,10 @@ class DeclaredTools:
             for document in self._manifests.declared.upstreams
         ]
 
+    def beside(self, upstreams: Sequence[UpstreamConfig]) -> None:
+        """All upstreams that there are now: toolsets may name them."""
+        self._upstreams = upstreams
+
     def reached_by_tools(self, writable: Sequence[Path]) -> None:
         """Calls may write in other places now: what of the manifests lies there counts as it is at this moment."""
         if self._manifests is None:
@@ -156,7 +162,19 @@ class DeclaredTools:
     def manifest_problems(self) -> Sequence[ManifestProblem]:
         """What is wrong with the documents, as they are now."""
         found = self._manifests.declared.problems if self._manifests is not None else ()
-        return (*found, *self._choice_problems, *self._folder_problems)
+        return (*found, *self._strange_members(), *self._choice_problems, *self._folder_problems)
+
+    def _strange_members(self) -> Sequence[ManifestProblem]:
+        """What declared toolsets name that is nowhere."""
+        if self._manifests is None or not self._manifests.declared.toolsets:
+            return ()
+        from goat_mcp.manifests.toolset_members import UpstreamNames, strange_members
+
+        names: UpstreamNames | None = None
+        if self._upstreams is not None:
+            are_flat = any(upstream.naming == "flat" for upstream in self._upstreams)
+            names = UpstreamNames([upstream.server for upstream in self._upstreams], are_flat)
+        return tuple(strange_members(self._manifests.declared, names, chosen_manifests.shipped))
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong with it now: `name`, `reason_code`, `detail`."""

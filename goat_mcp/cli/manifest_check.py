@@ -27,17 +27,21 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
 
     from goat_mcp import chosen_manifests
     from goat_mcp.manifests.folder import together
+    from goat_mcp.manifests.toolset_members import waits_for_upstream
     from goat_mcp.settings_loading import load_settings
 
     settings = load_settings({}, config_file=config)
     declared = _read(places) if places else _in_use(settings)
     _, profiles = chosen_manifests.with_declared_profiles(settings, declared)
     upstreams = [problem for one in declared.upstreams for problem in _upstream_problems(one)]
-    found = [*declared.problems, *profiles, *upstreams, *anyio.run(_thorough, declared.tools)]
-    # Those that replace what comes with us are to be known, and may be meant: they are no failure.
-    replacing = set(together([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
-    problems = sorted(dict.fromkeys(found))
-    notes = sorted(replacing.difference(problems))
+    members = _strange_members(declared, settings)
+    found = [*declared.problems, *profiles, *upstreams, *members, *anyio.run(_thorough, declared.tools)]
+    # Those that replace what comes with us, or wait for an upstream, are to be known, and may be meant: they are no
+    # failure.
+    may_be_meant = {problem for problem in members if waits_for_upstream(problem)}
+    problems = sorted(set(found) - may_be_meant)
+    may_be_meant |= set(together([replace(declared, problems=()), chosen_manifests.shipped()]).problems)
+    notes = sorted(may_be_meant.difference(problems))
     count = {
         "tools": sum(len(tool.exports) for tool in declared.tools),
         "upstreams": len(declared.upstreams),
@@ -68,6 +72,32 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
         what, _, remedy = problem.message.partition("; ")
         found.append(document.problem(place, what, remedy or "mend the entry", is_fatal=problem.is_fatal))
     return found
+
+
+def _strange_members(declared: ManifestSet, settings: Settings) -> list[ManifestProblem]:
+    """What its toolsets name that neither it has, nor what a start would read."""
+    from goat_mcp import chosen_manifests
+    from goat_mcp.core.errors import ToolError
+    from goat_mcp.manifests.toolset_members import UpstreamNames, strange_members
+    from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
+
+    if not declared.toolsets:
+        return []
+    in_use = _in_use(settings)
+    entries = [
+        DeclaredEntry(one.name, one.entry, one.document.file) for one in (*declared.upstreams, *in_use.upstreams)
+    ]
+    default = settings.default_upstreams
+    files = [*settings.upstreams, *([default] if default is not None and default.is_file() else [])]
+    names: UpstreamNames | None = None
+    try:
+        configs = load_upstream_files(files, contents=settings.contents, declared=entries).configs
+        are_flat = any(config.naming == "flat" for config in configs)
+        names = UpstreamNames([config.server for config in configs], are_flat)
+    except ToolError:
+        pass  # a start says what is wrong with that file; of its servers nothing can be said here
+    whole = replace(declared, tools=(*declared.tools, *in_use.tools))
+    return list(strange_members(whole, names, chosen_manifests.shipped))
 
 
 def _in_use(settings: Settings) -> ManifestSet:

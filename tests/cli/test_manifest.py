@@ -350,6 +350,91 @@ def test_upstreams_and_profiles_are_checked_as_their_settings_are(tmp_path: Path
     assert done.returncode == 1
 
 
+TOOLSETS = """\
+apiVersion: goat-mcp/v1
+kind: Toolset
+metadata: {name: mine}
+spec:
+  tools:
+    - Read
+    - weather
+    - weather__today
+    - toolset:core
+    - json-query
+    - mcp__notes
+    - wether
+    - Bsh
+    - qqqqqqqq
+    - weather__tomorow
+    - toolset:loop
+    - toolset:mine
+    - mcp__notes__*
+    - {kind: Tool, name: jsn-query, package: "@goondan/base"}
+---
+apiVersion: goat-mcp/v1
+kind: Upstream
+metadata: {name: notes}
+spec: {command: notes-server}
+"""
+NO_TOOLS = (
+    "12: the toolset mine: 'wether' names no tool; did you mean weather or weather__today?",
+    "13: the toolset mine: 'Bsh' names no tool; did you mean Bash or bash?",
+    "14: the toolset mine: 'qqqqqqqq' names no tool; the tools are those that `goat-mcp list` shows",
+    "15: the toolset mine: 'weather__tomorow' names no tool; did you mean weather__today or weather?",
+    "16: the toolset mine: 'toolset:loop' names no toolset; there are core, tasks, state, network, agent, mcp, "
+    "notebook, teams, goa, base, manifests, upstream, meta",
+    "17: the toolset mine: 'toolset:mine': a toolset holds none that is declared; write the tools that it holds",
+    "18: the toolset mine: 'mcp__notes__*' names no tool; write mcp__notes for all of its tools",
+    "19: the toolset mine: 'jsn-query' names no tool; did you mean json-query or json-query__query?",
+)
+
+
+def test_what_a_toolset_names_and_nobody_has_is_told_with_near_names(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    file = own(tmp_path) / "others.yaml"
+    file.write_text(TOOLSETS)
+
+    checked = run("manifest", "check", cwd=tmp_path)
+    listed = run("manifest", "list", cwd=tmp_path)
+    called = run("call", "--toolset", "mine", "weather__today", "city=Paris", cwd=tmp_path)
+
+    assert checked.stdout.splitlines() == [f"{file}:{said}" for said in NO_TOOLS]
+    assert checked.returncode == 1
+    assert listed.stderr.splitlines() == [f"{file}:{said}" for said in NO_TOOLS]
+    assert (called.returncode, json.loads(called.stdout)) == (0, PARIS)
+
+
+def test_a_tool_of_an_upstream_that_is_not_configured_is_a_note_and_no_failure(tmp_path: Path) -> None:
+    own(tmp_path).mkdir(parents=True)
+    file = own(tmp_path) / "others.yaml"
+    file.write_text(OTHERS.replace("[Read, weather]", "[Read, mcp__notes__find, mcp__nots__find, mcp__github]"))
+
+    checked = run("manifest", "check", cwd=tmp_path)
+    listed = run("manifest", "list", cwd=tmp_path)
+
+    notes = [
+        f"{file}:9: the toolset mine: 'mcp__github' is of an upstream that is not configured; "
+        "add it to mcpServers, or mend the name",
+        f"{file}:9: the toolset mine: 'mcp__nots__find' is of an upstream that is not configured; did you mean notes?",
+    ]
+    assert checked.stdout.splitlines() == [*notes, "Nothing is wrong: 1 upstream, 1 toolset, 1 profile."]
+    assert checked.returncode == 0
+    assert sorted(listed.stderr.splitlines()) == notes
+
+
+def test_a_toolset_in_another_place_may_name_what_a_start_would_read(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    (tmp_path / "mine.yaml").write_text(TOOLSETS.partition("    - wether")[0])
+
+    done = run("manifest", "check", "mine.yaml", cwd=tmp_path)
+
+    assert done.stdout.splitlines() == [
+        "mine.yaml:11: the toolset mine: 'mcp__notes' is of an upstream that is not configured; "
+        "add it to mcpServers, or mend the name",
+        "Nothing is wrong: 1 toolset.",
+    ]
+
+
 def test_a_new_tool_is_nobody_elses_to_change_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

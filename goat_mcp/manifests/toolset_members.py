@@ -1,0 +1,98 @@
+"""Names in the toolsets of manifests that select nothing. What a name selects is the catalog's business."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.spec import Toolset
+from goat_mcp.manifests.folder import ManifestSet
+from goat_mcp.manifests.kinds import ToolsetDocument
+from goat_mcp.manifests.problem import ManifestProblem
+
+_MAX_SHOWN = 60
+_OURS = frozenset({*BUILTIN_NAMES, *META_NAMES, *NAME_ALIASES})
+
+
+@dataclass(frozen=True)
+class UpstreamNames:
+    """Which upstreams are configured, as their tools' names have them; with `are_flat` some tools have plain names."""
+
+    servers: Collection[str]
+    are_flat: bool = False
+
+
+def strange_members(
+    declared: ManifestSet, upstreams: UpstreamNames | None, shipped: Callable[[], ManifestSet]
+) -> Iterator[ManifestProblem]:
+    """What the toolsets of `declared` name that is nowhere. `upstreams` None: nobody knows them, and nothing is said of
+    theirs. `shipped` is only asked for where a name is not found elsewhere."""
+    known: set[str] = {*_OURS, *_names(declared)}
+    is_whole = False
+    for toolset in declared.toolsets:
+        for index, name in enumerate(toolset.tools):
+            if name.startswith(UPSTREAM_PREFIX):
+                yield from _of_upstream(toolset, index, name, upstreams)
+            elif name.startswith(TOOLSET_PREFIX):
+                yield from _of_toolset(toolset, index, name, {one.name for one in declared.toolsets})
+            elif name not in known and not (upstreams is not None and upstreams.are_flat):
+                if not is_whole:
+                    known, is_whole = {*known, *_names(shipped())}, True
+                if name not in known:
+                    near = _near(name, known, "the tools are those that `goat-mcp list` shows")
+                    yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", near)
+
+
+def waits_for_upstream(problem: ManifestProblem) -> bool:
+    """Whether it is about an upstream that may be configured yet."""
+    return problem.what.endswith(_NOT_CONFIGURED)
+
+
+_NOT_CONFIGURED = "is of an upstream that is not configured"
+
+
+def _names(declared: ManifestSet) -> Iterator[str]:
+    for tool in declared.tools:
+        yield tool.name
+        yield from (export.spec.name for export in tool.exports)
+
+
+def _of_upstream(
+    toolset: ToolsetDocument, index: int, name: str, upstreams: UpstreamNames | None
+) -> Iterator[ManifestProblem]:
+    server, _, tool = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+    if "*" in name:
+        all_of_it = f"write {UPSTREAM_PREFIX}{server} for all of its tools" if tool == "*" else "write whole names"
+        yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no tool", all_of_it)
+    elif upstreams is not None and server not in upstreams.servers:
+        remedy = _near(server, upstreams.servers, "add it to mcpServers, or mend the name")
+        yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} {_NOT_CONFIGURED}", remedy)
+
+
+def _of_toolset(
+    toolset: ToolsetDocument, index: int, name: str, declared: Collection[str]
+) -> Iterator[ManifestProblem]:
+    other = name.removeprefix(TOOLSET_PREFIX)
+    if other in get_args(Toolset):
+        return
+    if other in declared:
+        remedy = "write the tools that it holds"
+        yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}}: a toolset holds none that is declared", remedy)
+        return
+    remedy = _near(other, get_args(Toolset), f"there are {', '.join(get_args(Toolset))}")
+    yield _problem(toolset, index, f"{name!r:.{_MAX_SHOWN}} names no toolset", remedy)
+
+
+def _near(name: str, known: Collection[str], otherwise: str) -> str:
+    low = name[:100].lower()
+    spelled = difflib.get_close_matches(low, {one.lower() for one in known}, n=3)
+    near = [one for word in spelled for one in sorted(known) if one.lower() == word][:3]
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def _problem(toolset: ToolsetDocument, index: int, what: str, remedy: str) -> ManifestProblem:
+    what = f"the toolset {toolset.name}: {what}"
+    return toolset.document.problem(("spec", "tools", index), what, remedy, is_fatal=False)
