@@ -78,6 +78,7 @@ def _sources(
     """What to import from; and where no host is named, which files cannot be read: the others are imported."""
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.hosts.sources import source_from, sources_of
+    from goat_mcp.hosts.switches import off_switch
     from goat_mcp.hosts.table import HOSTS, host_named
 
     folder = None if project is None else project.resolve()
@@ -89,7 +90,7 @@ def _sources(
     for host in named or HOSTS.values():
         try:
             for source in sources_of(host, machine, folder):
-                _ = source.file.entries  # whether it can be read
+                _ = source.file.entries, off_switch(source, machine)  # whether they can be read
                 every.append(source)
         except ToolError as problem:
             if named:
@@ -146,6 +147,7 @@ def _host_fields(one: SourcePlan, dry_run: bool) -> dict[str, Any]:
             for server in one.servers
         ],
         "other_projects": one.source.projects,
+        "unseen": one.source.host.unseen or None,
     }
     if one.change is not None:
         fields |= {"moved": one.change.is_one and not dry_run, "diff": shown_diff(one.change)}
@@ -167,6 +169,8 @@ def _print(plan: ImportPlan, dry_run: bool) -> None:
                 click.echo(escaped(f"    - {redactor.text(told)}"))
         if not one.servers:
             click.echo("  no servers")
+        if one.source.host.unseen and any(server.outcome.value == "imported" for server in one.servers):
+            click.echo(f"  {one.source.host.unseen}: look at what came")
         for folder in one.source.projects:
             click.echo(escaped(f"  more for one project: --project {folder}"))
         if one.change is not None and one.change.is_one:

@@ -87,3 +87,5 @@ class Host:
     """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
     after: str = ""
     """What the user has to do for the host to see a change."""
+    unseen: str = ""
+    """What it keeps where we do not look, and what that decides."""

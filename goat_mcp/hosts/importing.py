@@ -6,7 +6,7 @@ First all of it is planned, and nothing is written; then our file comes first, s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from goat_mcp.hosts.merging import Merged, Merging, Outcome
 from goat_mcp.hosts.own_entry import OWN_NAME, other_upstreams, own_entry, own_launch, own_names
 from goat_mcp.hosts.receipts import Receipts, Why, receipt
 from goat_mcp.hosts.sources import Source
-from goat_mcp.hosts.translate import translated
+from goat_mcp.hosts.switches import off_switch, projects_without
+from goat_mcp.hosts.translate import Translated, translated
 from goat_mcp.state.config_folder import own_upstreams_file
 from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory
 
@@ -64,14 +65,17 @@ def plan_import(sources: Sequence[Source], into: Path, machine: Machine, *, move
     for source in sources:
         if source.file.path.resolve() == into.resolve():
             raise ToolError(ErrorCode.INPUT, f"{into} is the file to import into", "Name another one.")
-        servers = [_merged(merging, source, name, entry, machine) for name, entry in source.file.entries.items()]
+        why_off = off_switch(source, machine)
+        servers = [
+            _merged(merging, source, name, entry, machine, why_off(name)) for name, entry in source.file.entries.items()
+        ]
         change = _moved(source, servers, into, machine) if move else None
         plans.append(SourcePlan(source, servers, change))
     after = ours.changed(remove=(), add=merging.new) if merging.new else ours.data
     return ImportPlan(Change(into, ours.data, after), plans)
 
 
-def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: Machine) -> Merged:
+def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: Machine, why_off: str) -> Merged:
     found = translated(
         source.host,
         name,
@@ -82,7 +86,20 @@ def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: Ma
         inputs=source.inputs,
         folder=source.file.path.parent,
     )
-    return merging.add(found, source.host.name)
+    return merging.add(_as_switched(found, why_off, source), source.host.name)
+
+
+def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
+    """What its host does not start is not started by coming here, and that is told."""
+    if found.entry is None:
+        return found
+    if not why_off and found.entry.get("disabled") is not True:
+        some = ", ".join(projects_without(source, found.name))
+        told = f"switched off in {source.host.title} for {some}; goat-mcp starts it for every project"
+        return replace(found, told=(told, *found.told)) if some else found
+    why = why_off or f"it is switched off in {source.host.title}"
+    told = f"disabled: true, since {why}; take that out in your file to use it"
+    return replace(found, entry={**found.entry, "disabled": True}, told=(told, *found.told))
 
 
 def _moved(source: Source, servers: Sequence[Merged], into: Path, machine: Machine) -> Change:

@@ -78,6 +78,7 @@ _ROWS = (
         keys={"envFile": Key.ENV_FILE},
         variables=Variables.EDITOR,
         after="Reload the window of Cursor.",
+        unseen="what is switched off in Cursor's window is not in this file",
     ),
     Host(
         "vscode",
@@ -94,6 +95,7 @@ _ROWS = (
         variables=Variables.EDITOR,
         own_entry={"type": "stdio"},
         after="Start the server goat in VS Code (MCP: List Servers).",
+        unseen="what is switched off in VS Code's window is not in this file",
     ),
     Host(
         "codex",

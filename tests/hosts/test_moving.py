@@ -305,7 +305,14 @@ def test_a_projects_servers_start_in_the_project(tmp_path: Path) -> None:
     project.mkdir()
     (project / ".mcp.json").write_text('{"mcpServers": {"p": {"command": "./run.sh"}}}')
     state = {
-        "projects": {str(project): {"mcpServers": {"local": {"command": "l", "cwd": "sub"}}, "x": 1}, "/other": {}}
+        "projects": {
+            str(project): {
+                "mcpServers": {"local": {"command": "l", "cwd": "sub"}},
+                "enabledMcpjsonServers": ["p"],
+                "x": 1,
+            },
+            "/other": {},
+        }
     }
     (tmp_path / ".claude.json").write_text(json.dumps(state))
     machine = Machine("linux", tmp_path, {})
