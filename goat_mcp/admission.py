@@ -17,7 +17,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.questions import Answer, Form
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.hooks import HookOutcome, Hooks
 from goat_mcp.hooks.seen_arguments import seen_arguments
@@ -187,9 +187,10 @@ class Admission:
             return
         now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
         if now is not tool and now.spec != tool.spec:
+            how = "in its manifest" if tool.spec.toolset in DECLARED_TOOLSETS else "by its server"
             raise ToolError(
                 ErrorCode.PERMISSION,
-                f"{tool.spec.rule_name} was changed by its server while the user was asked",
+                f"{tool.spec.rule_name} was changed {how} while the user was asked",
                 "Call it again: the user decides about the tool as it is now.",
                 facts={"tool": tool.spec.rule_name},
             )

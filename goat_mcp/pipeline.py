@@ -200,10 +200,11 @@ class Pipeline:
                 turn.batch.interrupt(turn, refusal)
             raise
         turn.admitted()
-        if admitted.access.script_sha256:
-            ctx = ctx.changed(script_sha256=admitted.access.script_sha256)
+        access = admitted.access
+        if access.script_sha256 or access.handler:
+            ctx = ctx.changed(script_sha256=access.script_sha256, handler=access.handler)
         async with self.scheduler.slot(
-            admitted.access,
+            access,
             session_key=ctx.session_key,
             max_wait_s=ctx.wait_left_s(),
             while_waiting=place.given_away,

@@ -59,6 +59,8 @@ class ToolContext:
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     script_sha256: str = ""
     """Of the script file that was judged (see `Access`)."""
+    handler: str = ""
+    """The state of the tool's own files when the call was judged (see `Access`)."""
     message: Mapping[str, Any] | None = None
     """The assistant's message that holds this call; None outside an agent of ours (Goondan `ToolContext.message`)."""
     started_at_s: float = field(default_factory=time.monotonic)

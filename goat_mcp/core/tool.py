@@ -28,8 +28,8 @@ class Access:
 
     `seen` are the arguments as rules, hooks and the record see them, where a tool that is judged as Bash has no
     `command` of its own. `runs` is further shell text that the call runs, e.g. on another machine: rules about commands
-    may deny it or ask about it, and none can allow it. `script_sha256` is that of a script file that the call runs, as
-    it was judged.
+    may deny it or ask about it, and none can allow it. `script_sha256` is that of a script file that the call runs, and
+    `handler` tells the state of the files that a declared tool consists of, both as they were judged.
     """
 
     asked: tuple[str, ...] = ()
@@ -40,6 +40,7 @@ class Access:
     seen: Mapping[str, Any] | None = None
     runs: tuple[str, ...] = ()
     script_sha256: str = ""
+    handler: str = ""
 
 
 class Tool(Protocol[InputT]):

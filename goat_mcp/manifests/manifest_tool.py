@@ -36,12 +36,14 @@ _TOUCHES_NOTHING = AccessFields()
 class Resource:
     """What the exports of one resource share. `runner` starts nothing before the first call.
 
-    `origin` says what is run, as its document has it. `declared_now` is the export of this name as it stands in the
+    `origin` says what is run, as its document has it, and `files` for an export in what state the files are that this
+    means. `declared_now` is the export of this name as it stands in the
     documents at the moment; None where it is gone.
     """
 
     name: str
     origin: object
+    files: Callable[[str], str]
     declared_now: Callable[[str], ManifestTool | None]
     runner: Callable[[], Runner]
     workspace: Workspace
@@ -70,7 +72,7 @@ class ManifestTool:
 
     def access(self, input: Mapping[str, Any]) -> Access:
         """The files that a call touches by its declaration, as the workspace knows them, and whether it only reads."""
-        access = self._access(input)
+        access = replace(self._access(input), handler=self.resource.files(self.export.name))
         if not self.export.read_only_when:
             return access
         from goat_mcp.manifests.reading_calls import only_reads
@@ -110,9 +112,11 @@ class ManifestTool:
 
     async def execute(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """Raises `ToolError` where the call was held back - by a person who was asked, by others before it - and its
-        declaration is another one now: it was judged and allowed as it stood there before (R-PERM-4)."""
+        declaration or its handler is another one now: it was judged and allowed as it was before (R-PERM-4)."""
         now = self.resource.declared_now(self.export.name)
         if now is self:
+            if ctx.handler and ctx.handler != self.resource.files(self.export.name):
+                raise self._changed("its handler is another file now, or the file holds something else")
             return await self._run(input, ctx)
         if now is None:
             raise ToolError(
@@ -121,13 +125,16 @@ class ManifestTool:
                 "Nothing was run. List the tools to see what there is.",
             )
         if (now.resource.origin, now.judged_by) != (self.resource.origin, self.judged_by):
-            raise ToolError(
-                ErrorCode.PERMISSION,
-                f"{self.spec.name} was changed while this call waited: its manifest declares something else now",
-                "Nothing was run. Look at the tool again, and call it again if it is still what you want.",
-                facts={"tool": self.spec.name},
-            )
+            raise self._changed("its manifest declares something else now")
         return await now.execute(input, ctx)
+
+    def _changed(self, how: str) -> ToolError:
+        return ToolError(
+            ErrorCode.PERMISSION,
+            f"{self.spec.name} was changed while this call waited: {how}",
+            "Nothing was run. Look at the tool again, and call it again if it is still what you want.",
+            facts={"tool": self.spec.name},
+        )
 
     @property
     def judged_by(self) -> Export:

@@ -20,6 +20,7 @@ from goat_mcp.manifests.command_runner import CommandRunner
 from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, together
+from goat_mcp.manifests.handler_files import handler_files
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
@@ -127,6 +128,7 @@ class Manifests:
         resource = Resource(
             name=document.name,
             origin=(document.document.file, document.document.tree["spec"]["entry"]),
+            files=handler_files(document.entry, document.document.folder),
             declared_now=declared_now,
             runner=runner,
             workspace=self._around.host.workspace,

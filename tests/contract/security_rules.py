@@ -354,7 +354,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only "
         "server/test_travelling_approval.py::test_it_expires "
         "test_pipeline.py::test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run "
-        "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused",
+        "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused "
+        "manifests/test_calls_held_back.py::test_what_a_person_allowed_is_not_used_for_another_handler",
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(
