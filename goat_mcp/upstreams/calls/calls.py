@@ -20,7 +20,7 @@ from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.calls.relay import relayed_result
-from goat_mcp.upstreams.calls.slots import Slots
+from goat_mcp.upstreams.calls.slots import Place, Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.links.live_connection import LiveConnection
@@ -118,16 +118,17 @@ class UpstreamCalls:
 
         async def send_now(more: Mapping[str, Any], ctx: ToolContext) -> dict[str, Any]:
             lifeline.check()
+            place = self.slots.one(ctx.wait_left_s())
 
             async def run(connection: LiveConnection) -> dict[str, Any]:
                 if self._gate is not None:
                     # What was listed and asked for may have changed since, and a new process may offer something else.
                     await self._gate.settled(connection, ctx.wait_left_s())
                     self._gate.admit(spec)
-                return await self._run(connection, lifeline, spec, arguments, more, ctx)
+                return await self._run(connection, lifeline, spec, arguments, more, ctx, place)
 
-            # Given back between rounds: a person may think for long.
-            async with self.slots.one(ctx.wait_left_s()):
+            # Given back between rounds, and while the upstream asks within one: a person may think for long.
+            async with place:
                 try:
                     return await once_or_twice(lifeline, run, ctx.wait_left_s)
                 except LinkFault as failure:
@@ -150,11 +151,12 @@ class UpstreamCalls:
         arguments: Mapping[str, Any],
         more: Mapping[str, Any],
         ctx: ToolContext,
+        place: Place,
     ) -> dict[str, Any]:
         config = self._config
         idle_s = config.idle_timeout_s or config.timeout_s
         clock = CallClock(config.timeout_s, idle_s)
-        with connection.callers.one(ctx, clock), clock.scope:
+        with connection.callers.one(ctx, clock, place), clock.scope:
             if not ctx.wants_progress and config.idle_timeout_s is None:
                 return await connection.call_tool(
                     spec.native_name,

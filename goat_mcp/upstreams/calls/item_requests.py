@@ -19,7 +19,7 @@ from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
 from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
 from goat_mcp.upstreams.calls.progress import ProgressRelay
-from goat_mcp.upstreams.calls.slots import Slots
+from goat_mcp.upstreams.calls.slots import Place, Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault, LoginWanted
@@ -181,10 +181,11 @@ class ItemRequests:
         def left_s() -> float:
             return max(0.0, until_s - anyio.current_time())
 
-        async def run_in_time(connection: LiveConnection) -> T:
+        async def run_in_time(connection: LiveConnection, *places: Place) -> T:
             limit_s = min(left_s(), self._config.timeout_s)
             clock = CallClock(limit_s, limit_s)
-            with connection.callers.one(ctx, clock) if ctx is not None else nullcontext(), clock.scope:
+            caller = connection.callers.one(ctx, clock, *places) if ctx is not None else nullcontext()
+            with caller, clock.scope:
                 return await run(connection)
             raise ToolError(
                 ErrorCode.TIMEOUT,
@@ -196,8 +197,12 @@ class ItemRequests:
         try:
             async with self._connection_for(ctx) as lifeline:
                 lifeline.check()
-                async with self._share.one(left_s()), self._slots.one(left_s()):
-                    return await once_or_twice(lifeline, run_in_time, left_s, is_read=True)
+                async with self._share.one(left_s()) as share, self._slots.one(left_s()) as place:
+
+                    async def run_there(connection: LiveConnection) -> T:
+                        return await run_in_time(connection, share, place)
+
+                    return await once_or_twice(lifeline, run_there, left_s, is_read=True)
         except UpstreamError as error:
             if self._visible is None:
                 raise

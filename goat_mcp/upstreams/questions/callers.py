@@ -8,11 +8,11 @@ from then on (WSP-1).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import anyio
@@ -44,13 +44,22 @@ _METHOD_NOT_FOUND = -32601
 _INVALID_REQUEST = -32600
 
 
+class Place(Protocol):
+    """One of the few that an upstream works on at a time."""
+
+    def given_away(self) -> AbstractAsyncContextManager[None]:
+        """Until the block ends it is free for others."""
+        ...
+
+
 @dataclass(eq=False)
 class Caller:
-    """One call: who made it, and its clock."""
+    """One call: who made it, its clock, and the places it has, in the order in which it got them."""
 
     session_key: str
     client: ClientSide | None
     clock: CallClock
+    places: Sequence[Place] = ()
     is_asking: bool = False
 
 
@@ -79,7 +88,7 @@ class Callers:
         self._allow = allow
         self._upstream = upstream
         self._roots = roots
-        self._asked = asked
+        self._on_asked = asked
         self._in_flight: list[Caller] = []
         self._sessions: set[str] = set()
         """All that have ever made a call here: who of them a question is for can be told only where it is one."""
@@ -97,9 +106,9 @@ class Callers:
         """Log messages that clients wanted and did not get, for there were too many."""
 
     @contextmanager
-    def one(self, ctx: ToolContext, clock: CallClock) -> Generator[Caller]:
-        """A call is in flight."""
-        caller = Caller(ctx.session_key, ctx.client, clock)
+    def one(self, ctx: ToolContext, clock: CallClock, *places: Place) -> Generator[Caller]:
+        """A call is in flight. `places` are given away while its client is asked."""
+        caller = Caller(ctx.session_key, ctx.client, clock, places)
         self._sessions.add(ctx.session_key)
         if ctx.client is not None and (notices := ctx.client.notices) is not None:
             self._notices[ctx.session_key] = notices
@@ -132,25 +141,37 @@ class Callers:
                 return roots_result(self._new_roots)
             if roots := self._roots(self._has_roots_of_its_own()):
                 return roots_result(roots)
-        self._asked()
+        self._on_asked()
         caller, client = self._whom_to_ask(request)
         self._remember_url(params, client)
-        with ExitStack() as meanwhile:
-            for one in self._in_flight:
-                # Whichever of them it is about.
-                meanwhile.enter_context(one.clock.stopped())
-            scope = meanwhile.enter_context(anyio.CancelScope())
+        with anyio.CancelScope() as scope:
             self._asking.add(scope)
-            caller.is_asking = True
             try:
-                answers = await client.ask({"question": labelled(self._upstream, request)})
+                async with self._asked(caller):
+                    answers = await client.ask({"question": labelled(self._upstream, request)})
                 return strip_result(answers["question"])
             finally:
-                caller.is_asking = False
                 self._asking.discard(scope)
         if kind == ROOTS and self._new_roots:
             return roots_result(self._new_roots)
         raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    @asynccontextmanager
+    async def _asked(self, caller: Caller) -> AsyncGenerator[None]:
+        """A client is asked meanwhile, as far as can be known for this call."""
+        async with AsyncExitStack() as places:
+            for place in reversed(caller.places):
+                # Come back to in the order of coming, as all do: they would wait for each other.
+                await places.enter_async_context(place.given_away())
+            with ExitStack() as clocks:
+                for one in self._in_flight:
+                    # Whichever of them it is about.
+                    clocks.enter_context(one.clock.stopped())
+                caller.is_asking = True
+                try:
+                    yield
+                finally:
+                    caller.is_asking = False
 
     def roots_changed(self) -> None:
         """The client behind this connection has other roots now: its upstream hears of it if it knows the old ones."""
