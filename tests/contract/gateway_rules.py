@@ -599,8 +599,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "ISO-2",
-        "Each upstream runs 16 calls at a time and lets 64 wait; more are refused at once. A call whose client is asked "
-        "something leaves its place to others until the answer is there; a cancelled one does not count.",
+        "Each upstream runs 16 calls at a time and lets 64 wait; more are refused at once. A call whose client is "
+        "asked something leaves its place to others until the answer is there; a cancelled one does not count.",
         "upstreams/calls/slots upstreams/calls/calls",
         "upstreams/test_stdio_upstreams.py::test_too_many_calls_wait_and_far_too_many_are_refused_at_once "
         "upstreams/test_resources.py::test_reads_that_hang_leave_most_places_to_tool_calls "

@@ -11,6 +11,7 @@ from collections import deque
 from types import TracebackType
 
 import anyio
+import anyio.lowlevel
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 
@@ -38,7 +39,9 @@ class Slots:
         if self._taken < self._cap:
             self._taken += 1
             return
-        waiting = len(self._waiting)
+        # One that was cancelled before it began does not queue; one that waits is there until its task has a turn.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        waiting = sum(not turn.done() for turn in self._waiting)
         if waiting >= MAX_QUEUED:
             raise ToolError(
                 ErrorCode.BUSY,

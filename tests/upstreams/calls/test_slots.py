@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.client_side import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.calls.slots import Slots
+from goat_mcp.upstreams.calls.slots import MAX_QUEUED, Slots
 from goat_mcp.upstreams.questions.call_clock import CallClock
 from goat_mcp.upstreams.questions.callers import Callers
 
@@ -169,3 +169,47 @@ async def test_a_call_that_ends_while_it_waits_to_go_on_leaves_its_place_to_nobo
     assert not await is_busy(called.slots)
     async with called.slots.one(0):
         assert await is_busy(called.slots)
+
+
+async def test_calls_that_were_cancelled_while_they_waited_are_not_counted_as_waiting() -> None:
+    called, later = Called(Slots("u", 1)), Called(Slots("u", 1))
+    later.slots = called.slots
+    async with anyio.create_task_group() as group:
+        group.start_soon(called.plain, "running")
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as cancelled:
+            for number in range(MAX_QUEUED):
+                cancelled.start_soon(called.plain, f"cancelled {number}")
+            await anyio.wait_all_tasks_blocked()
+            # Begins before any of them has had a turn to end.
+            group.start_soon(later.plain, "new")
+            cancelled.cancel_scope.cancel()
+        called.ends.set()
+        await anyio.wait_all_tasks_blocked()
+        later.ends.set()
+
+    assert (called.log, later.log) == (["running"], ["new"])
+
+
+async def test_calls_that_were_cancelled_before_they_began_do_not_queue() -> None:
+    called, later = Called(Slots("u", 1)), Called(Slots("u", 1))
+    later.slots = called.slots
+
+    async def cancelled(scope: anyio.CancelScope) -> None:
+        with scope:
+            await called.plain("cancelled")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(called.plain, "running")
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(MAX_QUEUED):
+            scope = anyio.CancelScope()
+            scope.cancel()
+            group.start_soon(cancelled, scope)
+        group.start_soon(later.plain, "new")
+        await anyio.wait_all_tasks_blocked()
+        called.ends.set()
+        await anyio.wait_all_tasks_blocked()
+        later.ends.set()
+
+    assert (called.log, later.log) == (["running"], ["new"])
