@@ -4,7 +4,9 @@ which fields are data is for whoever asks to know. Contract: tools.md, "Argument
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 Kind = Literal["text", "choice", "integer", "number", "boolean", "list", "object", "any"]
@@ -41,11 +43,31 @@ def has_lone_surrogate(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_lone_surrogate, cast("list[Any]", value)))
 
 
+def has_infinity(value: Any) -> bool:
+    """Whether a number somewhere in a JSON value is none that JSON has: `1e400` is read as infinity."""
+    level: list[Any] = [value]
+    while level:
+        if any(isinstance(one, float) and not math.isfinite(one) for one in level):
+            return True
+        level = [inner for one in level for inner in _inside(one)]
+    return False
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[Any, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
 def _from_text(kind: str, text: str) -> Any:
     if kind == "integer" and _INTEGER.match(text):
-        return int(text)
+        try:
+            return int(text)
+        except ValueError:  # thousands of digits
+            return text
     if kind == "number" and _NUMBER.match(text):
-        return float(text)
+        # Infinity is no number that JSON has.
+        return number if math.isfinite(number := float(text)) else text
     if kind == "boolean":
         return _TRUTH.get(text.strip().lower(), text)
     if kind in ("list", "object"):

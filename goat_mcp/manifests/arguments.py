@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import Problem, input_error, shown_value
-from goat_mcp.core.lenient_values import Kind, has_lone_surrogate, lenient
+from goat_mcp.core.lenient_values import Kind, has_infinity, has_lone_surrogate, lenient
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.schemas.bounded_schema import BoundedSchema
@@ -80,6 +80,8 @@ class Parameters:
                 problems.append((given, self._unknown(given)))
             elif not self._is_absent(name, value):
                 ready[name] = lenient(self._kinds.get(name, "any"), value)
+                if has_infinity(ready[name]):
+                    problems.append((given, "holds a number that is too large, or none"))
         return ready
 
     def _is_absent(self, name: str, value: Any) -> bool:

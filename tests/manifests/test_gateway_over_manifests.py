@@ -21,6 +21,7 @@ from tests.manifests.declared import call, error_of, eventually, gateway_over, p
 
 pytestmark = pytest.mark.anyio
 
+ECHO = "handlers = {'say': lambda ctx, input: input}"
 ONE = "handlers = {'say': lambda ctx, input: 1}"
 WEATHER = Path(__file__).resolve().parents[2] / "examples" / "weather_stdio.py"
 
@@ -115,6 +116,31 @@ async def test_arguments_are_taken_as_leniently_as_those_of_built_in_tools(tmp_p
         result = await call(gateway, "probe__say", text="5", days=" +3", deep="true", tags="a", maxBytes="null")
 
     assert result.structured == {"text": "5", "days": 3, "deep": True, "tags": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n", "1e400"),
+        ("n", "-1e400"),
+        ("n", float("inf")),
+        ("n", float("nan")),
+        ("i", "1" * 5000),
+        ("list", "[1, 1e400]"),
+        ("list", [1, [float("inf")]]),
+        ("any", {"a": float("-inf")}),
+    ],
+)
+async def test_a_number_that_json_does_not_have_is_refused(tmp_path: Path, name: str, value: Any) -> None:
+    properties: Any = {"n": {"type": "number"}, "i": {"type": "integer"}, "list": {"type": "array"}, "any": {}}
+    python(tmp_path / "tools", "probe", ECHO, {"name": "say", "parameters": {"properties": properties}})
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__say", **{name: value})
+
+    first, *_, last = result.text.splitlines()
+    assert (first.partition(":")[0], last) == (name, "[E_INPUT]")
 
 
 async def test_a_value_that_the_manifest_does_not_promise_is_an_error(tmp_path: Path) -> None:
