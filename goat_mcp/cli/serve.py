@@ -26,6 +26,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     """Serve the tools over stdio (what MCP hosts start), or over HTTP.
 
     The workspace is --workspace, else the client's roots, else the current directory unless that is / or your home.
+    Over HTTP all clients share one, and their roots count for upstream servers only.
     Logs go to stderr; stdout carries the protocol only.
     """
     parent = os.getppid()

@@ -66,9 +66,14 @@ class Instances:
     """Of one upstream. The first is the leader: it is there from the start, and its lists are what clients see."""
 
     def __init__(
-        self, config: UpstreamConfig, make: Make, declare: Declare, asks: Asks, asks_for_roots: Callable[[], bool]
+        self,
+        config: UpstreamConfig,
+        make: Make,
+        declare: Declare,
+        asks: Asks,
+        asks_for_roots: Callable[[Path | None], bool],
     ) -> None:
-        """`asks_for_roots`: whether a client's roots are asked of it, and not known here."""
+        """`asks_for_roots`: whether roots are asked of the client where a connection is for that workspace."""
         self._config = config
         self._asks_for_roots = asks_for_roots
         self._make = make
@@ -153,7 +158,7 @@ class Instances:
     def _can_be_asked(self, ctx: ToolContext, workspace: Path | None) -> bool:
         """Whether the upstream may ask what only this client can answer."""
         declared = self._declared_for(ctx)
-        if ROOTS in declared and workspace is None and self._asks_for_roots():
+        if ROOTS in declared and self._asks_for_roots(workspace):
             return True
         return any(kind != ROOTS for kind in declared)
 

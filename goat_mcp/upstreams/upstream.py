@@ -27,7 +27,7 @@ from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.noting_relay import NotingRelay
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.config.work_folder import RootOf, needs_workspace
+from goat_mcp.upstreams.config.work_folder import RootOf, first_here, follows_client, needs_workspace
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.instances import Instances
 from goat_mcp.upstreams.links.confine import Confine
@@ -95,6 +95,9 @@ class Upstream:
         self._group: anyio.abc.TaskGroup | None = None
         retry = RetryPolicy(self._limits.retry)
 
+        self._needs_workspace = needs_workspace(config.target)
+        self._follows_client = follows_client(config.target)
+
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
             from goat_mcp.upstreams.questions.inquiries import declared_for
 
@@ -105,7 +108,9 @@ class Upstream:
                 config,
                 telemetry=telemetry,
                 beside=self._beside,
-                callers=partial(self._callers, declared, partial(_roots_in, workspace, roots)),
+                callers=partial(
+                    self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
+                ),
                 retry=retry,
                 root_of=lambda: workspace() or next(iter(roots(False)), None),
                 failed=self._failed,
@@ -118,9 +123,11 @@ class Upstream:
                 on_change=on_change,
             )
 
-        self._needs_workspace = needs_workspace(config.target)
+        def asks_for_roots(workspace: Path | None) -> bool:
+            return not (roots(True) or (self._needs_workspace and workspace is not None))
+
         self._asks = _Asks(config, warm)
-        self._instances = Instances(config, make, declare, self._asks, lambda: not roots(True))
+        self._instances = Instances(config, make, declare, self._asks, asks_for_roots)
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
@@ -174,13 +181,19 @@ class Upstream:
         if ctx is None:
             yield self._supervisor
             return
-        workspace = await self._workspace_of(ctx) if self._needs_workspace else None
-        with self._instances.use(ctx, workspace) as supervisor:
+        with self._instances.use(ctx, await self._workspace_of(ctx)) as supervisor:
             yield supervisor
 
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
+        """What this client's process is started in; None where that is the same for all clients."""
         client = ctx.client
         has_some = client is not None and "roots" in client.capabilities
+        if self._follows_client:
+            if client is None or not has_some or self._roots(True):
+                return None
+            return first_here(await client.roots())
+        if not self._needs_workspace:
+            return None
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
         return next(iter(known or self._roots(False)), None)
 

@@ -57,7 +57,7 @@ def child(era: str, **members: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def launch_of_four(tmp_path_factory: pytest.TempPathFactory) -> Generator[Launch]:
-    """goat-mcp before four upstreams: each era over each transport."""
+    """goat-mcp before four upstreams, each era over each transport, and one whose folder is the same for all."""
     folder = tmp_path_factory.mktemp("asking")
     with listening("old") as old, listening("new") as new:
         entries = {
@@ -65,6 +65,7 @@ def launch_of_four(tmp_path_factory: pytest.TempPathFactory) -> Generator[Launch
             "old_http": {"url": old, "allow": ALL},
             "new_stdio": child("new", allow=ALL),
             "new_http": {"url": new, "allow": ALL},
+            "fixed_stdio": child("old", allow=ALL, cwd=str(folder)),
         }
         file = upstream_file(folder / "upstreams.json", **entries)
         yield Launch(folder, fill(folder / "workspace"), (*UNASKED, "--upstreams", str(file)))
@@ -327,8 +328,49 @@ async def test_clients_of_two_projects_have_an_upstream_each_that_works_in_their
     assert len(set(pids)) == 3
 
 
+@pytest.mark.parametrize("client_era", ERAS.values())
+@every_era
+async def test_an_entry_without_a_folder_works_in_that_of_the_client_over_http_too(
+    tmp_path: Path, era: str, client_era: str
+) -> None:
+    """WSP-2: only clients that name no folder of this machine share the process where goat-mcp was started."""
+    file = upstream_file(tmp_path / "upstreams.json", up=child(era))
+    projects = [fill(tmp_path / name).resolve() for name in ("one", "two")]
+    home = fill(tmp_path / "workspace").resolve()
+    launch = Launch(tmp_path, home, (*UNASKED, "--upstreams", str(file)), names_workspace=False)
+    elsewhere = tmp_path / "on another machine"
+    said: list[list[str]] = []
+
+    with http_goat(launch) as goat:
+        for roots in ([*projects], [projects[1]], [projects[0]], [elsewhere], [elsewhere, projects[1]], []):
+
+            async def tells(ctx: Any, roots: list[Path] = roots) -> types.ListRootsResult:
+                return types.ListRootsResult(
+                    roots=[types.Root.model_validate({"uri": root.as_uri()}) for root in roots]
+                )
+
+            async with connected(goat, client_era, list_roots_callback=tells) as client:
+                texts = [
+                    text_of((await client.call_tool(f"mcp__up__{tool}", {})).model_dump(by_alias=True))
+                    for tool in ("folder", "where")
+                ]
+                said.append([texts[0].split(" ")[0], texts[1].partition(",")[0]])
+
+    def uris(*roots: Path) -> str:
+        return " ".join(root.as_uri() for root in roots)
+
+    assert said == [
+        [str(projects[0]), uris(*projects)],
+        [str(projects[1]), uris(projects[1])],
+        [str(projects[0]), uris(projects[0])],
+        [str(home), uris(elsewhere)],
+        [str(projects[1]), uris(elsewhere, projects[1])],
+        [str(home), ""],
+    ]
+
+
 @every_transport
-@pytest.mark.parametrize("upstream", ["old_stdio", "old_http"])
+@pytest.mark.parametrize("upstream", ["fixed_stdio", "old_http"])
 async def test_an_upstream_hears_that_its_clients_roots_have_changed_and_is_told_the_new_ones(
     launch_of_four: Launch, tmp_path: Path, transport: str, upstream: str
 ) -> None:

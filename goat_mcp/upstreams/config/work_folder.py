@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,20 @@ def needs_workspace(target: StdioLaunch | HttpEndpoint) -> bool:
     if not isinstance(target, StdioLaunch):
         return False
     return any(WORKSPACE in text for text in (target.command, *target.args, *target.env.values(), target.cwd or ""))
+
+
+def follows_client(target: StdioLaunch | HttpEndpoint) -> bool:
+    """Whether it says nothing of a folder: a client that tells its roots has a process in the first of them."""
+    return isinstance(target, StdioLaunch) and target.cwd is None and not needs_workspace(target)
+
+
+def first_here(roots: Sequence[Path]) -> Path | None:
+    """The first of a client's roots that can be worked in: it may be on another machine."""
+    for root in roots:
+        with suppress(OSError):
+            if root.is_dir():
+                return root
+    return None
 
 
 def in_workspace(target: StdioLaunch | HttpEndpoint, root: Path | None) -> StdioLaunch | HttpEndpoint:
