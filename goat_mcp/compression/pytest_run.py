@@ -1,5 +1,6 @@
-"""`pytest`: failures and what pytest sums up, whole; files that passed, by name and number of tests.
+"""`pytest`: failures and what pytest sums up, whole; files by name, with the number of tests that passed.
 
+With `-v` each test that did not pass keeps its line, without it its letter behind that number.
 Of a failing function's source the marked line stays: the rest is in the file, at the line that is named.
 """
 
@@ -15,8 +16,8 @@ from goat_mcp.shell.names import Words
 _PERCENT = r"(?: +\[ *\d+%\])?"
 _DOTS = re.compile(rf"(?:(?P<file>[^\s:]+\.[A-Za-z]+) )?(?P<marks>[.FEsxXpPRu,]+){_PERCENT}")
 _PASSED = re.compile(
-    rf"(?P<file>[^\s:]+\.[A-Za-z]+)::.+ (?:PASSED|XFAIL|XPASS|SKIPPED)(?: \(.*\))?{_PERCENT}"
-    r"|\[gw\d+\](?: \[ *\d+%\])? (?:PASSED|XFAIL|SKIPPED) (?P<file_too>[^\s:]+\.[A-Za-z]+)::.+"
+    rf"(?P<file>[^\s:]+\.[A-Za-z]+)::.+ PASSED{_PERCENT}"
+    r"|\[gw\d+\](?: \[ *\d+%\])? PASSED (?P<file_too>[^\s:]+\.[A-Za-z]+)::.+"
 )
 _STARTED = re.compile(r"[^\s:]+\.[A-Za-z]+::.* ")
 """What xdist prints when it hands a test to a worker; how the test ended follows."""
@@ -27,6 +28,7 @@ _HEAD = re.compile(
 )
 _RULE = re.compile(r"(?P<sign>[=_-])(?P=sign)* (?P<title>.+?) (?P=sign)+|_(?: _)+ ?")
 _SUMMARY = re.compile(r"(?:=+ )?(?:no tests ran|\d+ \w+)(?:, \d+ \w+)* in [\d.]+s(?: \([\d:]+\))?(?: =+)?")
+_PASSED_IN_ALL = re.compile(r"\b(?P<count>\d+) passed\b")
 _CODE = re.compile(r"(?: {4}.*|)")
 _NOT_CODE = ("Captured ", "warnings summary", "short test summary")
 
@@ -50,7 +52,8 @@ class _Report:
 
     def __init__(self) -> None:
         self._kept: list[str] = []
-        self._passed: dict[str, int] = {}
+        self._files: dict[str, str] = {}
+        self._passed_in_all = 0
         self._file = ""
         self._in_progress = True
         self._has_code = False
@@ -58,6 +61,8 @@ class _Report:
 
     def read(self, line: str) -> None:
         if _SUMMARY.fullmatch(line):
+            in_all = _PASSED_IN_ALL.search(line)
+            self._passed_in_all = int(in_all["count"]) if in_all else 0
             self._keep(line.strip("= "))
         elif rule := _RULE.fullmatch(line):
             self._read_rule(rule["sign"], rule["title"])
@@ -75,8 +80,14 @@ class _Report:
 
     def shown(self) -> list[str]:
         self._keep_code()
-        ran = ", ".join(f"{file} ({count})" for file, count in self._passed.items())
-        return [f"ran {ran}", *self._kept] if ran else self._kept
+        if not self._files:
+            return self._kept
+        # What tests print may stand between a file's name and its marks.
+        is_certain = sum(marks.count(".") for marks in self._files.values()) == self._passed_in_all
+        if not is_certain:
+            return [f"ran {', '.join(self._files)}", *self._kept]
+        files = (f"{file} ({_counted(marks)})" for file, marks in self._files.items())
+        return [f"passed: {', '.join(files)}", *self._kept]
 
     def _keep(self, line: str) -> None:
         self._keep_code()
@@ -99,12 +110,19 @@ class _Report:
     def _read_progress(self, line: str) -> None:
         if dots := _DOTS.fullmatch(line):
             self._file = dots["file"] or self._file
-            self._count(self._file, len(dots["marks"]))
-        elif (passed := _PASSED.fullmatch(line)) and not names_a_failure(line):
-            self._count(passed["file"] or passed["file_too"], 1)
+            self._mark(self._file, dots["marks"])
+        elif passed := _PASSED.fullmatch(line):
+            self._mark(passed["file"] or passed["file_too"], ".")
+            if names_a_failure(line):
+                self._keep(line)
         elif line and not _is_head(line) and (not _STARTED.fullmatch(line) or names_a_failure(line)):
             self._keep(line)
 
-    def _count(self, file: str, tests: int) -> None:
+    def _mark(self, file: str, marks: str) -> None:
         if file:
-            self._passed[file] = self._passed.get(file, 0) + tests
+            self._files[file] = self._files.get(file, "") + marks
+
+
+def _counted(marks: str) -> str:
+    others = marks.replace(".", "")
+    return f"{marks.count('.')} {others}" if others else f"{len(marks)}"

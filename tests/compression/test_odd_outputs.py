@@ -629,10 +629,66 @@ def test_what_workers_of_pytest_begin_is_left_out_and_how_it_ended_is_not() -> N
         *("[gw0] [100%] PASSED tests/test_b.py::test_three ", "", "=" * 9 + " 1 failed, 2 passed in 0.12s " + "=" * 9),
         failed=True,
     ) == [
-        "ran tests/test_a.py (1), tests/test_b.py (1)",
+        "passed: tests/test_a.py (1), tests/test_b.py (1)",
         "[gw1] [ 66%] FAILED tests/test_a.py::test_two[a b] ",
         "1 failed, 2 passed in 0.12s",
     ]
+
+
+BEGINS = "=" * 9 + " test session starts " + "=" * 9
+
+
+def test_pytest_counts_the_tests_that_passed_however_much_it_prints() -> None:
+    ends = "=== 1 failed, 2 passed, 1 skipped, 1 xfailed, 1 xpassed, 1 error in 0.12s ==="
+    others = (
+        "tests/test_a.py::test_c SKIPPED (needs a printer)                   [ 50%]",
+        "tests/test_a.py::test_d XFAIL (a known bug)                         [ 66%]",
+        "tests/test_a.py::test_e XPASS (was a bug)                           [ 83%]",
+        "tests/test_b.py::test_f FAILED                                      [100%]",
+    )
+
+    verbose = shown(
+        "pytest -v",
+        *(BEGINS, "tests/test_a.py::test_a PASSED    [ 16%]", "tests/test_a.py::test_b PASSED    [ 33%]"),
+        *("tests/test_a.py::test_b ERROR                                       [ 33%]", *others, "", ends),
+        failed=True,
+    )
+    brief = shown(
+        "pytest", BEGINS, "tests/test_a.py ..EsxX    [ 83%]", "tests/test_b.py F    [100%]", "", ends, failed=True
+    )
+
+    assert verbose == [
+        *("passed: tests/test_a.py (2)", "tests/test_a.py::test_b ERROR                                       [ 33%]"),
+        *(*others, ends.strip("= ")),
+    ]
+    assert brief == ["passed: tests/test_a.py (2 EsxX), tests/test_b.py (0 F)", ends.strip("= ")]
+
+
+def test_what_workers_of_pytest_skipped_keeps_its_line() -> None:
+    skipped = ("[gw0] [ 33%] SKIPPED tests/test_a.py::test_two ", "[gw1] [ 66%] XFAIL tests/test_a.py::test_three ")
+    ends = "1 passed, 1 skipped, 1 xfailed in 0.12s"
+
+    lines = shown("pytest -n 2 -v", BEGINS, "[gw1] [100%] PASSED tests/test_a.py::test_one ", *skipped, f"== {ends} ==")
+
+    assert lines == ["passed: tests/test_a.py (1)", *skipped, ends]
+
+
+def test_a_test_that_is_named_for_an_error_has_passed_all_the_same() -> None:
+    line = "tests/test_a.py::test_one[error] PASSED    [ 50%]"
+
+    lines = shown("pytest -v", BEGINS, line, "tests/test_a.py::test_two PASSED    [100%]", "=== 2 passed in 0.12s ===")
+
+    assert lines == ["passed: tests/test_a.py (2)", line, "2 passed in 0.12s"]
+
+
+def test_pytest_counts_nothing_where_tests_print_between_its_marks() -> None:
+    lines = shown(
+        "pytest -s",
+        *(BEGINS, "tests/test_a.py ..    [ 50%]", "tests/test_b.py printed", "....", "tests/test_c.py ."),
+        "=== 3 passed in 0.12s ===",
+    )
+
+    assert lines == ["ran tests/test_a.py, tests/test_c.py", "tests/test_b.py printed", "3 passed in 0.12s"]
 
 
 @pytest.mark.parametrize(
