@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from goat_mcp.hosts.table import HOSTS
 from goat_mcp.hosts.translate import Translated, translated
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
+from tests.docs.test_documents import ROOT
 
 HOME = Path("/home/me")
 
@@ -101,12 +102,25 @@ def test_a_secret_that_would_be_seen_keeps_the_server_with_its_host(host: str, e
     assert "is a secret and would be seen" in one(host, entry).why_not
 
 
-def test_secrets_in_arguments_and_addresses_are_told_without_being_shown() -> None:
-    flag = one("cursor", {"command": "x", "args": ["--api-key", "abcdef0123456789"]})
-    url = one("cursor", {"url": "https://h/mcp?api_key=abcdef0123456789"})
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"command": "x", "args": ["--api-key", "abcdef0123456789"]}, "args: hold a secret"),
+        ({"command": "x", "args": ["-k", "sk-abcdef0123456789ghijklmnopqrstuvwxyz"]}, "args: hold a secret"),
+        ({"url": "https://h/mcp?api_key=abcdef0123456789"}, "url: holds a secret"),
+        ({"url": "https://h/mcp?token=abcdef0123456789"}, "url: holds a secret"),
+    ],
+)
+def test_secrets_written_out_in_arguments_and_addresses_come_as_they_are_and_are_told_as_documented(
+    entry: dict[str, Any], told: str
+) -> None:
+    """R-SECRET-1: what is in argv already is not made to look moved; no output shows it."""
+    found = one("cursor", entry)
 
-    assert [len(found.told) for found in (flag, url)] == [1, 1]
-    assert not any("abcdef" in told for found in (flag, url) for told in found.told)
+    assert found.entry == entry
+    (line,) = found.told
+    assert line.startswith(told) and "abcdef" not in line
+    assert f"`{line}`" in (ROOT / "docs" / "moving-in.md").read_text()
 
 
 def test_opencodes_references_become_ours() -> None:
