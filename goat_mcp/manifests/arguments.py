@@ -36,6 +36,7 @@ class Parameters:
         self._properties: Mapping[str, Any] = schema.get("properties", {})
         self._required: list[str] = schema.get("required", [])
         self._kinds: Mapping[str, Kind] = {name: _kind(child) for name, child in self._properties.items()}
+        self._nullable = {name for name, child in self._properties.items() if _takes_null(child)}
         self._aliases = {_camel_case(name): name for name in self._properties if _camel_case(name) != name}
 
     @cached_property
@@ -78,6 +79,8 @@ class Parameters:
                 problems.append((given, f"is another name of {name}, which came with a different value; send one"))
             elif name not in self._properties and is_closed:
                 problems.append((given, self._unknown(given)))
+            elif name in self._nullable and _is_null(self._kinds[name], value):
+                ready[name] = None
             elif not self._is_absent(name, value):
                 ready[name] = lenient(self._kinds.get(name, "any"), value)
                 if has_infinity(ready[name]):
@@ -124,6 +127,19 @@ def _kind(schema: Any) -> Kind:
         real = [one for one in cast("list[str]", kind) if one != "null"]
         kind = real[0] if len(real) == 1 else None
     return _KIND_OF.get(str(kind), "any")
+
+
+def _takes_null(schema: Any) -> bool:
+    """Whether it says so itself; one that says so through others is of kind "any", whose values are not touched."""
+    if not isinstance(schema, Mapping):
+        return False
+    kind: Any = cast("Mapping[str, Any]", schema).get("type")
+    return kind == "null" or (isinstance(kind, list) and "null" in kind)
+
+
+def _is_null(kind: Kind, value: Any) -> bool:
+    """`"null"` too, where a text is not meant by it."""
+    return value is None or (kind not in ("text", "any") and isinstance(value, str) and value.strip() == "null")
 
 
 def _camel_case(name: str) -> str:

@@ -118,6 +118,36 @@ async def test_arguments_are_taken_as_leniently_as_those_of_built_in_tools(tmp_p
     assert result.structured == {"text": "5", "days": 3, "deep": True, "tags": ["a"]}
 
 
+async def test_null_arrives_where_the_schema_takes_it_and_is_left_out_elsewhere(tmp_path: Path) -> None:
+    properties: Any = {
+        "days": {"type": ["integer", "null"]},
+        "word": {"type": ["integer", "null"]},
+        "text": {"type": ["string", "null"]},
+        "tags": {"type": ["array", "null"]},
+        "none": {"type": "null"},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "gone": {"type": "integer"},
+        "undefined": {"type": ["integer", "null"]},
+    }
+    parameters = {"type": "object", "properties": properties, "required": ["tags"]}
+    python(tmp_path / "tools", "probe", ECHO, {"name": "say", "parameters": parameters})
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+    given: dict[str, Any] = dict.fromkeys(properties)
+    given |= {"word": "null", "text": "null", "undefined": "undefined"}
+
+    async with gateway.running():
+        result = await call(gateway, "probe__say", **given)
+
+    assert result.structured == {
+        "days": None,
+        "word": None,
+        "text": "null",
+        "tags": None,
+        "none": None,
+        "either": None,
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
