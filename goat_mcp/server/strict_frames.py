@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 from pydantic_core import from_json
@@ -18,6 +18,7 @@ from pydantic_core import from_json
 MAX_DIGITS = 4300
 """Of an integer; readers stop there, as the time to read one grows with its square."""
 MAX_ID_CHARS = 128
+_IDS = (int, str)
 _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[A-Za-z0-9_.:-]{1,128}")\s*[,}]')
 _TOO_DEEP = "the message is nested too deeply"
 
@@ -51,7 +52,10 @@ def read_strictly(frame: bytes) -> object | Fault:
         return Fault(types.INVALID_REQUEST, _TOO_DEEP, request_id_of(frame))
     except ValueError as problem:
         return _unreadable(frame, str(problem))
-    return value
+    if isinstance(value, dict) and "method" in value and type(cast("dict[str, Any]", value).get("id", 0)) not in _IDS:
+        # Read as a notification otherwise, which nobody answers.
+        return Fault(types.INVALID_REQUEST, "the id of a request must be an integer or a text")
+    return cast("object", value)
 
 
 class _Unsound(Exception):

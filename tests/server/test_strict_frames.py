@@ -44,6 +44,19 @@ def test_a_message_with_a_fault_is_refused_for_the_request_it_was(frame: bytes, 
     assert len(fault.answer()) < 1000
 
 
+# R-SCHEMA-1
+@pytest.mark.parametrize("request_id", ["true", "null", "5004.0", "[7]", "{}"])
+def test_a_request_whose_id_is_none_is_answered_instead_of_taken_for_a_notification(request_id: str) -> None:
+    fault = find_fault(call("{}", request_id))
+
+    assert fault == Fault(INVALID_REQUEST, "the id of a request must be an integer or a text", None)
+
+
+def test_answers_to_nobody_and_notifications_are_no_requests() -> None:
+    assert find_fault(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}') is None
+    assert find_fault(b'{"jsonrpc":"2.0","method":"notifications/initialized"}') is None
+
+
 @pytest.mark.parametrize(
     ("frame", "code"),
     [
