@@ -158,3 +158,41 @@ async def test_questions_of_one_that_reads_no_answer_are_not_piled_up() -> None:
     taken = [message async for message in pipes.inbox]
 
     assert len(taken) == 64
+
+
+# Three thousand log messages, then the answer, then the end: all of it is in the pipe by then.
+LAST_WORDS = """
+import json, os, sys
+def line(message): return json.dumps({"jsonrpc": "2.0", **message}) + "\\n"
+for request in sys.stdin:
+    message = json.loads(request)
+    number = message.get("id")
+    match message.get("method"):
+        case "initialize":
+            about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "l", "version": "1"}}
+            said = line({"id": number, "result": {**about, "capabilities": {"tools": {}}}})
+        case "tools/list":
+            said = line({"id": number, "result": {"tools": [{"name": "end", "inputSchema": {"type": "object"}}]}})
+        case "tools/call":
+            notice = {"method": "notifications/message", "params": {"level": "info", "data": "x"}}
+            said = line(notice) * 3000
+            said += line({"id": number, "result": {"content": [{"type": "text", "text": "the answer"}]}})
+        case "server/discover":
+            said = line({"id": number, "error": {"code": -32601, "message": "no"}})
+        case _:
+            continue
+    sys.stdout.write(said)
+    sys.stdout.flush()
+    if message["method"] == "tools/call":
+        os._exit(0)
+"""
+
+
+@pytest.mark.e2e
+async def test_an_answer_behind_a_flood_is_heard_though_its_process_has_ended(tmp_path: Path) -> None:
+    # LIF-9, REL-1
+    entry = {"command": sys.executable, "args": ["-ISc", LAST_WORDS]}
+    async with fleet(tmp_path, {"last": entry}) as running:
+        result = await running.call("mcp__last__end")
+
+    assert result.text == "the answer"

@@ -34,6 +34,9 @@ or a line of junk counts as 1, and so do 32 KiB of a line that is dropped anyway
 costs us an answer, as 20."""
 _DROPPED_BYTES = 32 * 1024
 _QUESTION = 20.0
+_LAST_BYTES = 1024 * 1024
+"""What is read without such pauses once the process has ended: more than a pipe and one read of it can hold. What it
+has said by then may be an answer; whatever more comes is said by others that it left behind."""
 _MAX_OPEN_QUESTIONS = 64
 _TOO_MANY_QUESTIONS = -32000
 
@@ -217,6 +220,10 @@ class ChildPipes(asyncio.SubprocessProtocol):
         self._unasked = Allowance(_UNASKED_PER_S, _UNASKED_AT_ONCE)
         self._waits = 0
         """For how many reasons the pipe is not read at the moment."""
+        self._rest: asyncio.TimerHandle | None = None
+        """The end of the pause that what was unasked has cost."""
+        self._last_bytes = 0
+        """How much is still read without pauses."""
         self._is_parsing = False
         self._is_ending = False
         self._pipes: asyncio.SubprocessTransport | None = None
@@ -239,6 +246,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
 
     def _take(self, data: bytes) -> None:
         frames = self._link.frames
+        self._last_bytes = max(0, self._last_bytes - len(data))
         junk_before = frames.junk_lines
         unasked = self._take_all(frames.feed(data))
         unasked += frames.junk_lines - junk_before
@@ -275,15 +283,20 @@ class ChildPipes(asyncio.SubprocessProtocol):
             unasked = self._take_one(message) if message is not None else 1.0
             self._spend(unasked + self._take_all(rest))
             self._resume()
-            if self._is_ending:
-                self._end_soon()
         else:
             asyncio.get_running_loop().call_soon(self._parse_on, large, rest)
 
     def _spend(self, unasked: float) -> None:
-        if unasked and (wait_s := self._unasked.spend(unasked)):
+        if unasked and (wait_s := self._unasked.spend(unasked)) and not self._last_bytes:
             self._pause()
-            asyncio.get_running_loop().call_later(wait_s, self._resume)
+            self._rested()
+            self._rest = asyncio.get_running_loop().call_later(wait_s, self._rested)
+
+    def _rested(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+            self._resume()
 
     def _may_ask(self, message: JSONRPCMessage) -> bool:
         """Whether the message is to be looked at. One that asks and asks and reads no answer is not listened to."""
@@ -313,15 +326,18 @@ class ChildPipes(asyncio.SubprocessProtocol):
         self._end_soon()
 
     def _end_soon(self) -> None:
-        self.listens = False
+        if self.listens:
+            self.listens = False
+            self._last_bytes = _LAST_BYTES
         self._writable.set()
+        self._rested()
         # A child of the process may hold the pipe open: the end is the process's exit and a short drain.
         asyncio.get_running_loop().call_later(_DRAIN_AFTER_EXIT_S, self._end)
 
     def _end(self) -> None:
-        # The last thing it said may be large.
-        self._is_ending = self._is_parsing
-        if not self._is_parsing:
+        # The last thing it said may be large, or come after much that is not taken yet.
+        self._is_ending = self._is_parsing or bool(self._waits and self._last_bytes)
+        if not self._is_ending:
             self.inbox.end()
 
     def pause_writing(self) -> None:
@@ -351,5 +367,9 @@ class ChildPipes(asyncio.SubprocessProtocol):
 
     def _resume(self) -> None:
         self._waits -= 1
-        if not self._waits and self._stdout is not None and not self._stdout.is_closing():
+        if self._waits:
+            return
+        if self._stdout is not None and not self._stdout.is_closing():
             self._stdout.resume_reading()
+        if self._is_ending:
+            self._end_soon()
