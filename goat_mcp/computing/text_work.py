@@ -21,6 +21,7 @@ Value = str | list[str]
 _MAX_ITEMS = 1_000_000
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = re.compile(r"[^\W_]+")
+_TITLE_WORDS = re.compile(r"[^\W_]+(?:['\u2019\u0300-\u036f]+[^\W_]+)*")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -93,7 +94,7 @@ def _trim(text: str, step: Step) -> str:
 def _case(text: str, step: Step) -> str:
     to = step.values["to"]
     if to in ("upper", "lower", "title", "capitalize"):
-        return {"upper": str.upper, "lower": str.lower, "title": str.title, "capitalize": str.capitalize}[to](text)
+        return {"upper": str.upper, "lower": str.lower, "title": _title, "capitalize": str.capitalize}[to](text)
     words = [word for part in _WORDS.findall(text) for word in _HUMPS.split(part)]
     if to in ("snake", "kebab"):
         return ("_" if to == "snake" else "-").join(word.lower() for word in words)
@@ -101,6 +102,11 @@ def _case(text: str, step: Step) -> str:
     if to == "camel" and humps:
         humps[0] = humps[0].lower()
     return "".join(humps)
+
+
+def _title(text: str) -> str:
+    """Unlike `str.title`, with an apostrophe as part of its word, and no capital after a digit: It's, 3rd."""
+    return _TITLE_WORDS.sub(lambda word: word[0][0].title() + word[0][1:].lower(), text)
 
 
 def _replace(text: str, step: Step) -> str:
@@ -117,7 +123,7 @@ def _regex(value: Value, step: Step) -> Value:
         pattern = step.pattern
         return _each(lambda text, step: pattern.sub(step.values["replacement"], text))(value, step)
     assert isinstance(value, str)
-    group = min(1, step.pattern.groups)
+    group = 1 if step.pattern.groups == 1 else 0  # of several the first says as little as any other
     return [match[group] or "" for match in step.pattern.finditer(value)]
 
 
