@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -57,6 +58,8 @@ _OUR_KEYS = frozenset(
 _SECRET_KEYS = frozenset({"env", "headers"})
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
 KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t -~]*")
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
@@ -231,6 +234,12 @@ def _url(value: Any) -> str:
         valid, parts = False, None
     if not valid or parts is None:
         raise BrokenEntry(f"url: {_shown(value)} is not an http or https address; write e.g. https://host/mcp")
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise BrokenEntry("url: its port is no number from 1 to 65535; write e.g. https://host:8443/mcp")
     if parts.username or parts.password:
         raise BrokenEntry("url: holds a user name or password; put them into headers")
     return cast("str", value)
@@ -242,13 +251,15 @@ def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
         raise BrokenEntry(f"{key}: is {type(value).__name__}, not an object of names and texts")
     texts: dict[str, str] = {}
     for name, text in cast("dict[str, Any]", value).items():
-        if not name or any(each in name for each in ("=\0" if key == "env" else ":\r\n\0")):
+        if not name or ("=" in name or "\0" in name if key == "env" else not _HEADER_NAME.fullmatch(name)):
             raise BrokenEntry(f"{key}: {_shown(name)} is no name; write the name here and its value behind the colon")
         # The value is never shown: it is where secrets are.
         if not isinstance(text, str):
             raise BrokenEntry(f"{key}.{name}: is {type(text).__name__}, not text; put it in quotes")
         if "\0" in text or (key == "headers" and ("\r" in text or "\n" in text)):
             raise BrokenEntry(f"{key}.{name}: holds a line end or NUL; remove it")
+        if key == "headers" and not _HEADER_VALUE.fullmatch(text):
+            raise BrokenEntry(f"{key}.{name}: holds a character that no header can carry; write it in ASCII")
         texts[name] = text
     return texts
 

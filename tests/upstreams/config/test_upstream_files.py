@@ -129,6 +129,11 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"command": "x", "disabled_tools": [1]}, "disabled_tools: [1] is not a list of names"),
         ({"url": "example.org"}, 'url: "example.org" is not an http or https address'),
         ({"url": "http://[bad"}, 'url: "http://[bad" is not an http or https address'),
+        ({"url": "http://h:99999/mcp?k=s3cr3t"}, "url: its port is no number from 1 to 65535; write e.g. https://host"),
+        ({"url": "http://h:0/mcp"}, "url: its port is no number from 1 to 65535"),
+        ({"url": "http://h", "headers": {"A": "Bearer s3cr3t-é"}}, "headers.A: holds a character that no header can"),
+        ({"url": "http://h", "headers": {"A": "s3cr3t\x01"}}, "headers.A: holds a character that no header can carry"),
+        ({"url": "http://h", "headers": {"Ä b": "s3cr3t"}}, 'headers: "\\u00c4 b" is no name'),
         ({"url": "http://u:p@h/mcp"}, "url: holds a user name or password; put them into headers"),
         ({"url": "http://h", "headers": {"A": "b\nc"}}, "headers.A: holds a line end or NUL"),
         ({"url": "http://h", "type": "sse"}, "type: sse is the retired HTTP+SSE transport"),
@@ -157,6 +162,7 @@ def test_a_broken_entry_fails_alone_and_names_key_value_and_remedy(tmp_path: Pat
     (problem,) = files.problems
     assert (problem.name, problem.reason_code) == ("bad", "config_error")
     assert told in problem.message
+    assert "s3cr3t" not in problem.message
 
 
 # NAM-1
