@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,13 @@ class CommandRunner:
                 drain_s=_DRAIN_S,
             )
         except OSError as problem:
-            raise self._failed(
-                f"{arguments[0]} cannot be started: {problem.strerror}",
-                "Tell the user: the program has to be installed, or executable beside the manifest.",
-            ) from None
+            raise self._not_started(arguments[0], problem) from None
         if end.timed_out:
             raise timed_out(export.spec.name, timeout_s)
         if end.complaint:
             ctx.logger.info("%s", end.complaint)
         if end.exit_code != 0:
-            raise self._exited(export, end.exit_code, end.complaint)
+            raise self._exited(export, end.exit_code, end.complaint, bytes(output))
         return self._value(export, bytes(output))
 
     def _program(self, arguments: list[str]) -> list[str]:
@@ -89,19 +87,35 @@ class CommandRunner:
             return [str(self._folder / arguments[0]), *arguments[1:]]
         return arguments
 
-    def _exited(self, export: Export, code: int, complaint: str) -> Exception:
+    def _not_started(self, program: str, problem: OSError) -> Exception:
+        from goat_mcp.manifests.first_line import why_not_run  # most programs start
+
+        wrong: tuple[str, str] | None = None
+        if "/" in program:
+            with suppress(OSError):
+                wrong = why_not_run(self._folder / program)
+        what, step = wrong or (str(problem.strerror), "the program has to be installed, or executable")
+        return self._failed(f"{program} cannot be started: {what}", f"Tell the user: {step}.")
+
+    def _exited(self, export: Export, code: int, complaint: str, output: bytes) -> Exception:
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
-        return self._failed(f"{export.spec.name} failed ({how}): {complaint or 'it said nothing on standard error'}")
+        said = complaint or "it said nothing on standard error"
+        if not complaint and (printed := output[-_SHOWN_CHARS:].decode("utf-8", "replace").strip()):
+            said = f"{said}, and last on standard output: {printed}"
+        return self._failed(f"{export.spec.name} failed ({how}): {said}")
 
     def _value(self, export: Export, output: bytes) -> Any:
         if len(output) > MAX_ANSWER_BYTES:
             raise self._failed(f"{export.spec.name} printed more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
         try:
             return read_json(output)
-        except ValueError:
+        except (json.JSONDecodeError, UnicodeDecodeError):
             shown = output[:_SHOWN_CHARS].decode("utf-8", "replace").strip()
             what = f"printed no JSON value on standard output, but {shown!r}" if shown else "printed nothing"
             raise self._failed(f"{export.spec.name} {what}", "Tell the user: the program has to print JSON.") from None
+        except ValueError as why:
+            what = f"{export.spec.name} printed JSON that cannot be used: {why}"
+            raise self._failed(what, "Tell the user: it is the program that has to be mended.") from None
 
     def _failed(self, message: str, suggestion: str = "") -> Exception:
         return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+from goat_mcp.manifests.first_line import why_not_run
 from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.python_worker import START_S
 from goat_mcp.manifests.tool_document import ToolDocument
@@ -47,9 +48,14 @@ def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[Manifes
     file = tool.document.folder / name
     if not file.is_file():
         return [tool.document.problem(place, f"{name} is not there", "create it, or mend the path")]
-    if os.access(file, os.X_OK):
-        return []
-    return [tool.document.problem(place, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}")]
+    found: list[ManifestProblem] = []
+    if not os.access(file, os.X_OK):
+        found.append(tool.document.problem(place, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}"))
+    try:
+        wrong = why_not_run(file)
+    except OSError as problem:
+        wrong = f"{name} cannot be read: {problem.strerror}", "mend its rights"
+    return [*found, tool.document.problem(place, *wrong)] if wrong is not None else found
 
 
 async def _python(

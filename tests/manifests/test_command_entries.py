@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.gateway import Gateway
+from goat_mcp.manifests.folder import ManifestFolders
+from goat_mcp.manifests.program_problems import program_problems
 from tests.manifests.declared import call, error_of, gateway_over, tool, write
 
 pytestmark = pytest.mark.anyio
@@ -68,8 +70,21 @@ FAILURES = {
     "no json": ("print('sunny')", "E_TOOL", "printed no JSON value on standard output, but 'sunny'"),
     "half a surrogate pair": (r"print('\"\\ud800\"')", "E_TOOL", "half of a surrogate pair"),
     "what lies too deep": ("print('[' * 300 + ']' * 300)", "E_TOOL", "more than 128 lists and objects"),
-    "what lies deeper": ("print('[' * 90_000 + ']' * 90_000)", "E_TOOL", "printed no JSON"),
-    "a member twice": ('print(\'{"a": 1, "a": 2}\')', "E_TOOL", "printed no JSON"),
+    "what lies deeper": (
+        "print('[' * 90_000 + ']' * 90_000)",
+        "E_TOOL",
+        "printed JSON that cannot be used: its lists and objects lie too deep in one another",
+    ),
+    "an exit code and an answer": (
+        "print('x' * 900 + '{\"error\": \"no such city\"}'); sys.exit(7)",
+        "E_TOOL",
+        "exit code 7): it said nothing on standard error, and last on standard output: xxx",
+    ),
+    "a member twice": (
+        'print(\'{"a": 1, "a": 2}\')',
+        "E_TOOL",
+        "printed JSON that cannot be used: an object names 'a' twice",
+    ),
     "two values": ("print('1\\n2')", "E_TOOL", "printed no JSON"),
     "too much": ("print(json.dumps('x' * (17 * 1024 ** 2)))", "E_TOOL", "printed more than"),
     "a flood of complaints": ("[print('x' * 1000, file=sys.stderr) for _ in range(10_000)]; sys.exit(1)", "E_TOOL", ""),
@@ -110,3 +125,43 @@ async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
 
     assert error["code"] == "E_TOOL"
     assert error["message"] == "no-such-program-here cannot be started: No such file or directory"
+
+
+FIRST_LINES = {
+    "windows": (
+        "#!/bin/sh\r\necho 1\r\n",
+        "the lines of probe.sh end as on Windows, so the program that its first line names is not found",
+        "save it with LF line ends: sed -i 's/\\r$//' {file}",
+    ),
+    "none": (
+        "echo 1\n",
+        "probe.sh does not say what runs it",
+        "write #!/bin/sh, or what it is written in, as its first line",
+    ),
+    "gone": (
+        "#!/bin/gone\n",
+        "the first line of probe.sh names /bin/gone, which cannot be run here",
+        "mend it, or install it",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FIRST_LINES)
+async def test_a_script_that_the_system_does_not_run_is_told_why(tmp_path: Path, kind: str) -> None:
+    text, what, remedy = FIRST_LINES[kind]
+    place = write(tmp_path / "tools", tool("probe", {"command": ["./probe.sh"]}, "run"))
+    (place / "probe.sh").write_bytes(text.encode())
+    (place / "probe.sh").chmod(0o755)
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+    (document,) = ManifestFolders([tmp_path / "tools"]).read().tools
+
+    async with gateway.running():
+        result = await call(gateway, "probe__run")
+        problems = await program_problems(
+            document, guard=gateway.guard, environment=gateway.environment, compiled=tmp_path / "compiled"
+        )
+
+    remedy = remedy.replace("{file}", str(place / "probe.sh"))
+    assert [(problem.line, problem.what, problem.remedy) for problem in problems] == [(7, what, remedy)]
+    assert error_of(result)["message"] == f"./probe.sh cannot be started: {what}"
+    assert remedy in result.text
