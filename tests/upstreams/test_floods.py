@@ -191,7 +191,9 @@ for request in sys.stdin:
 @pytest.mark.e2e
 async def test_an_answer_behind_a_flood_is_heard_though_its_process_has_ended(tmp_path: Path) -> None:
     # LIF-9, REL-1
-    entry = {"command": sys.executable, "args": ["-ISc", LAST_WORDS]}
+    script = tmp_path / "last_words.py"
+    script.write_text(LAST_WORDS)
+    entry = {"command": sys.executable, "args": ["-IS", str(script)]}
     async with fleet(tmp_path, {"last": entry}) as running:
         result = await running.call("mcp__last__end")
 
