@@ -67,7 +67,8 @@ def plan_import(sources: Sequence[Source], into: Path, machine: Machine, *, move
             raise ToolError(ErrorCode.INPUT, f"{into} is the file to import into", "Name another one.")
         why_off = off_switch(source, machine)
         servers = [
-            _merged(merging, source, name, entry, machine, why_off(name)) for name, entry in source.file.entries.items()
+            _merged(merging, source, name, entry, machine, why_off(name, entry))
+            for name, entry in source.file.entries.items()
         ]
         change = _moved(source, servers, into, machine) if move else None
         plans.append(SourcePlan(source, servers, change))

@@ -7,6 +7,7 @@ translated with it. What a host keeps in a database of its own is not read; `Hos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,16 +16,17 @@ from goat_mcp.hosts.host_file import read_host_file
 from goat_mcp.hosts.machine import Machine
 from goat_mcp.hosts.sources import Source
 
-WhyOff = Callable[[str], str]
-"""Why the host would not start the server of this name, in words; empty where it would."""
+WhyOff = Callable[[str, Any], str]
+"""Why the host would not start the server of this name and entry, in words; empty where it would."""
 
+_DENIED = "it is denied in Claude Code (deniedMcpServers)"
 _CLAUDE_SETTINGS = Place(any="{CLAUDE_CONFIG_DIR|.claude}/settings.json")
 
 
 def off_switch(source: Source, machine: Machine) -> WhyOff:
     """Read once what the host says about its servers elsewhere. Raises `ToolError` for a file that cannot be read."""
     reader = _READERS.get(source.host.name)
-    return reader(source, machine) if reader is not None else lambda name: ""
+    return reader(source, machine) if reader is not None else lambda name, entry: ""
 
 
 def projects_without(source: Source, name: str) -> list[str]:
@@ -38,13 +40,13 @@ def projects_without(source: Source, name: str) -> list[str]:
 def _claude_code(source: Source, machine: Machine) -> WhyOff:
     shared = source.file.path.name == ".mcp.json"
     project = source.file.path.parent if shared and source.project is None else source.project
+    user = _tree(source.host, machine.path(_CLAUDE_SETTINGS))
     if project is None:
-        return lambda name: ""
+        return lambda name, entry: _DENIED if _is_denied([user], name, entry) else ""
     projects = _object(_user_tree(source.host, machine), "projects")
     own = _object(projects, str(project))
     committed = _tree(source.host, project / ".claude" / "settings.json")
     local = _tree(source.host, project / ".claude" / "settings.local.json")
-    user = _tree(source.host, machine.path(_CLAUDE_SETTINGS))
     is_trusted = any(
         _object(projects, str(folder)).get("hasTrustDialogAccepted") is True for folder in (project, *project.parents)
     )
@@ -55,9 +57,11 @@ def _claude_code(source: Source, machine: Machine) -> WhyOff:
     approved = _in_any(approving, "enabledMcpjsonServers")
     every = any(tree.get("enableAllProjectMcpServers") is True for tree in approving)
 
-    def why(name: str) -> str:
+    def why(name: str, entry: Any) -> str:
         if name in off:
             return "it is switched off in Claude Code (disabledMcpServers)"
+        if _is_denied([user, committed, local], name, entry):
+            return _DENIED
         if shared and name in rejected:
             return "it was rejected in Claude Code (disabledMcpjsonServers)"
         if shared and not every and name not in approved:
@@ -65,6 +69,25 @@ def _claude_code(source: Source, machine: Machine) -> WhyOff:
         return ""
 
     return why
+
+
+def _is_denied(trees: Iterable[Mapping[str, Any]], name: str, entry: Any) -> bool:
+    """By its name, its whole command line, or its address, where `*` is anything."""
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    args = fields.get("args")
+    line = [fields.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else [])]
+    for tree in trees:
+        given = tree.get("deniedMcpServers")
+        for rule in cast("list[Any]", given) if isinstance(given, list) else []:
+            if not isinstance(rule, dict):
+                continue
+            said = cast("dict[str, Any]", rule)
+            address = said.get("serverUrl")
+            if said.get("serverName") == name or said.get("serverCommand") == line:
+                return True
+            if isinstance(address, str) and fnmatchcase(str(fields.get("url", "")), address.replace("[", "[[]")):
+                return True
+    return False
 
 
 def _gemini(source: Source, machine: Machine) -> WhyOff:
@@ -78,7 +101,7 @@ def _gemini(source: Source, machine: Machine) -> WhyOff:
     states = _tree(source.host, user_file and user_file.with_name("mcp-server-enablement.json"))
     distrust = _gemini_distrust(source, trees[-1], user_file)
 
-    def why(name: str) -> str:
+    def why(name: str, entry: Any) -> str:
         name = name.lower().strip()
         if name in excluded:
             return "it is excluded in Gemini CLI (mcp.excluded)"
@@ -106,13 +129,13 @@ def _gemini_distrust(source: Source, user: Mapping[str, Any], user_file: Path | 
 
 def _codex(source: Source, machine: Machine) -> WhyOff:
     if source.project is None:
-        return lambda name: ""
+        return lambda name, entry: ""
     above = (source.project, *source.project.parents)
     root = next((folder for folder in above if (folder / ".git").exists()), source.project)
     projects = _object(_user_tree(source.host, machine), "projects")
     levels = [_object(projects, str(folder)).get("trust_level") for folder in (source.project, root)]
     why = "" if next((level for level in levels if level), None) == "trusted" else "Codex does not trust the project"
-    return lambda name: why
+    return lambda name, entry: why
 
 
 def _copilot_cli(source: Source, machine: Machine) -> WhyOff:
@@ -123,7 +146,7 @@ def _copilot_cli(source: Source, machine: Machine) -> WhyOff:
         if user_file is not None
     ]
     off = _in_any(trees, "disabledMcpServers")
-    return lambda name: "it is switched off in Copilot CLI (disabledMcpServers)" if name in off else ""
+    return lambda name, entry: "it is switched off in Copilot CLI (disabledMcpServers)" if name in off else ""
 
 
 _READERS: Mapping[str, Callable[[Source, Machine], WhyOff]] = {

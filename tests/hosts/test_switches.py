@@ -179,6 +179,39 @@ def test_a_named_mcp_json_is_asked_for_the_approvals_of_its_folder(tmp_path: Pat
     assert [*brought(tmp_path, "claude-code", sources=[source])] == ["second", "third"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "off"),
+    [
+        ({"serverName": "first"}, ["first"]),
+        ({"serverCommand": ["run", "it"]}, ["second"]),
+        ({"serverCommand": ["run"]}, ["first"]),
+        ({"serverUrl": "https://*.example/*"}, ["third"]),
+        ({"serverUrl": "https://[h].example/*"}, []),
+    ],
+)
+@pytest.mark.parametrize("of_a_project", [False, True], ids=["user", "project"])
+def test_what_is_denied_in_claude_code_comes_switched_off(
+    tmp_path: Path, rule: dict[str, Any], off: list[str], of_a_project: bool
+) -> None:
+    servers = {
+        "first": {"command": "run"},
+        "second": {"command": "run", "args": ["it"]},
+        "third": {"type": "http", "url": "https://h.example/mcp"},
+    }
+    if of_a_project:
+        project = ClaudeProject(tmp_path)
+        written(project.folder / ".mcp.json", {"mcpServers": servers})
+        project.state(enableAllProjectMcpServers=True)
+        project.settings("app/.claude/settings.json", deniedMcpServers=[rule])
+    else:
+        written(tmp_path / ".claude.json", {"mcpServers": servers})
+        written(tmp_path / ".claude/settings.json", {"deniedMcpServers": [rule, "x", {}]})
+
+    came_off = brought(tmp_path, "claude-code", tmp_path / "app" if of_a_project else None)
+
+    assert came_off == dict.fromkeys(off, "is denied in Claude Code (deniedMcpServers)")
+
+
 def test_what_claude_code_starts_everywhere_comes_as_it_is(tmp_path: Path) -> None:
     projects = {"/app": {"disabledMcpServers": ["first"]}, "/b": {}, "/c": {"disabledMcpServers": ["first", "x"]}}
     written(tmp_path / ".claude.json", {**SERVERS, "projects": projects})
