@@ -1,7 +1,7 @@
 """References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and to secrets.
 
 Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; where those are read from is the caller's. `:-default` may
-follow the name of a variable.
+follow the name of a variable. What looks like a reference and is none is refused rather than handed on as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from goat_mcp.core.redaction import is_secret_name
 
 # Only names in capitals: `${x}` in a shell command that an entry carries is none of ours.
 _REFERENCE = re.compile(r"\$\{(?:(env|keyring|file):([^}]*?)|([A-Z_][A-Z0-9_]*))(?::-([^}]*))?\}")
+
+_KINDS = ("env", "keyring", "file")
+# `${x:0:3}` and `${x:-y}` are a shell's.
+_LIKE_A_REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*):(?=[A-Za-z_/~.])([^}]*)(\}?)")
 
 SecretReader = Callable[[str, str], str]
 """From kind (`file`, `keyring`) and name to the secret. Raises `Unresolved` saying why not."""
@@ -42,6 +46,8 @@ def substitute(
 
     def found(match: re.Match[str]) -> str:
         kind, named, bare, default = match.groups()
+        if default is not None and "${" in default:
+            raise Unresolved(f"${{{named or bare}:-...}}: a default holds no other reference; write a text there")
         if kind in ("keyring", "file"):
             if default is not None:
                 raise Unresolved(f"{match.group()}: a secret has no default; leave out :-{default}")
@@ -62,7 +68,10 @@ def substitute(
 
     def replaced(value: Any) -> Any:
         if isinstance(value, str):
-            return _REFERENCE.sub(found, value) if "${" in value else value
+            if "${" not in value:
+                return value
+            _refuse_mistyped(value)
+            return _REFERENCE.sub(found, value)
         if isinstance(value, dict):
             return {key: replaced(child) for key, child in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
@@ -70,6 +79,22 @@ def substitute(
         return value
 
     return replaced(value)
+
+
+def _refuse_mistyped(text: str) -> None:
+    """Raises `Unresolved` for what is meant as a reference and would reach a server as it stands."""
+    for match in _LIKE_A_REFERENCE.finditer(text):
+        kind, _, end = match.groups()
+        if kind not in _KINDS:
+            from difflib import get_close_matches  # for mistakes only
+
+            near = get_close_matches(kind.lower(), _KINDS, 1, 0.5) or ["env"]
+            raise Unresolved(
+                f"${{{kind}:...}}: there are no references of this kind, only {', '.join(_KINDS)}; "
+                f"write ${{{near[0]}:...}}"
+            )
+        if not end:
+            raise Unresolved(f"${{{kind}:...: a reference that does not end; close it with }}")
 
 
 def secret_reference_in(value: Any) -> str:

@@ -139,6 +139,16 @@ def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
         ({"url": "http://h", "type": "sse"}, "type: sse is the retired HTTP+SSE transport"),
         ({"url": "http://h", "type": "pigeon"}, 'type: "pigeon" is no transport'),
         ({"command": "x", "env": {"T": "${env:NOT_THERE}"}}, "the environment variable 'NOT_THERE' is not set"),
+        (
+            {"command": "x", "env": {"T": "${keyrng:goat/tok}"}},
+            "${keyrng:...}: there are no references of this kind, only env, keyring, file; write ${keyring:...}",
+        ),
+        ({"command": "x", "env": {"T": "a ${what:ever}"}}, "${what:...}: there are no references of this kind"),
+        ({"command": "x", "env": {"T": "${File:~/k}"}}, "write ${file:...}"),
+        ({"url": "http://h", "headers": {"A": "Bearer ${Env:T}"}}, "write ${env:...}"),
+        ({"command": "x", "env": {"T": "${env:OPEN"}}, "${env:...: a reference that does not end; close it with }"),
+        ({"command": "x", "env": {"T": "${env:XX:-${env:YY}}"}}, "${XX:-...}: a default holds no other reference"),
+        ({"command": "x", "env": {"T": "${XX:-${YY}}"}}, "${XX:-...}: a default holds no other reference"),
         ({"command": "x", "env": {"T": "${keyring:a}"}}, "${keyring:a}: write ${keyring:SERVICE/USER}"),
         ({"command": "x", "env": {"T": "${file:a}"}}, "${file:a}: the path is not absolute; write it from / or ~"),
         ({"command": "x", "env": {"T": "${file:/no/where}"}}, "${file:/no/where}: there is no such file"),
@@ -199,6 +209,17 @@ def test_variables_are_replaced_and_defaults_stand_in(tmp_path: Path) -> None:
 
     assert isinstance(config, UpstreamConfig)
     assert config.target == StdioLaunch("sh", ("-c", "echo ${x}", "/h"), {"A": "a-b"})
+
+
+# CFG-3
+@pytest.mark.parametrize(
+    "text", ["${x}", "${x:-y}", "${x:0:3}", "${x:=y}", "${x:?no}", "${x%%:*}", "${#x}", "${unclosed"]
+)
+def test_what_a_shell_reads_is_left_to_it(tmp_path: Path, text: str) -> None:
+    config = one(tmp_path, {"command": "sh", "args": ["-c", f"echo {text}"]})
+
+    assert isinstance(config, UpstreamConfig)
+    assert config.target == StdioLaunch("sh", ("-c", f"echo {text}"))
 
 
 # CFG-3
