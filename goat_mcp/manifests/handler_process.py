@@ -16,6 +16,17 @@ from goat_mcp.subprocesses.guarded_child import GuardedChild, GuardedPipes
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 
+@dataclass(eq=False)
+class CallInProcess:
+    """How far one call has come. `beside` are the tools whose calls were at work in the process when this one was given
+    up, and `was_ended` says that the process was ended for it."""
+
+    tool: str
+    has_begun: bool = False
+    beside: tuple[str, ...] = ()
+    was_ended: bool = False
+
+
 @dataclass
 class HandlerCalls:
     """Where the messages about each call go. `None` ends them: the process is gone."""
@@ -23,13 +34,26 @@ class HandlerCalls:
     queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
         default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
     )
+    calls: dict[int, CallInProcess] = field(default_factory=dict[int, CallInProcess])
+    at_the_end: tuple[CallInProcess, ...] = ()
+    """Those that were at work when the process ended, or was ended."""
+    is_given_up: bool = False
+    """The process was ended because it did not heed that a call was cancelled."""
+
+    def at_work(self) -> tuple[CallInProcess, ...]:
+        return tuple(call for call in self.calls.values() if call.has_begun)
 
     def tell(self, message: Mapping[str, Any]) -> None:
+        if "begun" in message:
+            if (call := self.calls.get(message["id"])) is not None:
+                call.has_begun = True
+            return
         queue = self.queues.get(message.get("id", -1))
         if queue is not None:
             queue.put_nowait(message)
 
     def end(self) -> None:
+        self.at_the_end = self.at_the_end or self.at_work()
         for queue in self.queues.values():
             queue.put_nowait(None)
 
@@ -100,7 +124,7 @@ def _is_of_call(message: Any) -> bool:
     match message:
         case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
             return True
-        case {"id": int(), "left_out": int()}:
+        case {"id": int(), "left_out": int()} | {"id": int(), "begun": True}:
             return True
         case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
             return True

@@ -22,10 +22,17 @@ from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
+from goat_mcp.manifests.failure import handler_failed, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.handler_log import LEFT_OUT
-from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, HandlerCalls, HandlerPipes, HandlerProcess
+from goat_mcp.manifests.handler_process import (
+    MAX_ANSWER_BYTES,
+    CallInProcess,
+    HandlerCalls,
+    HandlerPipes,
+    HandlerProcess,
+)
+from goat_mcp.manifests.shared_end import no_answer, told_end
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.subprocesses.guarded_child import start_guarded
 from goat_mcp.subprocesses.process_guard import ProcessGuard
@@ -89,25 +96,32 @@ class PythonWorker:
         if life is None or not life.is_usable or life.state_of_file != state:
             life = self._begun(state)
         life.calls += 1
+        call = CallInProcess(export.spec.name)
         try:
             with anyio.move_on_after(timeout_s):
                 if before is not None:
                     await self._end_if_done(before)
                 # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
                 await asyncio.wait([life.starting])
-                return await self._call(self._process_of(life), export, input, ctx)
+                return await self._call(self._process_of(life), call, export, input, ctx)
             if not life.starting.done():
                 raise self._not_loaded(f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on.")
-            raise timed_out(export.spec.name, timeout_s)
+            raise no_answer(call, export, timeout_s)
         finally:
             life.calls -= 1
             await self._end_if_done(life)
 
     async def _call(
-        self, process: HandlerProcess, export: Export, input: Mapping[str, Any], ctx: HandlerContext
+        self,
+        process: HandlerProcess,
+        call: CallInProcess,
+        export: Export,
+        input: Mapping[str, Any],
+        ctx: HandlerContext,
     ) -> Any:
         number = next(self._numbers)
         process.pipes.calls.queues[number] = asyncio.Queue()
+        process.pipes.calls.calls[number] = call
         try:
             process.send(
                 {
@@ -118,12 +132,13 @@ class PythonWorker:
                     "has_runtime": ctx.runtime is not None,
                 }
             )
-            return await self._answer(process, number, ctx)
+            return await self._answer(process, number, export, ctx)
         finally:
             if number in process.pipes.calls.queues:
                 await self._abandon(process, number)
+            del process.pipes.calls.calls[number]
 
-    async def _answer(self, process: HandlerProcess, number: int, ctx: HandlerContext) -> Any:
+    async def _answer(self, process: HandlerProcess, number: int, export: Export, ctx: HandlerContext) -> Any:
         queues = process.pipes.calls.queues
         while True:
             message = await queues[number].get()
@@ -131,7 +146,9 @@ class PythonWorker:
                 del queues[number]
                 with anyio.move_on_after(CANCEL_GRACE_S):
                     await process.pipes.exited.wait()
-                raise self._died(process)
+                raise told_end(
+                    self._died(process), process, process.pipes.calls.calls[number], export, self._message_limit
+                )
             if "value" in message:
                 del queues[number]
                 return message["value"]
@@ -180,16 +197,21 @@ class PythonWorker:
 
     async def _abandon(self, process: HandlerProcess, number: int) -> None:
         """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
-        queue = process.pipes.calls.queues[number]
+        calls = process.pipes.calls
+        queue, call = calls.queues[number], calls.calls[number]
+        call.beside = tuple(other.tool for other in calls.at_work() or calls.at_the_end if other is not call)
         with anyio.CancelScope(shield=True):
             if process.is_usable:
                 process.send({"cancel": number})
                 with anyio.move_on_after(CANCEL_GRACE_S):
                     while (message := await queue.get()) is not None:
                         if "value" in message or "error" in message:
-                            del process.pipes.calls.queues[number]
+                            del calls.queues[number]
                             return
-            process.pipes.calls.queues.pop(number, None)
+                if process.is_usable:
+                    calls.is_given_up, calls.at_the_end = True, calls.at_work()
+            call.was_ended = True
+            calls.queues.pop(number, None)
             await process.end(CANCEL_GRACE_S)
 
     def _begun(self, state: tuple[int, int] | None) -> _Life:

@@ -250,6 +250,8 @@ class Worker:
         if handler is None:
             known = ", ".join(sorted(self._handlers)) or "none"
             raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
+        # Sent before anything of it runs: of a call without this, the server can say that it did nothing.
+        self.send({"id": message["id"], "begun": True})
         logger = logging.Logger(message["export"])
         to_server = Logger(self.send, message["id"])
         logger.addHandler(to_server)
