@@ -6,12 +6,15 @@ loaded. Which directories count is `chosen_manifests`'.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goat_mcp import chosen_manifests
 from goat_mcp.chosen_toolsets import Declared
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import SEPARATOR
 from goat_mcp.profile_options import ProfileOptions
 from goat_mcp.registry import Registry
 from goat_mcp.settings import BrokenSettings, Settings
@@ -159,6 +162,20 @@ class DeclaredTools:
                     copy = self._state.folder() / "no_manifests"
                 self._manifests.read_instead(folder, copy)
 
+    def why_missing(self, name: str) -> ToolError | None:
+        """For a tool of a resource whose manifest cannot be used: what is wrong with that."""
+        resource, separator, _ = name.partition(SEPARATOR)
+        if not resource or not separator or self._manifests is None:
+            return None
+        for problem in self._manifests.declared.problems:
+            if problem.is_fatal and problem.line and _speaks_of(problem.file, resource):
+                return ToolError(
+                    ErrorCode.TOOL_NOT_FOUND,
+                    f"{name[:200]} is not there, since its manifest cannot be used: {problem.place}: {problem.what}",
+                    f"Tell the user: {problem.remedy}.",
+                )
+        return None
+
     def manifest_problems(self) -> Sequence[ManifestProblem]:
         """What is wrong with the documents, as they are now."""
         found = self._manifests.declared.problems if self._manifests is not None else ()
@@ -204,3 +221,14 @@ class DeclaredTools:
         """End what handlers run."""
         if self._manifests is not None:
             await self._manifests.close()
+
+
+def _speaks_of(file: Path, resource: str) -> bool:
+    """Whether a broken manifest means to declare it: what it says may be no YAML, so its words are looked for."""
+    if resource in (file.parent.name, file.stem):
+        return True
+    try:
+        text = file.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return False
+    return re.search(rf"\bname:\s*[\"']?{re.escape(resource)}(?![\w-])", text) is not None

@@ -275,8 +275,8 @@ class Gateway:
         )
 
     def _why_missing(self, name: str) -> ToolError | None:
-        """Of a name that nobody has: whether an upstream, or a set that is off, would have it."""
-        return self.upstreams.why_missing(name) or why_off(name)
+        """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""
+        return self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
 
     def builtin(self, name: str) -> AnyTool:
         """A built-in tool itself. The first one loads the code of all."""

@@ -485,3 +485,25 @@ def test_a_new_tool_in_another_directory_says_when_a_change_is_seen_there(tmp_pa
         "Change it:   edit these files; a running server sees it within two seconds, "
         "or at its next start where its tools may write to them\n"
     ) in made.stdout
+
+
+@pytest.mark.parametrize("folder", ["weather", "another"])
+def test_a_call_of_a_tool_whose_manifest_is_broken_says_what_is_wrong_with_it(tmp_path: Path, folder: str) -> None:
+    make(tmp_path, "weather")
+    make(tmp_path, "moon")
+    (own(tmp_path) / "weather").rename(own(tmp_path) / folder)
+    file = own(tmp_path) / folder / "tool.yaml"
+    text = file.read_text()
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "sideEffect:" in each)
+    file.write_text(text.replace("sideEffect: none", "sideEffect: nothing"))
+
+    broken = run("call", "weather__today", "city=Paris", cwd=tmp_path)
+    unknown = run("call", "tide__today", "city=Paris", cwd=tmp_path)
+
+    assert broken.returncode == unknown.returncode != 0
+    assert (
+        f"weather__today is not there, since its manifest cannot be used: {file}:{line}: "
+        "spec.exports[0].sideEffect: the text 'nothing' is unknown"
+    ) in broken.stdout
+    assert "Tell the user: write one of none, read_only" in broken.stdout
+    assert "tool not found: tide__today" in unknown.stdout + unknown.stderr
