@@ -273,3 +273,27 @@ def test_a_broken_file_of_one_host_leaves_the_others(tmp_path: Path, desktop: Pa
     assert named.returncode == 1
     assert str(cursor) in named.stderr
     assert "Traceback" not in named.stderr
+
+
+def test_of_a_host_whose_switches_are_not_in_its_file_that_is_told(tmp_path: Path) -> None:
+    """CFG-2"""
+    written(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"a": {"command": "x"}}})
+    unseen = "what is switched off in Cursor's window is not in this file"
+
+    shown = done("import", "cursor", "--dry-run", cwd=tmp_path)
+    (host,) = json.loads(done("import", "cursor", "--dry-run", "--json", cwd=tmp_path).stdout)["hosts"]
+
+    assert f"  {unseen}: look at what came\n" in shown.stdout and host["unseen"] == unseen
+
+
+def test_settings_that_decide_over_one_hosts_servers_and_cannot_be_read_leave_the_other_hosts(
+    tmp_path: Path, desktop: Path
+) -> None:
+    """CFG-2, ISO-1"""
+    written(tmp_path / ".gemini" / "settings.json", {"mcpServers": {"a": {"command": "x"}}})
+    written(tmp_path / ".gemini" / "mcp-server-enablement.json", "{")
+
+    every = done("import", "--json", "--dry-run", cwd=tmp_path)
+
+    assert outcomes(every)["weather"] == "imported"
+    assert ["mcp-server-enablement.json" in told for told in json.loads(every.stdout)["broken"]] == [True]
