@@ -42,6 +42,8 @@ class RetryPolicy:
     next_try_s: float = 0.0
     refusal: Refusal | None = None
     """Why it is held back, where it runs but refuses us. Of the whole upstream, whichever connection met it."""
+    refused_request: Refusal | None = None
+    """What the last request met, over a connection that stands. Nothing is held back for that."""
 
     def failed(self, now_s: float) -> None:
         """One more failure; sets `next_try_s`."""
@@ -60,7 +62,7 @@ class RetryPolicy:
 
     def let_in(self) -> None:
         """It takes our credentials."""
-        self.refusal = None
+        self.refusal = self.refused_request = None
 
     def worked(self) -> None:
         self.refusal = None

@@ -19,7 +19,7 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
-from goat_mcp.upstreams.faults import LinkFault, LoginWanted, StartFailure
+from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
 from goat_mcp.upstreams.links.confine import Confine
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -215,6 +215,20 @@ class Supervisor:
     def worked(self) -> None:
         if self._retry.failures:
             self._retry.worked()
+        if self._retry.refused_request is not None:
+            self._retry.let_in()
+            self._on_change()
+
+    def refused(self, fault: Fault) -> None:
+        stored = self._login.stored() if self._login is not None else None
+        self._retry.refused_request = Refusal(fault.detail, stored, fault.wanted_scopes)
+        self._on_change()
+
+    @property
+    def refused_because(self) -> str:
+        """Why requests are refused though the connection stands, as far as is known; empty where they are not."""
+        refusal = self._retry.refused_request
+        return "" if refusal is None or self._is_outdated_refusal(refusal) else refusal.why
 
     def stumbled(self, why: str) -> None:
         life = self._life

@@ -427,6 +427,8 @@ class Upstream:
         supervisor = self._supervisor
         if supervisor.reason_code:
             return supervisor.reason_code, supervisor.detail
+        if supervisor.refused_because:
+            return ReasonCode.AUTH_REQUIRED, supervisor.refused_because
         if self._list_problem:
             return ReasonCode.LIST_FAILED, self._list_problem
         if self.offer.problem:

@@ -54,6 +54,10 @@ class Lifeline(Protocol):
         """A request ran out of time: is anybody there?"""
         ...
 
+    def refused(self, fault: Fault) -> None:
+        """A request was not let in, and no other would be: a login is wanted."""
+        ...
+
     def stumbled(self, why: str) -> None:
         """A transport failure that leaves the connection usable."""
         ...
@@ -114,6 +118,9 @@ def _never_ran(lifeline: Lifeline, connection: LiveConnection, fault: Fault) -> 
     if fault.kind is FaultKind.UNREACHABLE:
         lifeline.drop(connection, is_failure=True, why=fault.detail)
         return True
+    if fault.kind is FaultKind.AUTH_REQUIRED and not fault.wanted_scopes and "403" not in fault.detail:
+        # A right that one request lacks says nothing of the others.
+        lifeline.refused(fault)
     if fault.kind is FaultKind.LOST or (fault.kind is FaultKind.HTTP_STATUS and "429" not in fault.detail):
         lifeline.stumbled(fault.detail)
     return False

@@ -112,6 +112,9 @@ class Double:
     def doubt(self, connection: object) -> None:
         self.events.append("doubt")
 
+    def refused(self, fault: Fault) -> None:
+        self.events.append("refused")
+
     def stumbled(self, why: str) -> None:
         self.events.append("stumbled")
 

@@ -63,6 +63,30 @@ async def test_a_call_works_right_after_somebody_has_logged_in(tmp_path: Path) -
     assert (status.state, status.reason_code) == (UpstreamState.READY, "")
 
 
+@pytest.mark.parametrize("logs_in", [False, True])
+async def test_status_says_that_a_login_has_ended_until_there_is_another(tmp_path: Path, logs_in: bool) -> None:
+    """OBS-1, AUT-3: the connection stands, and every call is refused."""
+    with guarded_server(tmp_path, refresh_error="invalid_grant") as server:
+        await log_in(tmp_path, server)
+        async with fleet(tmp_path, {"web": server.entry()}, logins=logins_of(tmp_path)) as running:
+            works = (await running.call("mcp__web__read")).text
+            before = running.status("web").reason_code
+            server.control(refuse_all=True)
+            refused = await running.failing("mcp__web__read")
+            ended = running.status("web")
+            server.control()
+            if logs_in:
+                await log_in(tmp_path, server)
+            else:
+                await running.call("mcp__web__read")
+            after = running.status("web").reason_code
+
+    assert (works, before, refused.code) == ("read done", "", ErrorCode.AUTH)
+    assert ended.reason_code == "auth_required"
+    assert ended.detail in refused.message
+    assert after == ""
+
+
 async def test_every_client_hears_of_a_refusal_that_another_ones_connection_has_met(tmp_path: Path) -> None:
     """AUT-3, LIF-4: they have a connection each, and one time to try again."""
     with guarded_server(tmp_path) as server:
