@@ -34,10 +34,18 @@ def is_goat(command: str, args: Sequence[str]) -> bool:
         name = arg.split("@")[0].split("==")[0].split("[")[0].replace("\\", "/")
         # `uvx goat-mcp`, `uv run goat-mcp`, `sh -c`-free launchers that take the program as an argument. A path may as
         # well be a folder that some server works in.
-        is_program = "/" not in name or behind == "serve" or Path(arg).is_file()
+        is_program = "/" not in name or behind == "serve" or _is_file(arg)
         if is_program and PurePath(name).name.removesuffix(".exe") == _PROGRAM:
             return True
     return False
+
+
+def _is_file(arg: str) -> bool:
+    try:
+        return Path(arg).is_file()
+    except OSError:
+        # A script of its own, as `-c` takes it, is longer than a name may be.
+        return False
 
 
 def upstream_files_of(args: Sequence[str]) -> Iterator[str]:

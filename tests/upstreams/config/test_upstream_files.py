@@ -81,6 +81,15 @@ def test_our_own_keys_are_read(tmp_path: Path) -> None:
 
 
 # CFG-1
+def test_a_script_among_the_arguments_may_be_longer_than_a_name_of_a_file(tmp_path: Path) -> None:
+    script = "print('/')" + "#" * 5_000
+
+    config = one(tmp_path, {"command": "python", "args": ["-c", script]})
+
+    assert isinstance(config, UpstreamConfig)
+    assert config.target == StdioLaunch("python", ("-c", script))
+
+
 def test_an_unknown_key_is_reported_and_the_entry_works(tmp_path: Path) -> None:
     files = load(tmp_path, {"x": {"command": "x", "autoApprove": ["a"]}})
 
