@@ -76,7 +76,12 @@ class Note:
                 raise await self._missing(name, scope, directory)
             answer: dict[str, Any] = {"name": name, "scope": scope, "deleted": True}
         else:
+            asked = str(input["name"]).removesuffix(".md")
+            # Several names are one file's: who writes `my_note` may not know of `my-note`.
+            is_others = action == "write" and asked != name and await place.read() is not None
             answer = {"name": name, "scope": scope, **await place.write(content.encode(), append=action == "append")}
+            if is_others:
+                answer["replaced"] = f"there was a note {name}, which {asked} means too: its content was replaced"
         self.announcements.changed(MEMORY_URI)
         return answer
 

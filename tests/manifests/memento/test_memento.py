@@ -57,6 +57,26 @@ async def test_a_note_is_written_read_added_to_listed_and_deleted(tmp_path: Path
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("scope", ["project", "global"])
+@pytest.mark.parametrize(("first", "second"), [("my-note", "my_note"), ("a", "A")])
+@pytest.mark.usefixtures("config")
+async def test_a_note_that_replaces_one_under_another_spelling_of_its_name_says_so(
+    tmp_path: Path, scope: str, first: str, second: str
+) -> None:
+    caller = Caller(tmp_path)
+
+    answers = [
+        await caller.value(TOOL, action="write", name=name, content="x", scope=scope)
+        for name in (second, first, second)
+    ]
+
+    assert [answer.get("replaced") for answer in answers] == [
+        None,
+        None,
+        f"there was a note {first}, which {second} means too: its content was replaced",
+    ]
+
+
 async def test_by_goas_name_it_is_the_same_tool(tmp_path: Path) -> None:
     assert await Caller(tmp_path).value("memento", action="list") == {"memories": []}
 
