@@ -62,6 +62,12 @@ async def test_in_plan_mode_what_only_tells_something_does(tmp_path: Path, comma
     assert await Caller(tmp_path, {"mode": "plan"}).value(TOOL, command=command)
 
 
+async def test_its_description_says_that_no_command_leads_out_of_plan_mode(tmp_path: Path) -> None:
+    described = Caller(tmp_path, {"mode": "plan"}).gateway.catalog.shown()["goa_command__run"].entry["description"]
+
+    assert "From plan mode no command leads: it is refused there" in described
+
+
 @pytest.mark.parametrize("command", ["mode default", "mode dontAsk", "'mode' acceptEdits", "mode  bypassPermissions"])
 async def test_in_plan_mode_no_command_changes_anything(tmp_path: Path, command: str) -> None:
     caller = Caller(tmp_path, {"mode": "plan"}, Person(Reply.ACCEPTED, "allow"))
