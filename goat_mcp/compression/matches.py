@@ -98,11 +98,13 @@ def _match_without_number(line: str) -> _Match | None:
     found = _PLAIN.fullmatch(line)
     if found is None:
         return None
-    # Most code holds colons. A name of which part is taken for text ends nowhere, or before the minutes of a time.
-    is_sure = ":" not in found["text"] or (
-        _NAMED_FOR_ITS_KIND.fullmatch(found["file"]) and not found["text"][:1].isdecimal()
-    )
-    return _Match(found["file"], f"  {_short(found['text'])}") if is_sure else _Match("", _as_printed(line))
+    name, text = found["file"], found["text"]
+    if _NAMED_FOR_ITS_KIND.fullmatch(name):
+        # Most code holds colons. A name that goes on behind one does so with the minutes of a time, or another colon.
+        is_sure = ":" not in text or not (text[:1].isdecimal() or text.startswith(":"))
+    else:
+        is_sure = ":" not in text and not text.startswith(" ")  # `fatal: text` is what programs say
+    return _Match(name, f"  {_short(text)}") if is_sure else _Match("", _as_printed(line))
 
 
 def _consecutive(section: Sequence[str]) -> Iterator[_Match | None]:

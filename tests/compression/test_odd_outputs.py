@@ -391,6 +391,11 @@ def test_matches_without_numbers_that_can_be_read_in_two_ways_are_left_as_they_a
     assert shown("grep -r ERROR logs", "logs/app.log:10:15:00:ERROR", "logs/app.log:11:15:00:ERROR") is None
 
 
+@pytest.mark.parametrize("line", ["fatal: not a git repository", "FAILED tests/test_a.py::test_b - assert 1 == 2"])
+def test_what_a_program_says_is_no_match(line: str) -> None:
+    assert shown("rg x", line, line, line) is None
+
+
 def test_a_match_that_can_be_read_in_two_ways_stays_as_it_is_between_the_others() -> None:
     assert shown(
         "grep -rn x .",
