@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from goat_mcp.catalog import CatalogFilter, CatalogProfile
@@ -14,7 +14,9 @@ from goat_mcp.profile_options import ProfileOptions
 from goat_mcp.settings import BrokenSettings, Settings
 
 
-def chosen_profiles(settings: Settings, *, flat_names: bool, toolsets: Declared) -> Mapping[str, CatalogProfile]:
+def chosen_profiles(
+    settings: Settings, *, flat_names: bool, toolsets: Declared, resources: Collection[str] = ()
+) -> Mapping[str, CatalogProfile]:
     """Raises `BrokenSettings` for a name that nobody knows, in a profile or of one."""
     for key, name in [("profile", settings.profile), *_by_client(settings)]:
         if name and name not in settings.profiles:
@@ -22,7 +24,7 @@ def chosen_profiles(settings: Settings, *, flat_names: bool, toolsets: Declared)
             raise BrokenSettings(f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or mend the name.")
     return {
         name: CatalogProfile(
-            filter=_filter(name, options, lambda: _selections(settings, flat_names, toolsets), toolsets),
+            filter=_filter(name, options, lambda: _selections(settings, flat_names, toolsets, resources), toolsets),
             name_cap=options.name_cap,
             dialect=options.schema_dialect,
             token_budget=options.token_budget,
@@ -49,8 +51,10 @@ def _by_client(settings: Settings) -> list[tuple[str, str]]:
     return [(f"profile_of_client.{client}", name) for client, name in settings.profile_of_client.items()]
 
 
-def _selections(settings: Settings, flat_names: bool, toolsets: Declared) -> Selections:
-    return Selections(settings.catalog.presets, flat_names=flat_names, toolsets=labels_in(toolsets))
+def _selections(settings: Settings, flat_names: bool, toolsets: Declared, resources: Collection[str]) -> Selections:
+    return Selections(
+        settings.catalog.presets, flat_names=flat_names, toolsets=labels_in(toolsets), resources=resources
+    )
 
 
 def _filter(

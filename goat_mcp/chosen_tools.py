@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
@@ -21,11 +21,16 @@ class ChosenTools:
     """`catalog.*` of the settings, over the upstreams there are."""
 
     def __init__(
-        self, settings: Settings, upstreams: Sequence[UpstreamConfig], toolsets: Declared = _NO_TOOLSETS
+        self,
+        settings: Settings,
+        upstreams: Sequence[UpstreamConfig],
+        toolsets: Declared = _NO_TOOLSETS,
+        resources: Collection[str] = (),
     ) -> None:
-        """`toolsets` are those that manifests declare."""
+        """`toolsets` and `resources` are those that manifests declare."""
         self._settings = settings
         self._declared = toolsets
+        self._resources = resources
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
@@ -42,7 +47,12 @@ class ChosenTools:
         flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
         key = "catalog.presets"
         try:
-            selections = Selections(chosen.presets, flat_names=flat_names, toolsets=labels_in(self._declared))
+            selections = Selections(
+                chosen.presets,
+                flat_names=flat_names,
+                toolsets=labels_in(self._declared),
+                resources=self._resources,
+            )
             key = "catalog.allow"
             allow = selections.labels(chosen.allow) if chosen.allow is not None else None
             key = "catalog.deny"
@@ -60,7 +70,7 @@ class ChosenTools:
         from goat_mcp.chosen_profiles import chosen_profiles
 
         flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
-        return chosen_profiles(settings, flat_names=flat_names, toolsets=self._declared)
+        return chosen_profiles(settings, flat_names=flat_names, toolsets=self._declared, resources=self._resources)
 
     def check_allowed_are_on(self, registry: Registry) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""

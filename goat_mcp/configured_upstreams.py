@@ -52,7 +52,8 @@ class ConfiguredUpstreams:
         self.at_start = self._with_name_cap(self._files.load())
         self._configs = self.at_start.configs
         declared.beside(self._configs)
-        self.chosen = ChosenTools(settings, self._configs, declared.toolsets)
+        self._resources: set[str] = set()
+        self.chosen = self._choice(settings, declared.toolsets)
 
     async def follow(self, upstreams: Upstreams) -> None:
         """Have `upstreams` be what the files say, until cancelled."""
@@ -65,7 +66,7 @@ class ConfiguredUpstreams:
                     log_entry_problem(self._telemetry, problem)
             self._configs = files.configs
             self._declared.beside(self._configs)
-            self.chosen = ChosenTools(self._settings, self._configs, self._declared.toolsets)
+            self.chosen = self._choice(self._settings, self._declared.toolsets)
             upstreams.apply(files)
 
         def broken(problem: BrokenUpstreamsFile) -> None:
@@ -87,10 +88,16 @@ class ConfiguredUpstreams:
 
     def _usable(self, settings: Settings, toolsets: Declared) -> ChosenTools:
         """Raises `BrokenSettings`."""
-        chosen = ChosenTools(settings, self._configs, toolsets)
+        chosen = self._choice(settings, toolsets)
         chosen.filter()
         chosen.profiles()
         return chosen
+
+    def _choice(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+        # One that goes leaves its name: what was chosen by it is no mistake for that.
+        documents = self._declared.documents
+        self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
+        return ChosenTools(settings, self._configs, toolsets, self._resources)
 
     def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
         settings = self._settings

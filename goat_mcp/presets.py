@@ -15,6 +15,7 @@ from goat_mcp.core.names import (
     BUILTIN_NAMES,
     META_NAMES,
     NAME_ALIASES,
+    RESOURCE_PREFIX,
     SEPARATOR,
     TOOLSET_PREFIX,
     UPSTREAM_PREFIX,
@@ -46,7 +47,8 @@ class Selections:
     """Reads selections, with a user's own `presets`.
 
     `flat_names`: an upstream's tools go by plain names, so that a name nobody knows may be one of theirs. `toolsets`
-    are those that somebody declared: the labels of what each holds.
+    are those that somebody declared: the labels of what each holds. `resources` are declared, too: such a name
+    means all exports.
     """
 
     def __init__(
@@ -55,10 +57,12 @@ class Selections:
         *,
         flat_names: bool = False,
         toolsets: Mapping[str, frozenset[str]] | None = None,
+        resources: Collection[str] = (),
     ) -> None:
         """Raises `BrokenSelection` for a preset that cannot be understood, even if nothing names it."""
         self._flat_names = flat_names
         self._toolsets = toolsets or {}
+        self._resources = resources
         self._presets: dict[str, frozenset[str]] = {}
         for name, entries in {**PRESETS, **presets}.items():
             if name in presets:
@@ -104,7 +108,10 @@ class Selections:
         names = {NAME_ALIASES.get(name, name), name} if self._flat_names else {NAME_ALIASES.get(name, name)}
         if name and (self._flat_names or SEPARATOR in name or not names.isdisjoint((*BUILTIN_NAMES, *META_NAMES))):
             return frozenset(names)
-        raise BrokenSelection(f"{name!r} names no tool; {_near(name, (*BUILTIN_NAMES, *NAME_ALIASES), 'tools')}")
+        if name in self._resources:
+            return frozenset({f"{RESOURCE_PREFIX}{name}"})
+        known = (*BUILTIN_NAMES, *NAME_ALIASES, *self._resources)
+        raise BrokenSelection(f"{name!r} names no tool; {_near(name, known, 'tools')}")
 
 
 def _upstream_label(name: str) -> str:

@@ -499,3 +499,22 @@ async def test_an_audit_line_and_a_hook_see_it_under_its_own_name(tmp_path: Path
 
     lines = [json.loads(line) for line in (tmp_path / "state" / "audit.jsonl").read_text().splitlines()]
     assert {line["tool"] for line in lines if line.get("call_id") == "call-7"} == {"probe__say"}
+
+
+async def test_a_resource_is_allowed_and_denied_by_its_own_name(tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    for name in ("weather", "tide"):
+        python(folder, name, ONE, "say", "more")
+
+    allowed = gateway_over(tmp_path, folder, catalog={"allow": ["weather", "Read"]})
+    denied = gateway_over(tmp_path, folder, catalog={"deny": ["tide"]})
+    profile = gateway_over(
+        tmp_path, folder, profiles={"small": {"tools": {"allow": ["tide"]}}}, catalog={"allow": ["weather", "tide"]}
+    )
+
+    assert names(allowed) == ["Read", "weather__say", "weather__more"]
+    assert [name for name in names(denied) if "__" in name] == ["weather__say", "weather__more"]
+    shown = [tool.spec.name for tool in profile.catalog.of(Rights(profiles=("small",))).tools()]
+    assert shown == ["tide__say", "tide__more"]
+    with pytest.raises(BrokenSettings, match="'wether' names no tool; did you mean weather"):
+        gateway_over(tmp_path, folder, catalog={"allow": ["wether"]})
