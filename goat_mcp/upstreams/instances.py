@@ -25,6 +25,8 @@ from goat_mcp.upstreams.supervisor import Supervisor
 
 MAX_INSTANCES = 32
 """Connections of one upstream at a time."""
+MAX_OF_ONE = 24
+"""Those of one principal in use at a time: calls that wait for an answer have theirs for minutes."""
 ROOTS = "roots"
 QUIET_CALLS = 32
 """An upstream that has asked nothing in so many calls is taken for one that does not ask."""
@@ -139,9 +141,21 @@ class Instances:
         return self._config.scope == "session" or self._calls < QUIET_CALLS or bool(self._asks)
 
     def _for(self, ctx: ToolContext, workspace: Path | None) -> Instance:
-        instance = self._fitting(ctx, workspace) or self._unused() or self._added()
+        instance = self._fitting(ctx, workspace)
+        if instance is None or not instance.users:
+            self._check_share(ctx.principal)
+        instance = instance or self._unused() or self._added()
         self._claim(instance, ctx, workspace)
         return instance
+
+    def _check_share(self, principal: str) -> None:
+        used = sum(1 for one in self._all if one.users and one.audience is not None and one.audience[1] == principal)
+        if used >= MAX_OF_ONE:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"upstream {self._config.name} works for {used} calls of yours, each with its own connection",
+                "Call again when one of them has ended. Those that have asked wait for an answer.",
+            )
 
     def _fitting(self, ctx: ToolContext, workspace: Path | None) -> Instance | None:
         audience = self._audience(ctx, workspace)
