@@ -22,6 +22,9 @@ from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 from goat_mcp.state.safe_place import why_folder_unsafe, why_writable
 
 _SUFFIXES = (".yaml", ".yml")
+_TOOL_FILES = ("tool.yaml", "tool.yml")
+"""Files of these names mean to be manifests, whatever is in them."""
+_BEGIN = "begin it with apiVersion: goat-mcp/v1 and kind: Tool, or remove it"
 _DeclaredT = TypeVar("_DeclaredT", ToolDocument, UpstreamDocument, ToolsetDocument, ProfileDocument)
 
 
@@ -125,6 +128,8 @@ class ManifestFolders:
                     raise BrokenManifest(_about(file, f"not used: it, or its directory, {reason}", "chmod go-w both"))
                 data = opened.read(MAX_BYTES + 1)
             documents = read_documents(original, data, file.parent)
+            if original.name in _TOOL_FILES and all(document.tree is None for document in documents):
+                raise BrokenManifest(ManifestProblem(original, 1, "the file is empty", _BEGIN))
             _read_documents(documents, declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:
             problems.append(_about(original, f"cannot be read: {problem.strerror}", "mend its rights"))

@@ -71,6 +71,13 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         "2: holds too many values; at most 10000, 40 deep",
     ),
     "too-long": (TOOL + "#" * 256 * 1024, "1: the file is longer than 262144 bytes; split it"),
+    **{
+        f"empty-{name}": (
+            text,
+            "1: the file is empty; begin it with apiVersion: goat-mcp/v1 and kind: Tool, or remove it",
+        )
+        for name, text in (("file", ""), ("document", "---\n"), ("comments", "# name: weather\n# kind: Tool\n"))
+    },
     # The outermost members.
     "no-version": (but("apiVersion: goat-mcp/v1\n", ""), "1: apiVersion is missing; write goat-mcp/v1"),
     "other-version": (but("goat-mcp/v1", "goat-mcp/v2"), "1: apiVersion 'goat-mcp/v2' is unknown; write goat-mcp/v1"),
