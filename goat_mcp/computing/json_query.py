@@ -12,6 +12,7 @@ from typing import Any
 from goat_mcp.computing.exchange import MAX_BYTES, Refused, serve
 
 _MAX_QUERY_CHARS = 20_000
+_TOO_DEEP = "has too many expressions in one another, e.g. parentheses; write it with fewer"
 
 
 def main() -> None:
@@ -30,9 +31,13 @@ def answer(head: Mapping[str, Any], body: bytes) -> bytes:
         compiled: Any = jmespath.compile(query)
     except (exceptions.ParseError, exceptions.EmptyExpressionError) as problem:
         raise Refused(place="query", problem=_syntax(query, problem)) from None
+    except RecursionError:
+        raise Refused(place="query", problem=_TOO_DEEP) from None
     data = _document(body.decode("utf-8", "surrogatepass"))
     try:
         found: Any = compiled.search(data)
+    except RecursionError:
+        raise Refused(place="query", problem=_TOO_DEEP) from None
     except exceptions.JMESPathError as problem:
         raise Refused(place="query", problem=" ".join(str(problem).split())) from None
     except (TypeError, ValueError, OverflowError, AttributeError) as problem:  # e.g. max over what cannot be compared

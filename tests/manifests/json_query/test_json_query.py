@@ -58,6 +58,7 @@ async def test_pretty_indents_the_text(tmp_path: Path) -> None:
         ("a ^ b", "query: is no JMESPath: Unknown token ^, at character 3: a >>>^ b"),
         ("people[", "query: is no JMESPath: it ends too early, after character 7"),
         ("", "query: is empty; @ is the whole document"),
+        ("(" * 3_000 + "a" + ")" * 3_000, "query: has too many expressions in one another, e.g. parentheses"),
         ("nosuch(@)", "query: Unknown function: nosuch()"),
         ("length(`1`)", "query: In function length(), invalid type for value: 1"),
         ("max(@)", "query: In function max(), invalid type for value"),
