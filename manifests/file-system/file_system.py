@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import codecs
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import anyio.to_thread
 
 from goat_mcp.changes.call_files import CallFiles, Changes
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.documents.file_type import HEAD_BYTES, binary_type, in_words
@@ -42,14 +43,26 @@ from goat_mcp.workspace.opened import hash_of
 
 DEFAULT_BYTES = 1024 * 1024
 _LONGEST_CHARACTER = 4
+_WRITE = "file-system__write"
 _NODE_NAMES = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ucs-2": "utf-16-le", "binary": "latin-1"}
 """Names that Goondan's tools have for codecs and Python has not."""
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     write = host.tool("Write")
-    files = _Files(host.workspace, host.sessions, write.options, write.changes)
-    return {"read": Reading(files), "write": Writing(files, write)}
+    changes = _OwnChanges(write.changes)
+    files = _Files(host.workspace, host.sessions, write.options, changes)
+    return {"read": Reading(files), "write": Writing(files, replace(write, changes=changes))}
+
+
+@dataclass(frozen=True)
+class _OwnChanges:
+    """`Changes` that stand under this tool's name in the journal and the review, whichever tool makes them."""
+
+    changes: Changes
+
+    def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles:
+        return self.changes.of(workspace, ctx, _WRITE)
 
 
 @dataclass(frozen=True)
@@ -173,7 +186,7 @@ class Writing:
     async def _append(self, ctx: HandlerContext, path: WorkspacePath, content: str) -> ToolResult:
         workspace = self.files.workspace
         real_path = workspace.real_path(path)
-        files = self.files.changes.of(workspace, ctx.call, "Write")
+        files = self.files.changes.of(workspace, ctx.call, _WRITE)
         reads = self.files.sessions.of(ctx.call.session_key).reads
         async with workspace.lock(real_path):
             seen = reads.get(str(real_path))

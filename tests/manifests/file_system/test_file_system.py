@@ -206,7 +206,7 @@ async def test_what_was_written_can_be_undone(tmp_path: Path, append: bool) -> N
 
     journal = caller.gateway.changes.review.journal
     (change,) = journal.records.newest_first()
-    assert (change.path, change.author.tool) == (file, "Write")
+    assert (change.path, change.author.tool) == (file, "file-system__write")
     assert change.before is not None
     assert journal.blobs.read(change.before.sha256) == b"old\n"
 
@@ -233,6 +233,17 @@ async def test_in_review_mode_a_change_waits_and_is_what_its_session_reads(tmp_p
     assert (written["written"], written["staged"], file.read_text()) == (False, True, "old\n")
     assert read["content"] == "old\nmore\n"
     assert "waits for the user" in read["notices"][0]
+
+
+@pytest.mark.parametrize("append", [True, False])
+async def test_a_change_that_waits_is_listed_under_the_tool_that_last_made_it(tmp_path: Path, append: bool) -> None:
+    caller = Caller(tmp_path, {"files": {"review_mode": True}})
+    await caller.call("Write", file_path="@f", content="first\n")
+
+    await caller.value(WRITE, path="f", content="more\n", append=append)
+
+    (waiting,) = caller.gateway.changes.review.oldest_first("local")
+    assert waiting.author.tool == "file-system__write"
 
 
 # --- what an enemy would try
