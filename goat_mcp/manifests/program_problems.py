@@ -78,7 +78,7 @@ async def _python(
     )
     answer = _answer(output)
     if "ready" in answer:
-        return _missing(tool, answer["ready"])
+        return [*_missing(tool, answer["ready"]), *_unfit(tool, answer.get("unfit") or {})]
     what = entry.file or entry.module
     if end.timed_out:
         return [tool.document.problem(("spec", "entry"), f"{what} was not loaded within {START_S:g} s", _LATER)]
@@ -109,6 +109,18 @@ def _missing(tool: ToolDocument, handlers: list[str]) -> list[ManifestProblem]:
         )
         for index, export in enumerate(tool.exports)
         if export.name not in handlers
+    ]
+
+
+def _unfit(tool: ToolDocument, signatures: Mapping[str, str]) -> list[ManifestProblem]:
+    return [
+        tool.document.problem(
+            ("spec", "exports", index, "name"),
+            f"the handler {export.name!r} takes {signatures[export.name]}, and is called with ctx and the input",
+            "give it the parameters (ctx, input)",
+        )
+        for index, export in enumerate(tool.exports)
+        if export.name in signatures
     ]
 
 

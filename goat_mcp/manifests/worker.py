@@ -26,6 +26,7 @@ MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
 MAX_LOG_LINES = 200
 """Of one call; warnings and what is graver by themselves. The server bounds what it writes, too (`handler_log`)."""
 _TELL_EVERY_S = 0.5
+_MAX_SIGNATURE_CHARS = 100
 _MAX_ERROR_CHARS = 100_000
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
@@ -201,7 +202,7 @@ class Worker:
         await loop.connect_read_pipe(
             lambda: Requests(self._take, self._end), os.fdopen(self._requests, "rb", buffering=0)
         )
-        self.send({"ready": sorted(self._handlers)})
+        self.send({"ready": sorted(self._handlers), "unfit": _unfit(self._handlers)})
         return True
 
     def _end(self) -> None:
@@ -353,6 +354,19 @@ def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
         if not callable(handler):
             raise TypeError(f"handlers[{name!r}] is a {type(handler).__name__}, not a function")
     return cast("Mapping[str, Any]", handlers)
+
+
+def _unfit(handlers: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters of those that cannot be called with `ctx` and the input."""
+    found: dict[str, str] = {}
+    for name, handler in handlers.items():
+        with suppress(Exception):  # some callables do not tell
+            signature = inspect.signature(handler)
+            try:
+                signature.bind(None, None)
+            except TypeError:
+                found[name] = str(signature)[:_MAX_SIGNATURE_CHARS]
+    return found
 
 
 def _limit_memory() -> None:

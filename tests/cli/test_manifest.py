@@ -507,3 +507,19 @@ def test_a_call_of_a_tool_whose_manifest_is_broken_says_what_is_wrong_with_it(tm
     ) in broken.stdout
     assert "Tell the user: write one of none, read_only" in broken.stdout
     assert "tool not found: tide__today" in unknown.stdout + unknown.stderr
+
+
+def test_a_handler_that_does_not_take_what_it_is_called_with_is_told(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    handlers = own(tmp_path) / "weather" / "handlers.py"
+    manifest = own(tmp_path) / "weather" / "tool.yaml"
+    name = next(n for n, text in enumerate(manifest.read_text().splitlines(), 1) if "- name: today" in text)
+    handlers.write_text("async def today(input):\n    return input\n\n\nhandlers = {'today': today}\n")
+
+    done = run("manifest", "check", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (
+        1,
+        f"{manifest}:{name}: the handler 'today' takes (input), and is called with ctx and the input; "
+        "give it the parameters (ctx, input)\n",
+    )
