@@ -68,18 +68,21 @@ class HttpRunner:
             raise self._failed(f"{export.spec.name} answered with more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
         value = _parsed(answer.body)
         if answer.status not in _OK:
-            raise self._refused(export, answer.status, value, answer.body)
+            raise self._refused(export, answer.status, answer.headers, value, answer.body)
         if value is _NO_JSON and answer.body.strip():
             raise self._failed(
                 f"{export.spec.name} answered no JSON, but {_shown(answer.body)!r}", "Tell the user: JSON is wanted."
             )
         return None if value is _NO_JSON else value
 
-    def _refused(self, export: Export, status: int, value: Any, body: bytes) -> ToolError:
+    def _refused(self, export: Export, status: int, headers: Mapping[str, str], value: Any, body: bytes) -> ToolError:
         error: Any = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
         if isinstance(error, dict):
             return told_failure({"name": f"Http{status}", **error}, self._message_limit)
         said = _shown(body) or "nothing more"
+        for header in ("location", "retry-after"):
+            if told := headers.get(header, ""):
+                said = f"{said}; {header}: {told:.{_SHOWN_CHARS}}"
         return self._failed(f"{export.spec.name} answered with HTTP status {status}: {said}", name=f"Http{status}")
 
     def _failed(self, message: str, suggestion: str = "", name: str = "HttpFailed") -> ToolError:

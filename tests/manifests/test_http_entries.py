@@ -44,6 +44,7 @@ class Endpoint(BaseHTTPRequestHandler):
             "/deep": (200, b"[" * 300 + b"]" * 300),
             "/twice": (200, b'{"a":1,"a":2}'),
             "/moved": (302, b""),
+            "/busy": (429, b""),
             "/long": (200, json.dumps("x" * 6_000_000).encode()),
         }
         status, data = answers.get(path, (200, json.dumps(told).encode()))
@@ -52,6 +53,8 @@ class Endpoint(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         if status == 302:
             self.send_header("location", "/elsewhere")
+        if status == 429:
+            self.send_header("retry-after", "30")
         self.end_headers()
         self.wfile.write(data)
 
@@ -120,7 +123,8 @@ ANSWERS = {
         "probe__run gave back a list that is no JSON value: more than 128 lists and objects lie in one another",
     ),
     "/twice": ("E_TOOL", "HttpFailed", """probe__run answered no JSON, but '{"a":1,"a":2}'"""),
-    "/moved": ("E_TOOL", "Http302", "probe__run answered with HTTP status 302: nothing more"),
+    "/moved": ("E_TOOL", "Http302", "probe__run answered with HTTP status 302: nothing more; location: /elsewhere"),
+    "/busy": ("E_TOOL", "Http429", "probe__run answered with HTTP status 429: nothing more; retry-after: 30"),
     "/long": ("E_TOOL", "HttpFailed", "probe__run answered with more than 5000000 bytes"),
     "/hang": ("E_TIMEOUT", "Timeout", "probe__run did not answer within 4 s and was ended"),
 }
