@@ -736,8 +736,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_an_entry_without_a_folder_works_in_that_of_the_client_over_http_too "
         "e2e/test_upstreams_that_ask.py::test_an_upstream_that_needs_a_workspace_does_not_start_without_one",
         not_covered="Over HTTP our own tools have one workspace for all clients (design 0004): their roots count for "
-        "upstreams only. On stdio a server that was started for a list, before the client told its roots, stays where "
-        "it is.",
+        "upstreams only, and where an entry does not say `${workspace}`, for those of handshake clients: others would "
+        "have to be asked with each call. On stdio a server that was started for a list, before the client told its "
+        "roots, stays where it is.",
     ),
     _rule(
         "DEF-1",

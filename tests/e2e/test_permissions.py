@@ -45,11 +45,13 @@ def test_a_mode_or_a_rule_refuses(launch: Launch, options: Sequence[str], tool: 
         wire.handshake()
 
         refused = wire.call(tool, arguments[tool])
-        found = wire.text("Glob", {"pattern": "*.md"})
+        others = (
+            wire.text("Bash", {"command": "echo ran"}) if tool == "Read" else wire.text("Glob", {"pattern": "*.md"})
+        )
 
     assert refused["isError"] is True
     assert f"[{code}]" in text_of(refused)
-    assert found == str(launch.workspace / "notes.md")
+    assert others == ("ran" if tool == "Read" else str(launch.workspace / "notes.md"))
     assert not new.exists()
 
 

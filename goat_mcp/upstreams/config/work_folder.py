@@ -22,7 +22,7 @@ def needs_workspace(target: StdioLaunch | HttpEndpoint) -> bool:
 
 
 def follows_client(target: StdioLaunch | HttpEndpoint) -> bool:
-    """Whether it says nothing of a folder: a client that tells its roots has a process in the first of them."""
+    """Whether it says nothing of a folder: a handshake client that tells its roots has a process in the first."""
     return isinstance(target, StdioLaunch) and target.cwd is None and not needs_workspace(target)
 
 
