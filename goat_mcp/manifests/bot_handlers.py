@@ -5,6 +5,7 @@ What the methods send is each messenger's own; accounts, files and texts are in 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -15,7 +16,7 @@ from goat_mcp.messaging.account import Account, Service, read_account
 from goat_mcp.messaging.web_api import WebApi
 
 
-class Bot:
+class Bot(ABC):
     """The bot, for one call. Each messenger has its own."""
 
     service: ClassVar[Service]
@@ -26,9 +27,9 @@ class Bot:
         self.account = account
         self.api = WebApi(host.http, account, ctx.call)
 
+    @abstractmethod
     def chat(self, input: Mapping[str, Any]) -> str:
         """The chat that a call is about, as the messenger is told it. Raises `ToolError` for one not to be used."""
-        raise NotImplementedError
 
 
 BotT = TypeVar("BotT", bound=Bot)

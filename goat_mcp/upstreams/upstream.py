@@ -189,7 +189,7 @@ class Upstream:
         client = ctx.client
         has_some = client is not None and "roots" in client.capabilities
         if self._follows_client:
-            # A client of the stateless era would have to be asked again for each call, as the question's only purpose.
+            # A client of the stateless era would have to be asked anew with each call, and for nothing but this.
             if client is None or client.is_stateless or not has_some or self._roots(True):
                 return None
             return first_here(await client.roots())

@@ -61,7 +61,7 @@ class _Idle:
 def test_one_principal_never_has_all_connections_of_an_upstream() -> None:
     config = UpstreamConfig(name="up", server="up", target=StdioLaunch("up"))
     made = Instances(config, _idle, lambda can: dict(can), _Asks(), lambda _: False)
-    made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]
+    made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]  # nothing is to be run
 
     def call(principal: str) -> ToolContext:
         return ToolContext(call_id="c", principal=principal, session_key=principal, client=cast("Any", _Side()))
