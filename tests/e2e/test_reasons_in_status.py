@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from collections.abc import Generator
@@ -135,7 +134,7 @@ async def test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the
                 await anyio.sleep(0.1)
         answers = [await client.call_tool(name, {}) for name in ("mcp__good__ping", "ping", "mcp__large__fine")]
         refused = await client.call_tool("mcp__no-program__x", {})
-        listed = await anyio.to_thread.run_sync(_status_command, launch)
+        listed = await _status_command(launch)
 
     assert {name: {w["name"]: w["reason_code"] for w in by_name[name]["withheld"]} for name in WITHHELD} == {
         name: withheld for name, (withheld, _) in WITHHELD.items()
@@ -157,16 +156,14 @@ def collisions(by_name: dict[str, Any]) -> list[str]:
     return [*by_name["flat-one"]["collisions"], *by_name["flat-two"]["collisions"]]
 
 
-def _status_command(launch: Launch) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "goat_mcp", "status", "--json"],
-        env=launch.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return json.loads(done.stdout)
+async def _status_command(launch: Launch) -> dict[str, Any]:
+    """What it prints once the server has told of itself, which it does some time after its first list."""
+    command = [sys.executable, "-m", "goat_mcp", "status", "--json"]
+    with anyio.fail_after(WAIT_S):
+        while True:
+            done = await anyio.run_process(command, env=launch.environment)
+            if (listed := json.loads(done.stdout))["running"]:
+                return listed
 
 
 # FLW-3
