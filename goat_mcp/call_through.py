@@ -13,6 +13,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import HasDefinition
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Effect
 from goat_mcp.registry import AnyTool
@@ -51,6 +52,18 @@ def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> s
         return tool.validate(arguments).name if _calls_through(tool.spec) else name
     except ToolError:
         return name
+
+
+def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
+    """Stands for what a call would run, as that is now; the same wherever it is the same. Empty for no tool."""
+    try:
+        target = target_of(catalog, name, arguments)
+        access = target.tool.access(target.tool.validate(target.arguments))
+    except ToolError:
+        return ""
+    tool = target.tool
+    definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)
+    return f"{access.script_sha256}\0{definition}"
 
 
 def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> None:

@@ -611,6 +611,12 @@ class Gateway:
 
         return target_name(self.catalog.of(rights), name, arguments)
 
+    def definition_of(self, name: str, arguments: Mapping[str, Any], rights: Rights = NO_LIMITS) -> str:
+        """Stands for what a call would run, as that is now: what a person's word about it is bound to (R-PERM-4)."""
+        from goat_mcp.call_through import definition_of
+
+        return definition_of(self.catalog.of(rights), name, arguments)
+
     async def _get_ready(self, name: str, ctx: ToolContext) -> None:
         """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""
         self.plan_approval.look_for_decision(ctx.session_key)

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 from goat_mcp.core.arguments import ArgumentReader, ToolInput
 from goat_mcp.core.context import ToolContext
@@ -56,6 +56,15 @@ class Tool(Protocol[InputT]):
     def access(self, input: InputT) -> Access: ...
 
     async def execute(self, input: InputT, ctx: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class HasDefinition(Protocol):
+    """A tool that is more than its spec says: what runs can become another while that stays."""
+
+    def definition(self) -> str:
+        """Stands for all that a call is judged by and would run. The same in every process where it is the same."""
+        ...
 
 
 class BuiltinTool(ABC, Generic[ModelT]):

@@ -77,6 +77,10 @@ class ManifestFolders:
         self._copies[folder] = copy
         self._known = {file: read for file, read in self._known.items() if not file.is_relative_to(folder)}
 
+    def sealed_as(self, place: Path) -> str:
+        """The name of the copy in which it lies, which says all that the copy holds; empty where it lies in none."""
+        return next((copy.name for copy in self._copies.values() if place.is_relative_to(copy)), "")
+
     @property
     def watched(self) -> tuple[Path, ...]:
         """Those that may change what they declare."""

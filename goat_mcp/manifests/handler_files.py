@@ -1,37 +1,77 @@
 """Which files of a declared tool run when it is called, and whether they are still those that a call was judged with.
 
-The files that its entry names; what they import or start themselves is not looked at.
+The files that its entry names; what they import or start themselves is looked at only where the whole directory is a
+sealed copy.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from goat_mcp.manifests.entry import CommandEntry, Entry, PythonEntry
 
+MAX_HASHED_BYTES = 16 * 1024 * 1024
+"""What a program's argument may name can be of any size; of a longer one its state has to do."""
+_GONE = "-"
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
-def handler_files(entry: Entry, folder: Path) -> Callable[[str], str]:
-    """Gives for an export what tells its files from any that take their place, until the next change of either."""
-    if isinstance(entry, PythonEntry) and entry.file is not None:
-        named = (str(entry.file),)
-    elif isinstance(entry, CommandEntry):
-        # A program by its name alone is found on PATH; of its arguments any may be a script beside the manifest.
-        named = tuple(os.path.join(folder, one) for one in entry.arguments if one)  # noqa: PTH118  # as in `_state`
-    else:
-        named = ()
-    return lambda export: " ".join(_state(path.replace("{export}", export)) for path in named)
+
+@dataclass(frozen=True)
+class HandlerFiles:
+    """Those of one resource. `sealed_as` names the copy in which they lie, by all that it holds; empty: in none."""
+
+    entry: Entry
+    folder: Path
+    sealed_as: Callable[[], str]
+
+    def state(self, export: str) -> str:
+        """What tells an export's files from any that take their place, until the next change of either. Looked up at
+        each call, twice, so nothing is read for it. In this process only: another one may see them by another way."""
+        return " ".join(_state(path.replace("{export}", export)) for path in self._named)
+
+    def content(self, export: str) -> str:
+        """The same wherever the same would run."""
+        return self.sealed_as() or " ".join(_content(path.replace("{export}", export)) for path in self._named)
+
+    @cached_property
+    def _named(self) -> tuple[str, ...]:
+        if isinstance(self.entry, PythonEntry) and self.entry.file is not None:
+            return (str(self.entry.file),)
+        if isinstance(self.entry, CommandEntry):
+            # A program by its name alone is found on PATH; of its arguments any may be a script beside the manifest.
+            return tuple(os.path.join(self.folder, one) for one in self.entry.arguments if one)  # noqa: PTH118  # a `Path` costs more than the look
+        return ()
 
 
 def _state(path: str) -> str:
-    """Looked up at each call, twice: a `Path` costs more than the look."""
     try:
-        found = os.stat(path)  # noqa: PTH116  # see above
+        found = os.stat(path)  # noqa: PTH116  # a `Path` costs more than the look
     except (OSError, ValueError):
-        return "-"
-    if not stat.S_ISREG(found.st_mode):
-        return "-"
+        return _GONE
+    return _state_of(found) if stat.S_ISREG(found.st_mode) else _GONE
+
+
+def _state_of(found: os.stat_result) -> str:
     # The time of the last change of any kind: that of the contents can be set at will.
     return f"{found.st_dev}.{found.st_ino}.{found.st_size}.{found.st_mtime_ns}.{found.st_ctime_ns}"
+
+
+def _content(path: str) -> str:
+    try:
+        with os.fdopen(os.open(path, _READ_FLAGS), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                return _GONE
+            return (
+                hashlib.file_digest(file, "sha256").hexdigest()
+                if found.st_size <= MAX_HASHED_BYTES
+                else _state_of(found)
+            )
+    except (OSError, ValueError):
+        return _GONE

@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.core.agent_runtime import AgentRuntime
@@ -20,6 +21,7 @@ from goat_mcp.core.tool import Access
 from goat_mcp.manifests.arguments import Parameters
 from goat_mcp.manifests.failure import handler_failed
 from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.json_values import written_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.shell_access import shell_access
@@ -36,14 +38,14 @@ _TOUCHES_NOTHING = AccessFields()
 class Resource:
     """What the exports of one resource share. `runner` starts nothing before the first call.
 
-    `origin` says what is run, as its document has it, and `files` for an export in what state the files are that this
-    means. `declared_now` is the export of this name as it stands in the
-    documents at the moment; None where it is gone.
+    `file` is the document, `entry` what it says is run, and `files` are those that this means. `declared_now` is the
+    export of this name as it stands in the documents at the moment; None where it is gone.
     """
 
     name: str
-    origin: object
-    files: Callable[[str], str]
+    file: Path
+    entry: object
+    files: HandlerFiles
     declared_now: Callable[[str], ManifestTool | None]
     runner: Callable[[], Runner]
     workspace: Workspace
@@ -70,9 +72,14 @@ class ManifestTool:
     def validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._parameters.read(arguments)
 
+    def definition(self) -> str:
+        """As `HasDefinition`. Where the document lies is no part of it."""
+        files = self.resource.files.content(self.export.name)
+        return f"{self.judged_by!r}\0{self.resource.entry!r}\0{files}"
+
     def access(self, input: Mapping[str, Any]) -> Access:
         """The files that a call touches by its declaration, as the workspace knows them, and whether it only reads."""
-        access = replace(self._access(input), handler=self.resource.files(self.export.name))
+        access = replace(self._access(input), handler=self.resource.files.state(self.export.name))
         if not self.export.read_only_when:
             return access
         from goat_mcp.manifests.reading_calls import only_reads
@@ -115,7 +122,7 @@ class ManifestTool:
         declaration or its handler is another one now: it was judged and allowed as it was before (R-PERM-4)."""
         now = self.resource.declared_now(self.export.name)
         if now is self:
-            if ctx.handler and ctx.handler != self.resource.files(self.export.name):
+            if ctx.handler and ctx.handler != self.resource.files.state(self.export.name):
                 raise self._changed("its handler is another file now, or the file holds something else")
             return await self._run(input, ctx)
         if now is None:
@@ -124,7 +131,11 @@ class ManifestTool:
                 f"{self.spec.name} was taken away while this call waited",
                 "Nothing was run. List the tools to see what there is.",
             )
-        if (now.resource.origin, now.judged_by) != (self.resource.origin, self.judged_by):
+        if (now.resource.file, now.resource.entry, now.judged_by) != (
+            self.resource.file,
+            self.resource.entry,
+            self.judged_by,
+        ):
             raise self._changed("its manifest declares something else now")
         return await now.execute(input, ctx)
 

@@ -20,7 +20,7 @@ from goat_mcp.manifests.command_runner import CommandRunner
 from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, together
-from goat_mcp.manifests.handler_files import handler_files
+from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
@@ -114,6 +114,7 @@ class Manifests:
         if before is not None and before.document == document:
             return before
         known = _Known(document, ())
+        folder = document.document.folder
 
         def runner() -> Runner:
             if known.runner is None:
@@ -127,8 +128,9 @@ class Manifests:
         check = ConfigCheck(document.name, document.config)
         resource = Resource(
             name=document.name,
-            origin=(document.document.file, document.document.tree["spec"]["entry"]),
-            files=handler_files(document.entry, document.document.folder),
+            file=document.document.file,
+            entry=document.document.tree["spec"]["entry"],
+            files=HandlerFiles(document.entry, folder, lambda: self._folders.sealed_as(folder)),
             declared_now=declared_now,
             runner=runner,
             workspace=self._around.host.workspace,

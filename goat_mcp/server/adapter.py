@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -24,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
-from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.core.principals import ANONYMOUS, LOCAL
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
@@ -232,7 +231,8 @@ class Adapter:
         async def work(context: ToolContext) -> ToolResult:
             return await self.gateway.call(params.name, params.arguments or {}, context)
 
-        outcome = await self.converse(ctx, params, work, partial(self._pin, called, rights))
+        pin = partial(self.gateway.definition_of, params.name, params.arguments or {}, rights)
+        outcome = await self.converse(ctx, params, work, pin)
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND and called == params.name:
@@ -285,14 +285,6 @@ class Adapter:
         if capabilities is None or not (capabilities.sampling or capabilities.elicitation or capabilities.roots):
             return await body(DirectDialogue(ctx))
         return await self.parked.start(ctx, owner, body, pin=pin)
-
-    def _pin(self, name: str, rights: Rights) -> str:
-        """Stands for the tool as it is defined now."""
-        try:
-            tool = self.gateway.catalog.of(rights).resolve(name)
-        except ToolError:
-            return ""
-        return hashlib.sha256(repr(tool.spec).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

@@ -35,7 +35,7 @@ FirstUse = Callable[[str], Awaitable[bool]]
 
 
 Pin = Callable[[], str]
-"""What stands for a call's tool as it is defined now."""
+"""What stands for what a call would run, as that is now."""
 
 
 def no_pin() -> str:
@@ -122,7 +122,7 @@ class ParkedCall(ClientOfCall):
         await notify(self._ctx, method, params)
 
     def _mark_of(self, request: Question) -> str:
-        """The same for the same question about the same tool, as it is defined now, to the same owner; no other."""
+        """The same for the same question about what would run the same, to the same owner; no other."""
         said = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
