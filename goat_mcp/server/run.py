@@ -19,6 +19,7 @@ from goat_mcp.server.restart import DRAIN_S, Handover, is_possible, taken_over
 from goat_mcp.server.stdio import stdio_streams
 from goat_mcp.server.succession import Succession
 from goat_mcp.settings import Settings
+from goat_mcp.subprocesses.exit_watching import watch_exits_without_threads
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http import HttpServer
@@ -41,6 +42,7 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
     gateway.restart.check = check
     gateway.restart.times_s = handover.restarts_s
     gateway.log_problems()
+    watch_exits_without_threads()
     anyio.run(_serve_stdio, gateway, parent, handover)
     _replace_process(gateway, handover)
 
@@ -96,6 +98,7 @@ def run_http(
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
     server.bind(handover.listener)
+    watch_exits_without_threads()
     anyio.run(_serve_http, gateway, server, say, handover)
     _replace_process(gateway, handover)
 

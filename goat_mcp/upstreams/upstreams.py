@@ -357,15 +357,17 @@ class Upstreams:
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
-            status = upstream.status()
-            is_its_own = upstream.config.prefix and name.startswith(upstream.config.prefix)
-            if status.reason_code == ReasonCode.AUTH_REQUIRED and is_its_own:
-                reason = f"upstream {status.name} wants a login: {status.detail}"
-                return ToolError(ErrorCode.AUTH, f"{name[:200]} cannot be called: {reason}", upstream.config.login_step)
         from goat_mcp.upstreams.missing_tools import why_missing
 
-        prefixes = {config.name: config.prefix for config in self.configs}
-        return why_missing(name, self.status(), prefixes, self.problems)
+        owners = [each for each in self._upstreams if each.config.prefix and name.startswith(each.config.prefix)]
+        # Of the owners alone: it is asked for with each call that fails, and a status takes a look at files.
+        statuses = [owner.status() for owner in owners]
+        for owner, status in zip(owners, statuses, strict=True):
+            if status.reason_code == ReasonCode.AUTH_REQUIRED:
+                reason = f"upstream {status.name} wants a login: {status.detail}"
+                return ToolError(ErrorCode.AUTH, f"{name[:200]} cannot be called: {reason}", owner.config.login_step)
+        prefixes = {owner.config.name: owner.config.prefix for owner in owners}
+        return why_missing(name, statuses, prefixes, self.problems)
 
 
 def _connecting(instance: str) -> Connect:

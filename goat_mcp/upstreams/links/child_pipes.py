@@ -7,6 +7,7 @@ are sent. Starting and stopping the process is `stdio_link`'s.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,10 +31,14 @@ _MAX_QUEUED = 256
 _UNASKED_PER_S = 2_000.0
 _UNASKED_AT_ONCE = 1_000.0
 """What is read of a process beyond its answers, so that a flood costs a few hundredths of a core and no more: a notice
-or a line of junk counts as 1, and so do 32 KiB of a line that is dropped anyway (64 MB a second); a question, which
+or a line of junk counts as 1, and so do 8 KiB of a line that is dropped anyway (16 MB a second); a question, which
 costs us an answer, as 20."""
-_DROPPED_BYTES = 32 * 1024
+_DROPPED_BYTES = 8 * 1024
 _QUESTION = 20.0
+_OTHERS_WORK_S = 0.0003
+_PARSE_REST_S = 0.002
+"""How long a large answer rests where others took that long between two of its steps: a call of theirs takes several
+turns of the event loop, and should not meet a step in each."""
 _LAST_BYTES = 1024 * 1024
 """What is read without such pauses once the process has ended: more than a pipe and one read of it can hold. What it
 has said by then may be an answer; whatever more comes is said by others that it left behind."""
@@ -273,8 +278,14 @@ class ChildPipes(asyncio.SubprocessProtocol):
             self.inbox.put(SessionMessage(message))
         return _QUESTION if isinstance(message, JSONRPCRequest) else 1.0
 
-    def _parse_on(self, large: LargeFrame, rest: Iterator[JSONRPCMessage | LargeFrame]) -> None:
+    def _parse_on(
+        self, large: LargeFrame, rest: Iterator[JSONRPCMessage | LargeFrame], last_step_s: float = math.inf
+    ) -> None:
         """One step. Whatever else is ready has its turn before the next; this upstream is not read meanwhile."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - last_step_s > _OTHERS_WORK_S:
+            loop.call_later(_PARSE_REST_S, self._parse_on, large, rest)
+            return
         try:
             next(large.steps)
         except StopIteration as done:
@@ -284,7 +295,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
             self._spend(unasked + self._take_all(rest))
             self._resume()
         else:
-            asyncio.get_running_loop().call_soon(self._parse_on, large, rest)
+            loop.call_soon(self._parse_on, large, rest, loop.time())
 
     def _spend(self, unasked: float) -> None:
         if unasked and (wait_s := self._unasked.spend(unasked)) and not self._last_bytes:

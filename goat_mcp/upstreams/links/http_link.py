@@ -7,12 +7,15 @@ becomes a JSON-RPC error that carries a `Fault`. Contract: LIF-5, LIF-6, R-UP-3.
 from __future__ import annotations
 
 import logging
+import os
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK's transport contract
@@ -20,11 +23,12 @@ from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
 
 from goat_mcp.upstreams.config.entry import HttpEndpoint
-from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
+from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.reason_code import ReasonCode
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 _CONNECT_TIMEOUT_S = 10.0
@@ -32,6 +36,8 @@ _READ_TIMEOUT_S = 3600.0
 """Between two bytes: calls have deadlines of their own, and a change stream is silent for hours."""
 _KEEP_ALIVE_S = 60.0
 _GOODBYE_TIMEOUT_S = 2.0
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""The variables by which users name whom they trust, the one that counts first."""
 _SESSION_HEADER = "mcp-session-id"
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.PoolTimeout)
 
@@ -79,11 +85,12 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, marks: FaultMarks, login: LoginDoor | None) -> None:
+    def __init__(self, marks: FaultMarks, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
         self._marks = marks
         self._login = login
         self._inner = httpx2.AsyncHTTPTransport(
-            limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEP_ALIVE_S)
+            verify=tls,
+            limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEP_ALIVE_S),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -207,6 +214,19 @@ def _names_lost_session(error: dict[str, Any] | None) -> bool:
     return error is not None and "session" in str(error["message"]).lower()
 
 
+async def _tls_for(url: str) -> ssl.SSLContext:
+    """Reading all certificates takes longer than a call of somebody else should wait (ISO-1), and is of no use where
+    nothing is encrypted: what is made for such an address trusts nobody. Raises `StartFailure`."""
+    if httpx2.URL(url).scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        return await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+    except OSError as problem:  # of which `ssl.SSLError` is one
+        named = next((f"{name}={os.environ[name]}: " for name in _AUTHORITIES if os.environ.get(name)), "")
+        why = f"no certificate can be checked: {named}{problem.strerror or problem}"
+        raise StartFailure(ReasonCode.UNREACHABLE, why) from None
+
+
 @asynccontextmanager
 async def http_link(
     endpoint: HttpEndpoint,
@@ -217,7 +237,7 @@ async def http_link(
     logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL + 1)
     link = HttpLink(FaultMarks())
     client = httpx2.AsyncClient(
-        transport=_RequestScoped(link.marks, login),
+        transport=_RequestScoped(link.marks, login, await _tls_for(endpoint.url)),
         # What is packed has no size we could hold it to.
         headers={**endpoint.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),

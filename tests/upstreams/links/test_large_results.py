@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 
 import anyio
 import pytest
@@ -15,6 +16,7 @@ from goat_mcp.upstreams.config.entry import StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.child_pipes import ChildPipes, StdioLink
 from goat_mcp.upstreams.links.frames import FrameReader
+from goat_mcp.upstreams.links.large_frame import PIECE_BYTES
 from goat_mcp.upstreams.links.stdio_link import stdio_link
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +65,31 @@ async def test_others_have_their_turns_while_a_large_answer_is_read_and_what_fol
 
     assert received == ["whole", "notice"]
     assert turns > 10
+
+
+# ISO-1
+async def test_others_with_work_have_several_turns_between_two_steps_of_a_large_answer() -> None:
+    marks = FaultMarks()
+    pipes = ChildPipes(StdioLink(marks, FrameReader(marks)))
+    turns = 0
+
+    pipes.pipe_data_received(1, ANSWER[:100])
+    pipes.pipe_data_received(1, ANSWER[100:])
+    received: list[str] = []
+    async with anyio.create_task_group() as group:
+
+        async def receive() -> None:
+            received.append(told(await pipes.inbox.receive()))
+
+        group.start_soon(receive)
+        with anyio.fail_after(MAX_WAIT_S):
+            while not received:
+                turns += 1
+                time.sleep(0.001)  # noqa: ASYNC251  # work of others, which holds the event loop
+                await asyncio.sleep(0)
+
+    assert received == ["whole"]
+    assert turns > 1.5 * len(ANSWER) / PIECE_BYTES
 
 
 async def test_the_end_of_a_process_waits_for_the_large_answer_it_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
