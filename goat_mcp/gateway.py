@@ -26,27 +26,25 @@ from goat_mcp.configured_rules import rules_of
 from goat_mcp.configured_upstreams import ConfiguredUpstreams
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ToolError
 from goat_mcp.core.gateway_chain import new_instance
 from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
 from goat_mcp.http_client import HttpClient
-from goat_mcp.known_problems import known_problems, log_problems
+from goat_mcp.known_problems import known_problems, log_problems, silent_hooks
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.permissions.condition import RuleConditions
-from goat_mcp.permissions.file_rules import FileRules
 from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.plan_approval import PlanApproval
-from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.places import check_state, named_roots, scope_of
+from goat_mcp.places import check_state, scope_of
 from goat_mcp.registry import BUILTIN_SOURCE, AnyTool, Registry
 from goat_mcp.settings import Settings
 from goat_mcp.state.call_log import CallLog
@@ -64,11 +62,11 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.visible_servers import VisibleServers
-from goat_mcp.workspace import Workspace
-from goat_mcp.workspace.default_roots import default_roots
+from goat_mcp.working_directories import WorkingDirectories
 
 if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when somebody logs in
     from goat_mcp.batch import BatchOutcome
+    from goat_mcp.call_arrival import CallArrival
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.agent_runtime import AgentRuntime
     from goat_mcp.extensions import CallNext, Extension
@@ -76,12 +74,11 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.hooks import Hooks
     from goat_mcp.hooks.session_events import SessionEvents
     from goat_mcp.item_calls import ItemCalls
-    from goat_mcp.item_catalog import ItemCatalog
+    from goat_mcp.item_catalog import ItemCatalogs
     from goat_mcp.manifests.manifests import Surroundings
     from goat_mcp.memory.memories import Memories
     from goat_mcp.own_resources import OwnResources
     from goat_mcp.pipeline import CallRequest, Pipeline
-    from goat_mcp.sandbox.hidden_search import HiddenSearch
     from goat_mcp.sandbox.options import SandboxOptions
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.status.gateway_status import GatewayStatus
@@ -91,7 +88,6 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2
-PRUNE_EVERY_S = 900.0
 _LOADED_AFTER_THE_LIST = ("goat_mcp.pipeline", "goat_mcp.builtin_tools", "goat_mcp.shell.plain", "goat_mcp.shell.seen")
 """The tools, and what reads the script of a Bash call: that brings a parser, which the first command would wait for."""
 
@@ -141,27 +137,27 @@ class Gateway:
         self.models = ModelChoice(self.http, settings.agent, self.references)
         self.modes = SessionModes(settings.mode)
         self.announcements = Announcements()
+        scope = scope_of(settings.workspace or (Path.cwd(),))
         self.plan_approval = PlanApproval(
-            PlanStore(self.state, scope_of(settings.workspace or (Path.cwd(),)), self.telemetry.warning),
+            PlanStore(self.state, scope, self.telemetry.warning),
             self.modes,
             settings.plan,
             self.announcements,
         )
-        self.spill = SpillFiles(self.state, scope_of(settings.workspace or (Path.cwd(),)))
-        self._has_client_roots = self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self.spill = SpillFiles(self.state, scope)
         self.rules = rules_of(settings, self.claude_settings)
-        self.file_rules = FileRules(self.rules, lambda: self.workspace.roots)
-        self.workspace = Workspace(
-            *named_roots(settings.workspace),
-            readable=(self.spill.root,),
-            is_open=self.spill.is_open,
-            private=(self.state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
-            why_denied=self.file_rules.why_denied,
+        self.directories = WorkingDirectories(
+            settings,
+            self.rules,
+            self.state,
+            self.spill,
+            self.telemetry,
+            ask_client_for_roots=ask_client_for_roots,
+            serves_http=serves_http,
         )
-        if not settings.workspace and not ask_client_for_roots:
-            self.workspace.adopt_roots(default_roots())
+        self.workspace = self.directories.workspace
         self.database = Database(self.state, self.telemetry.warning)
-        self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self._workspace_name, self.announcements)
+        self.todos = Todos(todo_store or DatabaseTodoStore(self.database), self.directories.first, self.announcements)
         self.calls = CallLog(self.announcements)
         self.config_view = ConfigView(settings)
         self.session_settings = SessionSettings(
@@ -169,9 +165,9 @@ class Gateway:
         )
         self.registry = Registry()
         self.registry.declare(BUILTIN_SOURCE)
-        self.declared.use(self.registry, self.state, self._writable, self._around_handlers)
+        self.declared.use(self.registry, self.state, self.directories.writable(), self._around_handlers)
         self._configured = ConfiguredUpstreams(
-            settings, self.declared, self.references, self.telemetry, writable=lambda: self._writable
+            settings, self.declared, self.references, self.telemetry, writable=self.directories.writable
         )
         chosen = self._configured.chosen
         self._whole_catalog = self.catalog = Catalog(
@@ -189,7 +185,7 @@ class Gateway:
         self._hook_programs = hook_programs(
             settings,
             self.claude_settings,
-            matches_rule=RuleConditions(lambda: tuple(map(str, self.workspace.roots)), self._real_path),
+            matches_rule=RuleConditions(lambda: tuple(map(str, self.workspace.roots)), self.directories.real_path),
             environment=self.environment,
             guard=self.guard,
             sessions=self.sessions,
@@ -208,7 +204,6 @@ class Gateway:
         self.listed = anyio.Event()
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
-        self._item_catalogs: dict[tuple[str, ...], ItemCatalog] = {}
         for contract in (*builtin_contracts(), *meta_contracts()):
             self.registry.register(DeferredTool(contract, self.builtin))
         self.lists_outdated: Callable[[], None] = _nobody_listens
@@ -224,7 +219,7 @@ class Gateway:
             problems=self._configured.at_start.problems,
             why_denied=self.servers.why_denied,
             confine=self._confine_upstream,
-            roots=self._upstreams_roots,
+            roots=self.directories.roots_for_upstreams,
             on_change=self._status_changed,
             logins=Logins(
                 self.state, self.http, self.references.hide, warn=self.telemetry.warning, person=login_person
@@ -239,8 +234,8 @@ class Gateway:
         if (chosen := self._configured.declared_again()) is not None:
             self.settings = self.declared.settings
             self._whole_catalog.choose(chosen.filter(), chosen.profiles())
-            for items in self._item_catalogs.values():
-                items.forget()
+            if "item_catalogs" in self.__dict__:
+                self.item_catalogs.forget()
             self.lists_outdated()
         self.declared.log_problems(self.telemetry)
 
@@ -264,7 +259,7 @@ class Gateway:
             state=self.state,
             references=self.references,
             announcements=self.announcements,
-            hides=self.file_rules.hides,
+            hides=self.directories.file_rules.hides,
             tool=self.builtin,
             restart=lambda: self.restart,
             computing=FairPlaces(),
@@ -304,7 +299,7 @@ class Gateway:
                 spawner=lambda: self.agents.spawner,
                 teams=lambda: self.agents.teams,
                 upstream_resources=lambda rights: self.upstreams.resources(self.servers.told_of(rights)),
-                hides=self.file_rules.hides if self.file_rules.hide_some else None,
+                hides=self.directories.file_rules.hides if self.directories.file_rules.hide_some else None,
                 changes=self.changes,
             )
             found_by_search = meta_tools(self.catalog, self.rules.denies_tool)
@@ -354,64 +349,30 @@ class Gateway:
         from goat_mcp.tasks.manager import TaskManager
 
         return TaskManager(
-            self.state, self._workspace_name, announcements=self.announcements, warn=self.telemetry.warning
+            self.state, self.directories.first, announcements=self.announcements, warn=self.telemetry.warning
         )
 
     @cached_property
     def sandbox(self) -> Sandbox:
         """What commands and upstreams are confined by. Nothing is tried before the first of them needs it."""
-        from goat_mcp.sandbox.wiring import Surroundings, sandbox
+        from goat_mcp.chosen_sandbox import chosen_sandbox
 
-        return sandbox(
+        return chosen_sandbox(
             self.settings,
-            Surroundings(
-                roots=lambda: self.workspace.roots,
-                state=self.state,
-                spill=lambda: self.spill.folder,
-                runs_unasked=self._commands_run_unasked,
-                is_protected=lambda path: protected_reason(path) is not None,
-                run_at_the_end=self.guard.run_at_the_end,
-                hidden=self._hidden_from_commands() if self.file_rules.hide_some else None,
-                records=self._records_elsewhere,
-            ),
+            self.workspace,
+            self.directories.file_rules,
+            self.state,
+            self.spill,
+            self.guard,
+            runs_unasked=self._commands_run_unasked,
         )
-
-    def _records_elsewhere(self) -> list[Path]:
-        """The audit record's files, where the user wants them outside the state directory."""
-        from goat_mcp.audit.rotation import kept_files
-
-        if self.settings.audit.path is None:
-            return []
-        path = self.settings.audit.path.expanduser()
-        return [path, *(kept for _, kept in kept_files(path))]
-
-    def _hidden_from_commands(self) -> HiddenSearch:
-        from goat_mcp.sandbox.hidden_search import HiddenSearch
-
-        return HiddenSearch(self.file_rules.forbids_to_read, self.file_rules.never_read)
-
-    def _upstreams_roots(self, client_has_some: bool) -> Sequence[Path]:
-        """A workspace that somebody named wins; the client's own roots count where nobody did (ERA-6).
-
-        On stdio the client's roots are the workspace then; over HTTP each client has its own.
-        """
-        if client_has_some and self._serves_http and not self.settings.workspace:
-            return ()
-        return self.workspace.roots
 
     async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
         return await self.sandbox.confine_upstream(options, directory)
 
     def _shell_directory(self, ctx: ToolContext, workdir: str) -> str:
         """Where a command would begin, as rules know it."""
-        return self._real_path(workdir or str(self.sessions.of(ctx.session_key).cwd or "@"))
-
-    def _real_path(self, asked: str) -> str:
-        """Where a path leads; as it was asked for where that cannot be told."""
-        try:
-            return str(self.workspace.real_path(self.workspace.resolve(asked)))
-        except ToolError:
-            return asked
+        return self.directories.real_path(workdir or str(self.sessions.of(ctx.session_key).cwd or "@"))
 
     def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
         """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""
@@ -431,11 +392,6 @@ class Gateway:
             telemetry=self.telemetry,
             record=self.audit,
         )
-
-    async def _prune_spill(self) -> None:
-        while True:
-            await anyio.to_thread.run_sync(self.spill.prune, abandon_on_cancel=True)
-            await anyio.sleep(PRUNE_EVERY_S)
 
     async def _load_tools(self) -> None:
         """While the client's model thinks, load what its first call needs anyway."""
@@ -468,18 +424,9 @@ class Gateway:
             environment=self.environment,
             catalog=self.catalog,
             call_all=self.call_all,
-            begin_step=self.begin_step if self.steps is not None else None,
+            begin_step=self.arrival.begin_step if self.steps is not None else None,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
-
-    def begin_step(self, ctx: ToolContext, listed: Mapping[str, ToolSpec]) -> Mapping[str, ToolSpec]:
-        """What of the list a new step of this caller sees, and what it sees beside that."""
-        if self.steps is None:
-            return listed
-        permitted = (
-            tool.spec for tool in self.catalog.of(ctx.rights).tools() if ctx.rights.permits(tool.spec.rule_name)
-        )
-        return self.steps.begin(ctx, listed, {spec.name: spec for spec in permitted if spec.name not in listed})
 
     def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
         from goat_mcp.teams.callers_agents import CallersAgents
@@ -537,7 +484,7 @@ class Gateway:
             return None
         from goat_mcp.memory.memories import Memories
 
-        return Memories(self.workspace, self.file_rules.hides)
+        return Memories(self.workspace, self.directories.file_rules.hides)
 
     def more_instructions(self, room: int) -> str:
         """What the user wants clients told at their start beside what the server says of itself. Blocking."""
@@ -566,17 +513,16 @@ class Gateway:
             started_s=self.started_s,
         )
 
-    def item_catalog(self, rights: Rights = NO_LIMITS) -> ItemCatalog:
-        """What clients see of the upstreams' resources, templates and prompts."""
-        from goat_mcp.item_catalog import ItemCatalog
+    @cached_property
+    def item_catalogs(self) -> ItemCatalogs:
+        """What clients see of the upstreams' resources, templates and prompts; loaded when somebody asks."""
+        from goat_mcp.item_catalog import ItemCatalogs
 
-        if (known := self._item_catalogs.get(rights.profiles)) is None:
-            known = self._item_catalogs[rights.profiles] = ItemCatalog(
-                self.upstreams.offers,
-                self.servers.why_hidden(rights),
-                lambda source: self.upstreams.upstream(source).config.server,
-            )
-        return known
+        return ItemCatalogs(
+            self.upstreams.offers,
+            self.servers.why_hidden,
+            lambda source: self.upstreams.upstream(source).config.server,
+        )
 
     @cached_property
     def items(self) -> ItemCalls:
@@ -585,97 +531,52 @@ class Gateway:
 
         return ItemCalls(
             self.pipeline,
-            self.item_catalog,
+            self.item_catalogs.of,
             self.upstreams.given,
             lambda source: self.upstreams.upstream(source).requests,
             lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.servers.shown(rights)),
         )
 
+    @cached_property
+    def arrival(self) -> CallArrival:
+        """What is seen to before a call enters the pipeline; loaded by the first."""
+        from goat_mcp.call_arrival import CallArrival
+
+        return CallArrival(self.catalog, self.plan_approval, self.upstreams, self.servers, self.steps)
+
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
-        await self._get_ready(self.target_name(name, arguments, ctx.rights), ctx)
+        await self.arrival.get_ready(name, arguments, ctx)
         return await self.pipeline.call(name, arguments, ctx)
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
         async with anyio.create_task_group() as group:
             for request in requests:
-                group.start_soon(
-                    self._get_ready, self.target_name(request.name, request.arguments, request.ctx.rights), request.ctx
-                )
+                group.start_soon(self.arrival.get_ready, request.name, request.arguments, request.ctx)
         return await self.pipeline.call_all(requests, cancelled=cancelled)
 
-    def target_name(self, name: str, arguments: Mapping[str, Any], rights: Rights = NO_LIMITS) -> str:
-        """The tool a call is about: not the one it may come by (DEF-3)."""
-        from goat_mcp.call_through import target_name
-
-        return target_name(self.catalog.of(rights), name, arguments)
-
-    def definition_of(self, name: str, arguments: Mapping[str, Any], rights: Rights = NO_LIMITS) -> str:
-        """Stands for what a call would run, as that is now: what a person's word about it is bound to (R-PERM-4)."""
-        from goat_mcp.call_through import definition_of
-
-        return definition_of(self.catalog.of(rights), name, arguments)
-
-    async def _get_ready(self, name: str, ctx: ToolContext) -> None:
-        """What may have happened outside since the last call: a plan was approved, an upstream can be waited for."""
-        self.plan_approval.look_for_decision(ctx.session_key)
-        if self.steps is not None and not self.steps.has_begun(ctx):
-            # Whoever calls without having listed sees what a list would have shown.
-            self.begin_step(ctx, {tool.spec.name: tool.spec for tool in self.catalog.of(ctx.rights).listed(ctx.rights)})
-        try:
-            self.catalog.of(ctx.rights).resolve(name)
-        except ToolError as unknown:
-            if unknown.code in (ErrorCode.TOOL_NOT_FOUND, ErrorCode.UPSTREAM_DOWN):
-                await self.upstreams.first_outcome(name, ctx.wait_left_s() / 2, self.servers.shown(ctx.rights))
-            if ctx.client is not None:
-                await self.upstreams.offer_first_login(name, ctx, self.servers.shown(ctx.rights))
-
-    def _workspace_name(self) -> str:
-        """What lasting state is about: the first directory of the workspace, empty where there is none."""
-        return str(self.workspace.roots[0]) if self.workspace.roots else ""
-
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
-        """Use the roots a client named; where it named none, the current directory unless that is / or home."""
-        self.wants_client_roots = False
-        self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
-        self.declared.reached_by_tools(self._writable)
-        if self.workspace.roots and self.settings.overlooks_project(self.workspace.roots[0]):
-            self.telemetry.warning(
-                "a project's settings are not in force: its directory was known only after the start",
-                directory=str(self.workspace.roots[0]),
-                remedy="start goat-mcp with --workspace, or in that directory",
-            )
+        """Work where a client said; where it named nothing, in the current directory unless that is / or home."""
+        self.directories.adopt_client_roots(roots)
+        self.declared.reached_by_tools(self.directories.writable())
 
     def client_roots_changed(self, session_key: str) -> None:
         """A client has said so. Where its roots are the workspace, they are asked for again before its next call."""
-        self.wants_client_roots = self._has_client_roots
+        self.directories.client_roots_changed()
         self.upstreams.roots_changed(session_key)
 
     def _status_changed(self) -> None:
         self.announcements.changed("goat://status")
-
-    @property
-    def _writable(self) -> Sequence[Path]:
-        """Where calls may write."""
-        return (*self.workspace.roots, *self.settings.sandbox_write)
 
     def log_problems(self) -> None:
         """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
         log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
         self.declared.log_problems(self.telemetry)
 
-    def silent_hooks(self) -> list[tuple[str, str]]:
-        """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
-        if self._hook_programs is None:
-            return []
-        from goat_mcp.hooks.silent import silent_hooks
-
-        tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in self.registry.snapshot.tools.values())}
-        listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
-        unlisted = {status.server for status in self.upstreams.status() if not status.version} - listed
-        hooks = self._hook_programs.hooks
-        return list(silent_hooks(hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted))
+    def silent_hooks(self) -> Sequence[tuple[str, str]]:
+        """Hooks whose matcher means no tool that is there now, and why."""
+        return silent_hooks(self._hook_programs, self.registry, self.upstreams)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
@@ -690,7 +591,7 @@ class Gateway:
             await group.start(self.upstreams.run)
             group.start_soon(self._configured.follow, self.upstreams)
             group.start_soon(self.declared.watch, self._declared_again)
-            group.start_soon(self._prune_spill)
+            group.start_soon(self.spill.keep_pruned)
             group.start_soon(self._load_tools)
             try:
                 yield

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.uri_template import matches
 from goat_mcp.item_tools import prompt_spec, reading_spec
@@ -127,6 +128,30 @@ class ItemCatalog:
     def owner_of_ref(self, uri: str) -> str | None:
         """Whose template or resource a completion is about."""
         return self.items().owner_of_template.get(uri) or self.owner_of(uri)
+
+
+class ItemCatalogs:
+    """Those of all clients: one for each list of profiles."""
+
+    def __init__(
+        self, offers: Offers, why_hidden: Callable[[Rights], WhyHidden], server_of: Callable[[str], str]
+    ) -> None:
+        self._offers = offers
+        self._why_hidden = why_hidden
+        self._server_of = server_of
+        self._catalogs: dict[tuple[str, ...], ItemCatalog] = {}
+
+    def of(self, rights: Rights) -> ItemCatalog:
+        """What a client with these rights sees."""
+        if (known := self._catalogs.get(rights.profiles)) is None:
+            known = ItemCatalog(self._offers, self._why_hidden(rights), self._server_of)
+            self._catalogs[rights.profiles] = known
+        return known
+
+    def forget(self) -> None:
+        """What may be seen has changed."""
+        for catalog in self._catalogs.values():
+            catalog.forget()
 
 
 def _entries(owned: Iterable[tuple[str, Any]]) -> tuple[Entry, ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.audit import AuditLog
 from goat_mcp.chosen_hooks import notices
+from goat_mcp.chosen_manifests import why_off
 from goat_mcp.chosen_tools import ChosenTools
-from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.registry import Registry
 from goat_mcp.settings import Settings
@@ -18,8 +19,9 @@ from goat_mcp.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.upstreams import Upstreams
 
-if TYPE_CHECKING:  # loaded when a file is named
+if TYPE_CHECKING:  # loaded when a file is named, or a hook configured
     from goat_mcp.claude_settings import ClaudeSettings
+    from goat_mcp.hooks.programs import Programs
 
 
 def log_problems(
@@ -62,6 +64,20 @@ def known_problems(
     unrecorded = [{"name": "audit", "reason_code": "not_recorded", "detail": audit.problem}] if audit.problem else []
     silent = _rules_about_nobody(rules, {status.server for status in upstreams.status()})
     return wrong + collided + chosen.unknown_servers() + silent + unrecorded + _unusable_search_priority()
+
+
+def silent_hooks(programs: Programs | None, registry: Registry, upstreams: Upstreams) -> Sequence[tuple[str, str]]:
+    """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
+    if programs is None:
+        return ()
+    from goat_mcp.hooks import silent
+
+    tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in registry.snapshot.tools.values())}
+    listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
+    unlisted = {status.server for status in upstreams.status() if not status.version} - listed
+    return tuple(
+        silent.silent_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
+    )
 
 
 def _unusable_search_priority() -> list[dict[str, Any]]:

@@ -79,11 +79,11 @@ def test_the_clients_roots_count_only_where_none_was_named(tmp_path: Path, monke
     root.mkdir()
 
     asking = gateway(tmp_path, ask_client_for_roots=True)
-    assert asking.wants_client_roots
+    assert asking.directories.wants_client_roots
     asking.adopt_client_roots([root])
-    assert (asking.workspace.roots, asking.wants_client_roots) == ((root,), False)
+    assert (asking.workspace.roots, asking.directories.wants_client_roots) == ((root,), False)
 
-    assert not gateway(tmp_path, ask_client_for_roots=True, workspace=[root]).wants_client_roots
+    assert not gateway(tmp_path, ask_client_for_roots=True, workspace=[root]).directories.wants_client_roots
 
 
 def test_a_client_without_roots_leaves_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,7 +211,7 @@ class Adapter:
         catalog = self.gateway.catalog.of(context.rights)
         entries = {entry["name"]: entry for entry in ready["tools"]}
         specs = {tool.spec.name: tool.spec for tool in catalog.tools()}
-        seen = self.gateway.begin_step(context, {name: specs[name] for name in entries if name in specs})
+        seen = self.gateway.arrival.begin_step(context, {name: specs[name] for name in entries if name in specs})
         added = {name: dict(catalog.shown()[name].entry) for name in seen if name not in entries}
         if version not in MODERN_PROTOCOL_VERSIONS:
             added = {name: for_handshake(entry) for name, entry in added.items()}
@@ -226,12 +226,12 @@ class Adapter:
         if (question := await self._roots_question(ctx, params)) is not None:
             return question
         rights = self._rights(ctx)
-        called = self.gateway.target_name(params.name, params.arguments or {}, rights)
+        called = self.gateway.arrival.target_name(params.name, params.arguments or {}, rights)
 
         async def work(context: ToolContext) -> ToolResult:
             return await self.gateway.call(params.name, params.arguments or {}, context)
 
-        pin = partial(self.gateway.definition_of, params.name, params.arguments or {}, rights)
+        pin = partial(self.gateway.arrival.definition_of, params.name, params.arguments or {}, rights)
         outcome = await self.converse(ctx, params, work, pin)
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
@@ -378,7 +378,7 @@ class Adapter:
         return f"session:{ctx.request.headers.get('mcp-session-id', '')}"
 
     def _adopt_default_roots(self) -> None:
-        if self.transport == "stdio" and self.gateway.wants_client_roots:
+        if self.transport == "stdio" and self.gateway.directories.wants_client_roots:
             self.gateway.adopt_client_roots(())
 
     async def _roots_question(self, ctx: Context, params: CalledTool) -> Any:
@@ -387,7 +387,7 @@ class Adapter:
         Returns a question to send first.
         """
         gateway = self.gateway
-        if self.transport != "stdio" or not gateway.wants_client_roots:
+        if self.transport != "stdio" or not gateway.directories.wants_client_roots:
             return None
         capabilities = ctx.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
@@ -404,7 +404,7 @@ class Adapter:
                 answer = await ctx.session.send_request(types.ListRootsRequest(), _AnyRoots)
         if answer is None and gateway.workspace.roots:
             # It said that they have changed, and not to what.
-            gateway.wants_client_roots = False
+            gateway.directories.wants_client_roots = False
             return None
         gateway.adopt_client_roots(_root_paths(answer))
         return None

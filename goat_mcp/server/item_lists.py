@@ -35,7 +35,7 @@ class ItemLists:
     ) -> dict[str, Any]:
         """One page as an answer. Raises `MCPError` for a cursor of another list."""
         await self._gateway.upstreams.first_offers(shows=self._gateway.servers.shown(rights))
-        catalog = self._gateway.item_catalog(rights)
+        catalog = self._gateway.item_catalogs.of(rights)
         known = self._lists.get((kind, rights))
         if known is None or known[0] is not catalog.items():
             items = catalog.items()
@@ -55,7 +55,7 @@ class ItemLists:
         changed = {
             kind
             for (kind, rights), (listed, _) in self._lists.items()
-            if self._gateway.item_catalog(rights).items().list(kind) != listed.list(kind)
+            if self._gateway.item_catalogs.of(rights).items().list(kind) != listed.list(kind)
         }
         for kind in KINDS:
             if kind in changed:

@@ -17,11 +17,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
+
 from goat_mcp.state.directory import StateDirectory
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_TOTAL_BYTES = 1024 * 1024 * 1024
 MAX_AGE_S = 7 * 24 * 3600
+PRUNE_EVERY_S = 900.0
 _STEM_CHARS = 60
 _NOT_IN_STEM = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -103,6 +107,12 @@ class SpillFiles:
                     path.unlink()
                     gone += 1
         return gone
+
+    async def keep_pruned(self) -> None:
+        """`prune` now and every quarter of an hour, until cancelled."""
+        while True:
+            await anyio.to_thread.run_sync(self.prune, abandon_on_cancel=True)
+            await anyio.sleep(PRUNE_EVERY_S)
 
 
 def _files_below(folder: Path, *, depth: int) -> Iterator[Path]:

@@ -1,0 +1,55 @@
+"""The sandbox as the settings choose it, around this gateway's workspace. Nothing is tried before something needs it.
+
+Loaded when the first command or confined upstream is to start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from goat_mcp.audit.rotation import kept_files
+from goat_mcp.permissions.file_rules import FileRules
+from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.sandbox.hidden_search import HiddenSearch
+from goat_mcp.sandbox.sandbox import Sandbox
+from goat_mcp.sandbox.wiring import Surroundings, sandbox
+from goat_mcp.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.subprocesses import ProcessGuard
+from goat_mcp.workspace import Workspace
+
+
+def chosen_sandbox(
+    settings: Settings,
+    workspace: Workspace,
+    rules: FileRules,
+    state: StateDirectory,
+    spill: SpillFiles,
+    guard: ProcessGuard,
+    *,
+    runs_unasked: Callable[[str, str], bool],
+) -> Sandbox:
+    """`runs_unasked`: whether commands of a session, and a principal, may run without a person seeing each."""
+    return sandbox(
+        settings,
+        Surroundings(
+            roots=lambda: workspace.roots,
+            state=state,
+            spill=lambda: spill.folder,
+            runs_unasked=runs_unasked,
+            is_protected=lambda path: protected_reason(path) is not None,
+            run_at_the_end=guard.run_at_the_end,
+            hidden=HiddenSearch(rules.forbids_to_read, rules.never_read) if rules.hide_some else None,
+            records=lambda: _records_elsewhere(settings.audit.path),
+        ),
+    )
+
+
+def _records_elsewhere(named: Path | None) -> list[Path]:
+    """The audit record's files, where the user wants them outside the state directory."""
+    if named is None:
+        return []
+    path = named.expanduser()
+    return [path, *(kept for _, kept in kept_files(path))]
