@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import anyio
 
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import Progress, ToolContext
 
 HEARTBEAT_S = 4.0
 """Hosts are promised one every 5 s (contract: tools.md, "Time")."""
@@ -23,7 +23,7 @@ async def with_heartbeat(work: Callable[[], Awaitable[T]], ctx: ToolContext, mes
     outcome: list[T] = []
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
-        group.start_soon(_beat, ctx, message)
+        group.start_soon(beat, ctx.progress, message)
         try:
             outcome.append(await work())
         except Exception as raised:
@@ -35,8 +35,9 @@ async def with_heartbeat(work: Callable[[], Awaitable[T]], ctx: ToolContext, mes
     return outcome[0]
 
 
-async def _beat(ctx: ToolContext, message: str) -> None:
+async def beat(progress: Progress, message: str) -> None:
+    """Tell the seconds and `message` every now and then, until cancelled."""
     started_s = time.monotonic()
     while True:
         await anyio.sleep(HEARTBEAT_S)
-        await ctx.progress(time.monotonic() - started_s, None, message)
+        await progress(time.monotonic() - started_s, None, message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -11,11 +10,11 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import WAIT_LIMIT_S, Progress
+from goat_mcp.core.heartbeat import beat
 from goat_mcp.core.questions import Answer, Ask, Form, Question, Reply, Value
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.server.dialogue import Dialogue
 
-HEARTBEAT_S = 5.0
 _TITLED_CHOICES_SINCE = "2025-11-25"
 _REPLIES = {"accept": Reply.ACCEPTED, "decline": Reply.DECLINED, "cancel": Reply.CANCELLED}
 
@@ -47,7 +46,7 @@ def asker(dialogue: Dialogue, progress: Progress | None, wait_limit_s: float = W
         answer = Answer(Reply.UNANSWERED)
         async with anyio.create_task_group() as group:
             if waits and progress is not None:
-                group.start_soon(_heartbeat, progress)
+                group.start_soon(beat, progress, "waiting for the user's answer")
             with anyio.move_on_after(limit_s):
                 try:
                     given = await dialogue.ask(request, types.ElicitResult, opens_call=form.opens_call)
@@ -58,13 +57,6 @@ def asker(dialogue: Dialogue, progress: Progress | None, wait_limit_s: float = W
         return answer
 
     return ask
-
-
-async def _heartbeat(progress: Progress) -> None:
-    started_s = time.monotonic()
-    while True:
-        await anyio.sleep(HEARTBEAT_S)
-        await progress(time.monotonic() - started_s, None, "waiting for the user's answer")
 
 
 def form_schema(form: Form, *, takes_titles: bool) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from goat_mcp.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
@@ -47,7 +48,6 @@ WHOLE_FILE_BYTES = 512 * 1024
 """Text up to this size is read and split at once, without a thread: that takes about 2 ms."""
 ANSWER_S = 3.0
 """Left at the end of a call's time to put an answer together."""
-HEARTBEAT_S = 4.0
 NEAR_ENOUGH = 0.8
 
 T = TypeVar("T")
@@ -295,34 +295,16 @@ def _hash(file: OpenedFile) -> str:
 
 async def _in_thread(work: Callable[[], T], request: _Request, ctx: ToolContext) -> T:
     """Run `work` where it holds up nobody; the client hears from it, and a cancelled call ends at once."""
-    failed: ToolError | None = None
-    done: list[T] = []
-    async with anyio.create_task_group() as group:
-        if ctx.wants_progress:
-            group.start_soon(_heartbeat, request.path, ctx)
-        try:
-            with anyio.fail_after(ctx.wait_left_s()):
-                done.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
-        except ToolError as error:
-            # Leaving the group with it would wrap it into an exception group.
-            failed = error
-        except TimeoutError:
-            failed = ToolError(
-                ErrorCode.TIMEOUT, f"reading {request.path} took too long", "Ask for fewer lines or pages at a time."
-            )
-        finally:
-            request.stop.set()
-        group.cancel_scope.cancel()
-    if failed is not None:
-        raise failed
-    return done[0]
-
-
-async def _heartbeat(path: WorkspacePath, ctx: ToolContext) -> None:
-    started_s = time.monotonic()
-    while True:
-        await anyio.sleep(HEARTBEAT_S)
-        await ctx.progress(time.monotonic() - started_s, None, f"reading {path}")
+    try:
+        with anyio.fail_after(ctx.wait_left_s()):
+            in_thread = partial(anyio.to_thread.run_sync, work, abandon_on_cancel=True)
+            return await with_heartbeat(in_thread, ctx, f"reading {request.path}")
+    except TimeoutError:
+        raise ToolError(
+            ErrorCode.TIMEOUT, f"reading {request.path} took too long", "Ask for fewer lines or pages at a time."
+        ) from None
+    finally:
+        request.stop.set()
 
 
 def _about(path: WorkspacePath, work: Callable[[], T]) -> T:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import anyio
 import anyio.to_thread
 from pydantic import AfterValidator, Field
 
 from goat_mcp.core.arguments import ABSENT_TEXTS, ToolInput
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ToolError, cut_middle
+from goat_mcp.core.errors import cut_middle
+from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
@@ -33,7 +32,6 @@ TIME_LIMIT_S = 20.0
 MAX_SEARCHES = 200
 MAX_DOMAINS = 100
 MAX_NOTICE_CHARS = 300
-PROGRESS_EVERY_S = 4.0
 
 
 def _one_line(query: str) -> str:
@@ -122,26 +120,10 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
     async def _ask(self, provider: ConfiguredProvider, query: SearchQuery, ctx: ToolContext) -> Found:
         from goat_mcp.web.search.asking import ask
 
-        outcome: list[Found | ToolError] = []
-        async with anyio.create_task_group() as group:
-            if ctx.wants_progress:
-                group.start_soon(_heartbeat, provider.wire.name, ctx)
-            try:
-                outcome.append(await ask(self.http, provider, query, min(TIME_LIMIT_S, ctx.wait_left_s())))
-            except ToolError as error:
-                # Leaving the group with it would wrap it into an exception group.
-                outcome.append(error)
-            group.cancel_scope.cancel()
-        if isinstance(outcome[0], ToolError):
-            raise outcome[0]
-        return outcome[0]
-
-
-async def _heartbeat(provider: str, ctx: ToolContext) -> None:
-    started_s = time.monotonic()
-    while True:
-        await anyio.sleep(PROGRESS_EVERY_S)
-        await ctx.progress(time.monotonic() - started_s, None, f"waiting for {provider}")
+        time_s = min(TIME_LIMIT_S, ctx.wait_left_s())
+        return await with_heartbeat(
+            lambda: ask(self.http, provider, query, time_s), ctx, f"waiting for {provider.wire.name}"
+        )
 
 
 def _result(query: SearchQuery, provider: str, hits: Sequence[Hit], notices: list[str]) -> ToolResult:

@@ -139,7 +139,7 @@ async def test_with_a_progress_token_the_question_waits_and_a_heartbeat_shows_it
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(elicitation.asker, "__defaults__", (0.2,))
-    monkeypatch.setattr(elicitation, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("goat_mcp.core.heartbeat.HEARTBEAT_S", 0.1)
     beats: list[str] = []
     enough = anyio.Event()
 

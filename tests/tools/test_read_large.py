@@ -237,7 +237,7 @@ async def test_a_client_that_wants_progress_hears_of_a_long_read(
         if len(heard) == 2:
             slow_pdf()
 
-    monkeypatch.setattr(read_module, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("goat_mcp.core.heartbeat.HEARTBEAT_S", 0.01)
     ctx = replace(ToolContext(call_id="c"), progress=progress, wants_progress=True)
 
     with pytest.raises(ToolError) as refused:

@@ -574,7 +574,7 @@ async def test_a_call_with_little_time_left_takes_no_more() -> None:
 
 
 async def test_a_waiting_client_hears_that_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goat_mcp.tools.web_search.PROGRESS_EVERY_S", 0.05)
+    monkeypatch.setattr("goat_mcp.core.heartbeat.HEARTBEAT_S", 0.05)
     monkeypatch.setattr("goat_mcp.tools.web_search.TIME_LIMIT_S", 1.0)
     heard: list[tuple[float, str | None]] = []
 
