@@ -21,18 +21,14 @@ from typing import Protocol
 from goat_mcp.workspace import refusals
 from goat_mcp.workspace.beneath import Place
 from goat_mcp.workspace.in_place import write_in_place
-from goat_mcp.workspace.opened import AnyVersion, FileIdentity, FileVersion, hash_of
-from goat_mcp.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
+from goat_mcp.workspace.new_folders import make_folders, remove_folders, sync_directory
+from goat_mcp.workspace.opened import AnyVersion, FileIdentity, FileVersion
+from goat_mcp.workspace.original import Original
 from goat_mcp.workspace.temp_files import TempFile, TempFiles
 
 NEW_FILE_MODE = 0o666
-NEW_FOLDER_MODE = 0o777
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The folder takes no new files; the file itself may still be writable."""
-_ACL = "system.posix_acl_access"
-_NOT_COPIED = ("security.capability", "security.ima", "security.evm")
-"""Attributes that vouch for the old bytes."""
-
 _HASH_IN_THREAD_BYTES = 4 * 1024 * 1024
 
 Expected = FileVersion | AnyVersion | None
@@ -103,11 +99,11 @@ class FileWriter:
     def remove(self, place: Place, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing) -> None:
         """Take the file away, if it still holds what is expected."""
         self.check(place, asked)
-        original = _Original(place, asked)
+        original = Original(place, asked)
         original.check(expect)
         before(place, original.stat(), "")
         os.unlink(place.name, dir_fd=place.parent_fd)
-        _sync_directory(place.parent_fd)
+        sync_directory(place.parent_fd)
 
     def _create(
         self,
@@ -121,7 +117,7 @@ class FileWriter:
         if isinstance(expect, FileVersion):
             raise refusals.stale(asked, "was deleted since it was read")
         *folders, name = place.missing
-        parent_fd, made = _make_folders(place.parent_fd, folders)
+        parent_fd, made = make_folders(place.parent_fd, folders)
         try:
             with (
                 self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp,
@@ -135,10 +131,10 @@ class FileWriter:
                     os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
                 else:
                     _rename_new(temp, name, asked)
-                _sync_directory(parent_fd)
+                sync_directory(parent_fd)
                 version = _version(os.fstat(temp.fd), hashing.hexdigest())
         except BaseException:
-            _remove_folders(place.parent_fd, made)
+            remove_folders(place.parent_fd, made)
             raise
         finally:
             os.close(parent_fd)
@@ -147,7 +143,7 @@ class FileWriter:
     def _replace(self, place: Place, data: bytes, expect: Expected, asked: object, before: BeforeChange) -> WrittenFile:
         if expect is None:
             raise refusals.stale(asked, "exists already")
-        original = _Original(place, asked)
+        original = Original(place, asked)
         original.check(expect)
         try:
             with self.temps.create(place.parent_fd, place.parent) as temp, _Hashing(data) as hashing:
@@ -157,7 +153,7 @@ class FileWriter:
                 original.check(expect)
                 before(place, original.stat(), hashing.hexdigest())
                 os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
-                _sync_directory(place.parent_fd)
+                sync_directory(place.parent_fd)
                 return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
@@ -168,75 +164,6 @@ class FileWriter:
         before(place, original.stat(), digest, in_place=True)
         now = write_in_place(place, data)
         return WrittenFile(place.real, _version(now, digest), created=False)
-
-
-class _Original:
-    """The file about to be replaced: is it still the one the caller saw?"""
-
-    def __init__(self, place: Place, asked: object) -> None:
-        self._place = place
-        self._asked = asked
-        self._accepted: FileIdentity | None = None
-
-    def check(self, expect: FileVersion | AnyVersion) -> None:
-        """Raises `ToolError(STALE)` unless the content is the expected one."""
-        if isinstance(expect, AnyVersion):
-            return
-        try:
-            found = self.stat()
-        except FileNotFoundError:
-            raise refusals.stale(self._asked, "was deleted since it was read") from None
-        identity = FileIdentity.of(found)
-        if identity in (expect.identity, self._accepted):
-            return
-        if not stat.S_ISREG(found.st_mode) or found.st_size != expect.size:
-            raise refusals.stale(self._asked, "changed since it was read")
-        fd = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
-        try:
-            before, read_from_ns = os.fstat(fd), time.time_ns()
-            if hash_of(fd) != expect.sha256:
-                raise refusals.stale(self._asked, "changed since it was read")
-            if FileIdentity.of(before) == FileIdentity.of(os.fstat(fd)):
-                self._accepted = FileIdentity.settled(before, read_from_ns)
-        finally:
-            os.close(fd)
-
-    def give_attributes(self, fd: int) -> None:
-        """Owner, extended attributes (ACLs are some) and mode, in the order in which none undoes another."""
-        found = self.stat()
-        mode = stat.S_IMODE(found.st_mode)
-        mine = os.fstat(fd)
-        if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
-            try:
-                os.fchown(fd, found.st_uid, found.st_gid)
-            except PermissionError:
-                mode &= ~(stat.S_ISUID | stat.S_ISGID)  # never for another owner than the one who set them
-                with suppress(PermissionError):
-                    os.fchown(fd, -1, found.st_gid)
-        self._give_extended(fd)
-        os.fchmod(fd, mode)
-
-    def _give_extended(self, fd: int) -> None:
-        if not hasattr(os, "listxattr"):
-            return
-        with suppress(OSError):
-            source = os.open(self._place.name, _READ_FLAGS, dir_fd=self._place.parent_fd)
-            try:
-                names = os.listxattr(source)
-                for name in set(os.listxattr(fd)).difference(names) & {_ACL}:
-                    os.removexattr(fd, name)  # came from the folder's default, and would widen access
-                for name in names:
-                    if name not in _NOT_COPIED:
-                        with suppress(OSError):
-                            os.setxattr(fd, name, os.getxattr(source, name))
-            finally:
-                os.close(source)
-
-    def stat(self) -> os.stat_result:
-        return os.stat(self._place.name, dir_fd=self._place.parent_fd, follow_symlinks=False)
-
-
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW
 
 
 class _Hashing:
@@ -285,50 +212,6 @@ def _rename_new(temp: TempFile, name: str, asked: object) -> None:
         os.rename(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd)
     else:
         os.unlink(temp.name, dir_fd=temp.parent_fd)
-
-
-def _make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
-    """Create missing folders below a pinned one. Returns the last one's descriptor and those this call made."""
-    fd = os.dup(parent_fd)
-    made: list[tuple[str, ...]] = []
-    try:
-        for depth, name in enumerate(names, start=1):
-            with suppress(FileExistsError):
-                os.mkdir(name, NEW_FOLDER_MODE, dir_fd=fd)
-                made.append(tuple(names[:depth]))
-                _sync_directory(fd)
-            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
-            os.close(fd)
-            fd = below
-    except BaseException:
-        os.close(fd)
-        _remove_folders(parent_fd, made)
-        raise
-    return fd, made
-
-
-def _remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
-    """Take back folders that were made for a file that did not come; none that has got another use."""
-    for names in reversed(made):
-        with suppress(OSError):
-            fd = os.dup(parent_fd)
-            try:
-                for name in names[:-1]:
-                    below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
-                    os.close(fd)
-                    fd = below
-                os.rmdir(names[-1], dir_fd=fd)
-            finally:
-                os.close(fd)
-
-
-def _sync_directory(parent_fd: int) -> None:
-    with suppress(OSError):  # may not be listed, or its file system has no such thing
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
 
 def _umask() -> int:

@@ -68,7 +68,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-6",
         "New files and folders are confined like old ones; a dangling link creates nothing.",
-        "workspace/beneath workspace/writing",
+        "workspace/beneath workspace/writing workspace/new_folders",
         "workspace/test_confinement.py::test_nothing_is_written_or_created_outside "
         "contract/test_file_cases.py::test_a_write_that_leads_out_is_refused_and_creates_nothing",
     ),

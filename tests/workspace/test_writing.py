@@ -17,7 +17,6 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.workspace import AnyVersion, FileVersion, Workspace, WrittenFile
-from goat_mcp.workspace import writing as writing_module
 from tests.workspace.conftest import Ground, names_in
 
 NOBODY = 65534
@@ -142,7 +141,7 @@ def test_a_settled_file_is_not_read_again(ground: Ground, monkeypatch: pytest.Mo
     for wait in ("SETTLED_NS", "FINELY_SETTLED_NS"):
         monkeypatch.setattr(f"goat_mcp.workspace.opened.{wait}", -1_000_000_000)
     seen = version_of(ground, "@a")
-    monkeypatch.setattr(writing_module, "hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
+    monkeypatch.setattr("goat_mcp.workspace.original.hash_of", lambda fd: pytest.fail("read again"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] # any call is the failure
 
     write(ground, "@a", b"new", seen)
 
