@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Effect
-from goat_mcp.permissions.rules import BrokenRule, Rule, RuleSet, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, Rule, parse_rule
+from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.permissions.specifiers import CommandSpecifier
 from goat_mcp.settings import BrokenSettings, Settings
 

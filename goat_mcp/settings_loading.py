@@ -193,7 +193,8 @@ def _project_say(
 
 def _check_rules(say: ProjectSay) -> None:
     """Raises `BrokenSettings` for a rule of a project's that nobody understands."""
-    from goat_mcp.permissions.rules import BrokenRule, RuleSet
+    from goat_mcp.permissions.rule import BrokenRule
+    from goat_mcp.permissions.rules import RuleSet
 
     try:
         RuleSet.parse(deny=say.denials.get("permissions.deny", ()))

@@ -8,7 +8,8 @@ from typing import Any
 
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.call import Call
-from goat_mcp.permissions.rules import Rule, families_of, parse_rule
+from goat_mcp.permissions.rule import Rule, parse_rule
+from goat_mcp.permissions.rules import families_of
 from goat_mcp.permissions.specifiers import CommandSpecifier, PathSpecifier
 
 _PATHS = ("file_path", "notebook_path", "path")

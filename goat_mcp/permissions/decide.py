@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.permissions.rules import Rule, RuleList, RuleSet, families_of
+from goat_mcp.permissions.rule import Rule
+from goat_mcp.permissions.rules import RuleList, RuleSet, families_of
 from goat_mcp.permissions.specifiers import CommandSpecifier
 
 if TYPE_CHECKING:  # loaded with the first rule about commands

@@ -6,7 +6,7 @@ import re
 
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.path_pattern import exact_path_pattern
-from goat_mcp.permissions.rules import BrokenRule, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, parse_rule
 from goat_mcp.permissions.specifiers import FILE_WRITERS, REQUESTS
 
 _AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")

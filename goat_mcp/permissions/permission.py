@@ -17,7 +17,8 @@ from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.narrowest import narrowest_rules
 from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.remembered import RememberedRules
-from goat_mcp.permissions.rules import Rule, RuleSet, families_of, parse_rule
+from goat_mcp.permissions.rule import Rule, parse_rule
+from goat_mcp.permissions.rules import RuleSet, families_of
 from goat_mcp.permissions.session_modes import SessionModes
 
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)

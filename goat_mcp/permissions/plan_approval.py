@@ -9,7 +9,7 @@ from typing import Literal
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.permissions.mode import Mode
-from goat_mcp.permissions.rules import BrokenRule, Rule, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.state.plans import Plan, PlanStatus, PlanStore
 

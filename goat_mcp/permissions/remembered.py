@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.permissions.rules import BrokenRule, Rule, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.safe_place import why_not_ours, why_writable

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from goat_mcp.permissions.mode import Mode, allows_more
-from goat_mcp.permissions.rules import Rule
+from goat_mcp.permissions.rule import Rule
 
 MAX_SESSIONS = 1000
 

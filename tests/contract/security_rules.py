@@ -376,7 +376,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-7",
         "A broken rule stops the start, with its file and line.",
-        "configured_rules permissions/rules",
+        "configured_rules permissions/rule",
         "permissions/test_rules.py::test_a_broken_rule_is_named_with_its_place "
         "test_configured_rules.py::test_a_broken_rule_is_told_with_its_file_and_line",
     ),

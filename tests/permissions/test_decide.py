@@ -12,7 +12,8 @@ from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.decide import decide as decide_call
 from goat_mcp.permissions.mode import Effect, Mode
-from goat_mcp.permissions.rules import BrokenRule, RuleSet, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, parse_rule
+from goat_mcp.permissions.rules import RuleSet
 
 
 def spec(

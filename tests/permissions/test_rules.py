@@ -14,7 +14,8 @@ from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import decide
 from goat_mcp.permissions.mode import Effect, Mode
 from goat_mcp.permissions.path_pattern import exact_path_pattern, parse_path_pattern
-from goat_mcp.permissions.rules import BrokenRule, RuleSet, parse_rule
+from goat_mcp.permissions.rule import BrokenRule, parse_rule
+from goat_mcp.permissions.rules import RuleSet
 from tests.tool_doubles import spec
 
 ROOTS = ("/ws", "/other")
