@@ -12,19 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
-from mcp.server.connection import Connection
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.session import ServerSession
-from mcp.shared.dispatcher import CallOptions, as_request_id, coerce_request_id
-from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
+from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from mcp.shared.message import SessionMessage
-from mcp.shared.transport_context import TransportContext
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
@@ -35,15 +31,14 @@ from goat_mcp.server.deliverable import is_plain_text
 from goat_mcp.server.dialogue import Context
 from goat_mcp.server.frame_writer import FrameWriter
 from goat_mcp.server.requests import CalledTool
+from goat_mcp.server.short_call import CALL, KnownClient, ShortCall, envelope_of
 
-CALL = "tools/call"
 Handler = Callable[[Context, CalledTool], Awaitable[Any]]
 Seal = Callable[[Context, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
 """The SDK's middleware that seals the state of a question."""
 
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 _PARAMS = frozenset({"name", "arguments", "_meta"})
-_RESERVED = "io.modelcontextprotocol/"
 _MIDDLEWARES_KEYS = frozenset({"traceparent", "tracestate", "baggage", HOPS_KEY})
 """In the `_meta` of a request: what middleware on the SDK's way would read."""
 _CLOSED = types.ErrorData(code=types.CONNECTION_CLOSED, message="Connection closed")
@@ -59,18 +54,18 @@ class ShortCalls:
         self._seal = seal
         self._is_traced = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
         self._server_info = server.server_info_stamp
-        self._known: _Known | None = None
+        self._known: KnownClient | None = None
         self._newest: types.RequestId | None = None
         """The last message that went the SDK's way, where it was a call."""
-        self._running: dict[types.RequestId, _ShortCall] = {}
-        self._tasks: dict[asyncio.Task[None], _ShortCall] = {}
+        self._running: dict[types.RequestId, ShortCall] = {}
+        self._tasks: dict[asyncio.Task[None], ShortCall] = {}
         server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
 
     async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """A call has come through on the SDK's way."""
         if ctx.request_id == self._newest and not self._is_traced:
             # Messages stay in order: whatever came before this one has begun, too.
-            self._known = _Known(ctx)
+            self._known = KnownClient(ctx)
         return await self._call_tool(ctx, params)
 
     def takes(self, message: object) -> bool:
@@ -89,7 +84,7 @@ class ShortCalls:
     def start(self, message: Mapping[str, Any], writer: FrameWriter) -> None:
         """Begin a call that `takes` has let pass; its answer goes to the writer."""
         assert self._known is not None
-        call = _ShortCall(message["id"], message["params"], self._known, writer)
+        call = ShortCall(message["id"], message["params"], self._known, writer)
         self._running[coerce_request_id(call.request_id)] = call
         # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
         task = asyncio.get_running_loop().create_task(self._run(call, writer))
@@ -127,7 +122,7 @@ class ShortCalls:
         self._newest = message.id if isinstance(message, types.JSONRPCRequest) and message.method == CALL else None
         return True
 
-    async def _run(self, call: _ShortCall, writer: FrameWriter) -> None:
+    async def _run(self, call: ShortCall, writer: FrameWriter) -> None:
         answer: dict[str, Any] | types.ErrorData | None = None
         try:
             with call.scope:
@@ -148,7 +143,7 @@ class ShortCalls:
                 await self._send(call, answer, writer)
 
     async def _send(
-        self, call: _ShortCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter
+        self, call: ShortCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter
     ) -> None:
         if answer is None:
             return
@@ -160,7 +155,7 @@ class ShortCalls:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             _logger.debug("the answer to %r was dropped: the client is gone", call.request_id)
 
-    async def _answer(self, call: _ShortCall) -> dict[str, Any] | types.ErrorData:
+    async def _answer(self, call: ShortCall) -> dict[str, Any] | types.ErrorData:
         ctx, params = call.context()
         try:
             result = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
@@ -193,102 +188,6 @@ class ShortCalls:
         return {**wire, "_meta": meta}
 
 
-class _Known:
-    """What a call on the SDK's way has shown of its client: the connection, and how its requests introduce it."""
-
-    def __init__(self, ctx: Context) -> None:
-        # The SDK makes one of these for each request; there is no public way to what it makes it from.
-        self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
-        self.lifespan: Any = ctx.lifespan_context
-        self.envelope = _envelope((ctx.params or {}).get("_meta") or {})
-
-
-class _ShortCall:
-    """One call, and its ways to the client: a `DispatchContext` for what runs in it."""
-
-    message_metadata = None
-
-    def __init__(
-        self, request_id: types.RequestId, params: Mapping[str, Any], known: _Known, writer: FrameWriter
-    ) -> None:
-        self.request_id = request_id
-        self.scope = anyio.CancelScope()
-        self.is_cancelled = False
-        self.is_closed = False
-        self.connection_ended = False
-        self._cancel_requested: anyio.Event | None = None
-        self._params = params
-        self._known = known
-        self._writer = writer
-
-    def context(self) -> tuple[Context, CalledTool]:
-        """What the adapter is given."""
-        params, connection = self._params, self._known.connection
-        ctx: Context = ServerRequestContext(
-            session=ServerSession(self, connection, request_meta=params.get("_meta")),
-            lifespan_context=self._known.lifespan,
-            protocol_version=connection.protocol_version,
-            method=CALL,
-            params=params,
-            request_id=self.request_id,
-            meta=params.get("_meta"),
-        )
-        return ctx, _PlainParams(params["name"], params.get("arguments"))
-
-    def cancel(self) -> None:
-        """The client wants no answer any more."""
-        self.is_cancelled = True
-        if self._cancel_requested is not None:
-            self._cancel_requested.set()
-        self.scope.cancel()
-
-    @property
-    def cancel_requested(self) -> anyio.Event:
-        # Made when somebody looks at it, which we do not.
-        if self._cancel_requested is None:
-            self._cancel_requested = anyio.Event()
-        return self._cancel_requested
-
-    @property
-    def transport(self) -> TransportContext:
-        return TransportContext(kind="jsonrpc", can_send_request=self.can_send_request)
-
-    @property
-    def can_send_request(self) -> bool:
-        return not self.is_closed and self._known.connection.protocol_version not in MODERN_PROTOCOL_VERSIONS
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        if not self.can_send_request:
-            raise NoBackChannelError(method)
-        return await self._known.connection.outbound.send_raw_request(method, params, opts)
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        if self.is_closed:
-            return
-        about = {} if params is None else {"params": dict(params)}
-        try:
-            await self._writer.send(SessionMessage(types.JSONRPCNotification(jsonrpc="2.0", method=method, **about)))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            _logger.debug("%s was dropped: the client is gone", method)
-
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        meta: Mapping[str, Any] = self._params.get("_meta") or {}
-        if (token := meta.get("progressToken")) is not None:
-            told: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
-            await self.notify("notifications/progress", {key: one for key, one in told.items() if one is not None})
-
-
-class _PlainParams(NamedTuple):
-    """The SDK's model of a call takes longer to make than all else here."""
-
-    name: str
-    arguments: dict[str, Any] | None
-    input_responses: None = None
-    request_state: None = None
-
-
 def _is_plain(params: object, envelope: Mapping[str, Any]) -> bool:
     if not isinstance(params, dict):
         return False
@@ -299,15 +198,10 @@ def _is_plain(params: object, envelope: Mapping[str, Any]) -> bool:
         and isinstance(named.get("name"), str)
         and isinstance(named.get("arguments", {}), dict)
         and isinstance(meta, dict)
-        and _envelope(known := cast("dict[str, Any]", meta)) == envelope
+        and envelope_of(known := cast("dict[str, Any]", meta)) == envelope
         and ("progressToken" not in known or as_request_id(known["progressToken"]) is not None)
         and _MIDDLEWARES_KEYS.isdisjoint(known)
     )
-
-
-def _envelope(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a `_meta` the protocol reads: the revision, the client and what it can do, the log level it wants."""
-    return {key: value for key, value in meta.items() if key.startswith(_RESERVED)}
 
 
 def _returning(result: dict[str, Any]) -> Callable[[Any], Awaitable[Any]]:
