@@ -4,12 +4,10 @@ print and end in `goat_mcp.subprocesses`."""
 from __future__ import annotations
 
 import math
-import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -17,7 +15,9 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from goat_mcp.commands.call_result import CallResults, CommandCall, SandboxFailed
+from goat_mcp.commands.start_directory import start_directory
 from goat_mcp.commands.time_limits import time_limits
+from goat_mcp.commands.unrunnable import refuse_unrunnable
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -28,16 +28,15 @@ from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.editing.shell_reads import ReadFilesBefore
 from goat_mcp.sandbox.options import SandboxWish
 from goat_mcp.sandbox.sandbox import ConfinedProcess, Sandbox
-from goat_mcp.state.sessions import Session, Sessions
+from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.bash_script import find_bash
 from goat_mcp.subprocesses.command_start import start_command
-from goat_mcp.subprocesses.environment import CommandEnvironment, check_names
+from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.subprocesses.git_hardening import GitHardening
 from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand
-from goat_mcp.subprocesses.self_kill import kill_of_this_server
 from goat_mcp.subprocesses.separate_streams import SeparateStreams
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.workspace import Workspace
@@ -135,7 +134,7 @@ class Bash(
     async def run(self, input: BashInput, ctx: ToolContext, given: Given | None = None) -> ToolResult:
         """As `execute`, for tools that run commands under these same rules."""
         given = given or Given()
-        _refuse(input)
+        refuse_unrunnable(input.command, input.env or {})
         with suppress(SandboxFailed):
             return await self._run(input, ctx, given)
         # Nothing has run. Most likely somebody replaced a file just when it was being mounted.
@@ -153,7 +152,7 @@ class Bash(
         environment = await self.environment.build(input.env)
         notices = given.notices
         notices.clear()
-        with self._directory(input, session, notices) as (started_in, directory):
+        with start_directory(self.workspace, session, input.workdir, notices) as (started_in, directory):
             environment |= await GitHardening(self.guard).environment(input.command, directory, environment)
             confined, sandbox = await self._confine(input, ctx, directory, notices)
             before = ReadFilesBefore.of(session.reads)
@@ -236,29 +235,6 @@ class Bash(
                 ErrorCode.IO, f"the command could not be started: {problem.strerror or problem}", "Try again later."
             ) from problem
 
-    @contextmanager
-    def _directory(self, input: BashInput, session: Session, notices: list[str]) -> Generator[tuple[str, Path]]:
-        """Where the command starts: a name that stays what was checked while it is open, and the real path."""
-        asked = input.workdir or str(session.cwd or self.workspace.primary)
-        try:
-            opened = self.workspace.open_directory(self.workspace.resolve(asked))
-        except ToolError:
-            if input.workdir is not None or session.cwd is None:
-                raise
-            # The directory the shell stood in was deleted, or is no longer inside the roots.
-            session.cwd = None
-            notices.append(f"Shell cwd was reset to {self.workspace.primary}")
-            opened = self.workspace.open_directory(self.workspace.resolve(str(self.workspace.primary)))
-        with opened:
-            if not self.workspace.contains(opened.real_path):
-                raise ToolError(
-                    ErrorCode.PATH_OUTSIDE,
-                    f"workdir {asked} is not inside a workspace root",
-                    f"Use a directory below {', '.join(map(str, self.workspace.roots))}.",
-                )
-            by_descriptor = sys.platform == "linux"
-            yield (f"/proc/self/fd/{opened.fd}" if by_descriptor else str(opened.real_path)), opened.real_path
-
 
 async def _wait(command: RunningCommand, wait_s: float | None, ctx: ToolContext) -> bool:
     """Wait for the command's end, telling how it goes. Returns False when `wait_s` is over first."""
@@ -272,23 +248,6 @@ async def _wait(command: RunningCommand, wait_s: float | None, ctx: ToolContext)
         if left_s <= PROGRESS_EVERY_S:
             return False
         await ctx.progress(time.monotonic() - command.started_s, None, command.capture.last_line() or None)
-
-
-def _refuse(input: BashInput) -> None:
-    """What cannot or must not be run at all. Raises `ToolError`."""
-    if "\0" in input.command:
-        raise ToolError(ErrorCode.INPUT, "command: holds a NUL character", "Remove it; write $'\\0' or printf '\\0'.")
-    try:
-        input.command.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ToolError(ErrorCode.INPUT, "command: holds a lone surrogate, which is no text", "Remove it.") from None
-    check_names(input.env or {})
-    if (words := kill_of_this_server(input.command)) is not None:
-        raise ToolError(
-            ErrorCode.BLOCKED,
-            f"`{words[:200]}` would end goat-mcp itself (process {os.getpid()})",
-            "Name a pattern that matches only the process you mean, or use its number.",
-        )
 
 
 def _as_text(value: Any) -> Any:
