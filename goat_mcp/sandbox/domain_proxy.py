@@ -2,7 +2,8 @@
 
 It sees names (of CONNECT, of plain HTTP URLs), not what goes through a tunnel: whoever serves many hosts at one
 address can be asked for another one inside TLS. Runs in the gateway's event loop. How requests are read is in
-`proxy_requests`, what makes the way in from inside a sandbox in `door_opener`.
+`proxy_requests`; the way in from a sandbox with a network of its own is made there by `door_opener`, and held open
+here by `open_door`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hmac
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -22,6 +23,7 @@ from goat_mcp.http_client.target import Target
 from goat_mcp.sandbox.allowed_domains import host_is_among
 from goat_mcp.sandbox.confinement import InnerDoor, ProxyDoor
 from goat_mcp.sandbox.launcher import launcher_command, launcher_needs
+from goat_mcp.sandbox.open_door import MAX_HEAD_BYTES, OpenDoor, Serve
 from goat_mcp.sandbox.proxy_requests import BadRequest, ProxyRequest, read_request
 from goat_mcp.sandbox.relaying import Relay, RelayLimits
 
@@ -30,13 +32,10 @@ INNER_PORT = 3128
 MAX_CONNECTIONS = 192
 """At a time, of all sandboxes; each takes two of our descriptors."""
 MAX_CONNECTIONS_OF_ONE = 64
-_MAX_HEAD_BYTES = 64 * 1024
 _HEAD_S = 20.0
 _DIAL_S = 10.0
 _MAX_ADDRESSES = 4
 _SHOWN_DOMAINS = 8
-
-Dial = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 
 class _Refused(Exception):
@@ -66,7 +65,7 @@ class DomainProxy:
         self._resolve = resolve or SystemResolver()
         self._limits = limits or RelayLimits()
         self._clients: set[asyncio.Task[None]] = set()
-        self._doors: set[_OpenDoor] = set()
+        self._doors: set[OpenDoor] = set()
         self._shared: asyncio.Server | None = None
 
     async def start(self) -> ProxyDoor:
@@ -74,7 +73,7 @@ class DomainProxy:
         loop = asyncio.get_running_loop()
         password = secrets.token_urlsafe(32)
         self._shared = await asyncio.start_server(
-            self._serving(password), "127.0.0.1", 0, limit=_MAX_HEAD_BYTES, backlog=MAX_CONNECTIONS
+            self._serving(password), "127.0.0.1", 0, limit=MAX_HEAD_BYTES, backlog=MAX_CONNECTIONS
         )
         port: int = self._shared.sockets[0].getsockname()[1]
 
@@ -102,7 +101,7 @@ class DomainProxy:
     def _open_inside(self, loop: asyncio.AbstractEventLoop) -> InnerDoor:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        door = _OpenDoor(ours, self._serving(""), self._doors)
+        door = OpenDoor(ours, self._serving(""), self._doors)
 
         def in_loop(what: Callable[[], None]) -> None:
             with suppress(RuntimeError):  # the loop is closed, and everything with it
@@ -118,7 +117,7 @@ class DomainProxy:
             close=lambda: in_loop(door.close),
         )
 
-    def _serving(self, password: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    def _serving(self, password: str) -> Serve:
         own: set[asyncio.Task[None]] = set()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -186,80 +185,6 @@ class DomainProxy:
             ) from None
 
 
-class _OpenDoor:
-    """The way in from one sandbox: first a channel on which the listening socket comes, then that socket."""
-
-    def __init__(
-        self,
-        channel: socket.socket,
-        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
-        open_doors: set[_OpenDoor],
-    ) -> None:
-        self._channel = channel
-        self._serve = serve
-        self._open_doors = open_doors
-        self._server: asyncio.Server | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._clients: set[asyncio.Task[None]] = set()
-        self._is_closed = False
-        open_doors.add(self)
-
-    def wait(self) -> None:
-        if not self._is_closed:
-            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._receive)
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._open_doors.discard(self)
-        self._close_channel()
-        if self._server is not None:
-            self._server.close()
-        for client in tuple(self._clients):
-            client.cancel()
-
-    def _close_channel(self) -> None:
-        if self._channel.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._channel.fileno())
-            self._channel.close()
-
-    def _receive(self) -> None:
-        try:
-            _, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            descriptors = []
-        self._close_channel()
-        for descriptor in descriptors:
-            listener = socket.socket(fileno=descriptor)
-            if _listens(listener):
-                listener.setblocking(False)
-                self._starting = asyncio.get_running_loop().create_task(self._start(listener))
-            else:
-                listener.close()
-
-    async def _start(self, listener: socket.socket) -> None:
-        server = await asyncio.start_server(self._accepted, sock=listener, limit=_MAX_HEAD_BYTES)
-        self._server = server
-        if self._is_closed:
-            server.close()
-
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = asyncio.current_task()
-        assert client is not None
-        self._clients.add(client)
-        try:
-            await self._serve(reader, writer)
-        finally:
-            self._clients.discard(client)
-
-
-def _listens(listener: socket.socket) -> bool:
-    if listener.family is not socket.AF_INET or listener.type is not socket.SOCK_STREAM:
-        return False
-    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-
-
 def _proxy_variables(proxy: str) -> Mapping[str, str]:
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     variables = {spelled: proxy for name in names for spelled in (name, name.lower())}
@@ -274,7 +199,7 @@ async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest:
             head = await reader.readuntil(b"\r\n\r\n")
         return read_request(head)
     except asyncio.LimitOverrunError:
-        raise _Refused("431 Too long", f"a request has at most {_MAX_HEAD_BYTES} bytes before its body") from None
+        raise _Refused("431 Too long", f"a request has at most {MAX_HEAD_BYTES} bytes before its body") from None
     except BadRequest as problem:
         raise _Refused("400 Bad Request", str(problem)) from None
 
