@@ -28,12 +28,10 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.gateway_chain import new_instance
-from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
-from goat_mcp.core.spec import ToolSpec
 from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.deferral import Deferral
 from goat_mcp.deferred_tool import DeferredTool
@@ -65,11 +63,11 @@ from goat_mcp.visible_servers import VisibleServers
 from goat_mcp.working_directories import WorkingDirectories
 
 if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when somebody logs in
+    from goat_mcp.around_calls import AroundCalls
     from goat_mcp.batch import BatchOutcome
     from goat_mcp.call_arrival import CallArrival
     from goat_mcp.changes.file_changes import FileChanges
     from goat_mcp.core.agent_runtime import AgentRuntime
-    from goat_mcp.extensions import CallNext, Extension
     from goat_mcp.gateway_agents import GatewayAgents
     from goat_mcp.hooks import Hooks
     from goat_mcp.hooks.session_events import SessionEvents
@@ -338,7 +336,7 @@ class Gateway:
             session_settings=self.session_settings,
             calls=self.calls,
             hooks=replace(self._hooks or Hooks(), programs=self._hook_programs),
-            extensions=Extensions(self._around()),
+            extensions=Extensions(self._around.layers),
             steps=self.steps,
             max_chars=settings.output.max_chars,
         )
@@ -410,7 +408,7 @@ class Gateway:
         """What runs agents, and teams of them; loaded by the first call that needs one."""
         from goat_mcp.gateway_agents import GatewayAgents
 
-        return GatewayAgents(
+        agents = self._around.agents = GatewayAgents(
             options=self.settings.agent,
             workspace=self.workspace,
             state=self.state,
@@ -427,6 +425,7 @@ class Gateway:
             begin_step=self.arrival.begin_step if self.steps is not None else None,
             on_finished=self._session_events.agent_ended if self._session_events is not None else None,
         )
+        return agents
 
     def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
         from goat_mcp.teams.callers_agents import CallersAgents
@@ -441,22 +440,11 @@ class Gateway:
 
         return SessionEvents(self._hook_programs)
 
-    def _around(self) -> tuple[Extension, ...]:
-        """What is wrapped around each call, outermost first: sessions, mail, then what the user chose."""
-        begins_sessions = (self._session_events.around,) if self._session_events is not None else ()
-        layers = [extension for extension in self._extensions if extension.function is not None]
-        return (*begins_sessions, self._bring_mail, *layers)
+    @cached_property
+    def _around(self) -> AroundCalls:
+        from goat_mcp.around_calls import AroundCalls
 
-    async def _bring_mail(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
-    ) -> ToolResult:
-        """An extension: with a result comes what agents, and members of a team, wrote to the session they serve."""
-        if "agents" in self.__dict__:
-            result = await self.agents.with_letters(spec, arguments, ctx, call_next)
-        else:
-            result = await call_next(arguments)
-        # Looked for again: this very call may have started the first agent.
-        return self.agents.with_mail(spec, result, ctx) if "agents" in self.__dict__ else result
+        return AroundCalls(self._session_events, self._extensions)
 
     @cached_property
     def resources(self) -> OwnResources:
