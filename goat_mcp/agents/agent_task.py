@@ -18,11 +18,11 @@ import anyio
 from goat_mcp.agents.engine import AgentOutcome, AgentState, Doing, OnEvent
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.core.questions import Answer, Ask, Form, Reply
 from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture, OutputPart
 from goat_mcp.tasks import Outcome, TaskStatus
 
-PROGRESS_EVERY_S = 4.0
 STOP_WAIT_S = 1.8
 """A cancelled call is over within 2 s; what takes longer ends by itself."""
 _REASON_CHARS = 300
@@ -128,8 +128,8 @@ class AgentTask:
 
     def _next_look_s(self, ctx: ToolContext) -> float:
         if not self.outlives_calls or self._open_questions:
-            return PROGRESS_EVERY_S
-        return min(PROGRESS_EVERY_S, ctx.wait_left_s())
+            return HEARTBEAT_S
+        return min(HEARTBEAT_S, ctx.wait_left_s())
 
     async def wait(self, timeout_s: float | None) -> bool:
         with anyio.move_on_after(timeout_s):

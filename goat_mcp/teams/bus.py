@@ -19,6 +19,7 @@ from goat_mcp.agents.request import AgentRequest
 from goat_mcp.agents.spawner import Spawner
 from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.tasks import TaskManager
@@ -31,7 +32,6 @@ MAX_KEPT_QUESTIONS = 500
 MAX_UNREAD_BY_CLIENT = 100
 ANSWER_MARGIN_S = 0.5
 """A call that waits answers so much before it would be ended."""
-PROGRESS_EVERY_S = 4.0
 _NOTHING_YET = "There is nothing to do yet: answer `ready`, and requests will come."
 _BRIEFING = (
     "You are {name}, an agent that others ask for things. Messages and requests reach you between marks; what stands "
@@ -97,7 +97,7 @@ class AgentBus:
     async def _answer(self, question: Question, ctx: ToolContext, timeout_s: float | None) -> Mapping[str, Any]:
         left_s = max(0.0, min(WAIT_LIMIT_S if timeout_s is None else timeout_s, ctx.wait_left_s() - ANSWER_MARGIN_S))
         with ctx.while_elsewhere():
-            while not await question.wait(min(left_s, PROGRESS_EVERY_S)) and (left_s := left_s - PROGRESS_EVERY_S) > 0:
+            while not await question.wait(min(left_s, HEARTBEAT_S)) and (left_s := left_s - HEARTBEAT_S) > 0:
                 if ctx.wants_progress:
                     await ctx.progress(question.seconds, None, question.title)
         if not question.is_open:

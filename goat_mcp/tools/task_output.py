@@ -10,6 +10,7 @@ from pydantic import Field
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.heartbeat import HEARTBEAT_S
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
@@ -18,7 +19,6 @@ from goat_mcp.tasks import Task, TaskManager
 
 MAX_CHARS = 30_000
 _HEADER_CHARS = 1_000
-PROGRESS_EVERY_S = 4.0
 
 
 class TaskOutputInput(ToolInput):
@@ -80,8 +80,8 @@ class TaskOutput(
 
 async def _wait(task: Task, timeout_s: float, ctx: ToolContext) -> None:
     left_s = timeout_s
-    while not await task.work.wait(min(left_s, PROGRESS_EVERY_S) if ctx.wants_progress else left_s):
-        left_s -= PROGRESS_EVERY_S
+    while not await task.work.wait(min(left_s, HEARTBEAT_S) if ctx.wants_progress else left_s):
+        left_s -= HEARTBEAT_S
         if left_s <= 0 or not ctx.wants_progress:
             return
         await ctx.progress(task.work.seconds, None, f"{task.work.title[:100]} is running")

@@ -109,7 +109,7 @@ async def test_a_call_that_has_to_answer_leaves_its_agent_running(tmp_path: Path
 async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_has_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goat_mcp.agents.agent_task.PROGRESS_EVERY_S", 0.05)
+    monkeypatch.setattr("goat_mcp.agents.agent_task.HEARTBEAT_S", 0.05)
     shown, answer_now, go = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def ask(form: Form) -> Answer:
@@ -141,7 +141,7 @@ async def test_a_call_waits_while_the_person_is_asked_and_asks_no_more_once_it_h
 
 
 async def test_progress_names_the_turn_and_the_running_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goat_mcp.agents.agent_task.PROGRESS_EVERY_S", 0.05)
+    monkeypatch.setattr("goat_mcp.agents.agent_task.HEARTBEAT_S", 0.05)
     told: list[tuple[float, str | None]] = []
     heard = anyio.Event()
     async with ground(tmp_path) as on:

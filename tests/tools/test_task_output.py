@@ -82,7 +82,7 @@ async def test_a_wait_ends_in_time_for_the_host(bench: ShellBench) -> None:
 
 
 async def test_a_wait_reports_progress(bench: ShellBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goat_mcp.tools.task_output.PROGRESS_EVERY_S", 0.1)
+    monkeypatch.setattr("goat_mcp.tools.task_output.HEARTBEAT_S", 0.1)
     seen: list[float] = []
 
     async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
