@@ -133,7 +133,7 @@ def _assert_each_was_bad(storm: Storm, status: dict[str, dict[str, Any]], mode: 
 
 
 async def _each_was_in_trouble(client: Client) -> None:
-    """What crashes again and again is at times alive: each is looked at until it was seen with what is wrong with it."""
+    """What crashes again and again is at times alive: each is looked at until it was seen with what is wrong."""
     not_seen = dict(TROUBLE)
     with anyio.fail_after(SETTLE_S):
         while not_seen:
