@@ -12,6 +12,9 @@ from typing import Literal
 
 DialectName = Literal["plain", "mcp", "openai", "gemini"]
 DEFAULT_DIALECT: DialectName = "plain"
+RULES_VERSION = 1
+"""Rises whenever `portable` would list some schema in another way than before: what an earlier version has found out of
+one, and stored, counts no longer."""
 
 _IDENTITY = frozenset({"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"})
 _DEFINITIONS = frozenset({"$defs", "definitions"})

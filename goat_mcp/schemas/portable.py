@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from goat_mcp.core.errors import cut_middle
-from goat_mcp.schemas.dialects import Dialect
+from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DIALECTS, Dialect
 from goat_mcp.schemas.parameter_names import renamed, with_names
 from goat_mcp.schemas.references import DATA_KEYWORDS, Local, is_definition
 from goat_mcp.schemas.root import MAX_TOLD_CHARS, is_plain, plain_root
@@ -52,6 +52,11 @@ def portable(entry: Mapping[str, Any], dialect: Dialect) -> Portable:
         if (shown := parts.rewritten(cast("Object", output), "/outputSchema")) is not output:
             changed["outputSchema"] = shown
     return Portable({**entry, **changed} if changed else entry, tuple(rewrites))
+
+
+def needs_nothing(entry: Mapping[str, Any]) -> bool:
+    """Whether every host takes the entry as it is. Depends on the entry and `RULES_VERSION`, and on nothing else."""
+    return portable(entry, DIALECTS[DEFAULT_DIALECT]).entry is entry
 
 
 def _input(schema: Object, dialect: Dialect, rewrites: list[Rewrite]) -> tuple[Object, tuple[str, ...]]:

@@ -136,8 +136,10 @@ class Upstreams:
 
     def load_warm_catalogs(self) -> None:
         """Show what earlier runs have listed. Reads one small file per upstream and starts nothing."""
-        for upstream in self._upstreams:
-            upstream.load_warm()
+        # In one step: as each would be a snapshot of the whole registry, 50 of them would take 25 times as long.
+        with self._registry.rearranged((), [upstream.config.source for upstream in self._upstreams]):
+            for upstream in self._upstreams:
+                upstream.load_warm()
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Supervise until cancelled; then every child process is ended before this returns."""

@@ -81,8 +81,13 @@ class UpstreamTool:
         return await self.relay.call(self.spec, input, ctx)
 
 
-def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay, pin: str = "") -> UpstreamTool:
-    """Build the tool from a usable entry. Cheap: ten upstreams of twenty tools are built at every start."""
+def upstream_tool(
+    config: UpstreamConfig, entry: Mapping[str, Any], relay: CallRelay, pin: str = "", *, is_plain: bool = False
+) -> UpstreamTool:
+    """Build the tool from a usable entry. Cheap: 50 upstreams of twenty tools are built at every start.
+
+    `is_plain`: it is known that every host takes the entry's schemas as they are.
+    """
     native: str = entry["name"]
     name = exposed_name(config.prefix, native, server=config.server, cap=config.name_cap)
     annotations: Mapping[str, Any] | None = entry.get("annotations")
@@ -110,6 +115,7 @@ def upstream_tool(config: UpstreamConfig, entry: Mapping[str, Any], relay: CallR
             claimed_risk=risk.claimed,
             effective_risk=risk.effective,
             pin=pin,
+            is_plain=is_plain,
         ),
         relay,
     )

@@ -28,6 +28,8 @@ _CHANGES = frozenset(
 )
 _CODE_FIELDS = frozenset({"command", "cmd", "script", "code", "shell"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SIDE_EFFECTS = {Risk.LOW: SideEffect.READ_ONLY, Risk.CRITICAL: SideEffect.SPAWNS}
+_NOTHING_STATED: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,12 @@ def claimed_risk(annotations: Mapping[str, Any]) -> Risk:
 
 def signalled_risk(name: str, input_schema: Mapping[str, Any]) -> Risk:
     """What the name's words and the input's fields give away."""
-    in_order = [word.lower() for word in _WORDS.findall(name)]
-    words = set(in_order)
-    if words & _DESTROYS:
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if not _DESTROYS.isdisjoint(words):
         return Risk.CRITICAL
-    fields = {field.lower() for field in _fields(input_schema)}
     # `get_run` and `list_commits` read; a destructive word counts wherever it stands.
-    changes = bool(words & _CHANGES) and in_order[0] not in _READS
-    if changes or fields & _CODE_FIELDS:
+    changes = not _CHANGES.isdisjoint(words) and words[0] not in _READS
+    if changes or not _CODE_FIELDS.isdisjoint(map(str.lower, _fields(input_schema))):
         return Risk.HIGH
     return Risk.NONE
 
@@ -76,17 +76,18 @@ def assess(
     name: str, input_schema: Mapping[str, Any], annotations: Mapping[str, Any] | None, *, trusted: bool
 ) -> Assessment:
     """`trusted`: the operator vouches for the upstream's hints (`trust_annotations: true`)."""
-    stated = annotations or {}
-    claimed = claimed_risk(stated)
+    claimed = claimed_risk(annotations or _NOTHING_STATED)
     effective = claimed if trusted else max(claimed, signalled_risk(name, input_schema))
     published = _published(annotations, effective)
+    told = published or _NOTHING_STATED
+    # What is published of them are truth values; missing ones are as the protocol has them.
     hints = Hints(
-        read_only=_hint(published, "readOnlyHint", False),
-        destructive=_hint(published, "destructiveHint", True),
-        idempotent=_hint(published, "idempotentHint", False),
-        open_world=_hint(published, "openWorldHint", True),
+        read_only=told.get("readOnlyHint", False),
+        destructive=told.get("destructiveHint", True),
+        idempotent=told.get("idempotentHint", False),
+        open_world=told.get("openWorldHint", True),
     )
-    side_effect = {Risk.LOW: SideEffect.READ_ONLY, Risk.CRITICAL: SideEffect.SPAWNS}.get(effective, SideEffect.NETWORK)
+    side_effect = _SIDE_EFFECTS.get(effective, SideEffect.NETWORK)
     decision = effective
     if effective is Risk.LOW and not trusted:
         # A claim alone never lets a call through unasked (RSK-3); the hints stay as they were claimed.
@@ -107,8 +108,3 @@ def _published(annotations: Mapping[str, Any] | None, effective: Risk) -> Mappin
     if effective is Risk.CRITICAL and published.get("destructiveHint") is False:
         published["destructiveHint"] = True
     return published if published != annotations else annotations
-
-
-def _hint(annotations: Mapping[str, Any] | None, name: str, default: bool) -> bool:
-    value = (annotations or {}).get(name)
-    return value if isinstance(value, bool) else default

@@ -29,21 +29,24 @@ _NAMES_TOLD = 10
 @dataclass(frozen=True)
 class Seen:
     """One definition as the upstream lists it now. `entry` is what we make of it, `original` what it sent; None where
-    that is not at hand, as in a catalog of an earlier run. Without a hash it is shown only if nothing is pinned."""
+    that is not at hand, as in a catalog of an earlier run. Without a hash it is shown only if nothing is pinned.
+    `is_plain`: it is known that every host takes `entry` as it is."""
 
     name: str
     sha256: str
     entry: Mapping[str, Any]
     original: Mapping[str, Any] | None = None
     risk: str = ""
+    is_plain: bool = False
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An entry for clients and the hash of the definition it is made of."""
+    """An entry for clients and the hash of the definition it is made of. `is_plain`: see `Seen`."""
 
     entry: Mapping[str, Any]
     pin: str
+    is_plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class UpstreamPins:
     ) -> View:
         """As `view`, of what calls are not held against."""
         if self.is_off:
-            return View(tuple(Shown(one.entry, one.sha256) for one in seen))
+            return View(tuple(Shown(one.entry, one.sha256, one.is_plain) for one in seen))
         content = self.lock.content()
         pins = content.of(self.config.server)
         changed = {one.name: pin for one in seen if (pin := self._pin(pins, kind, one.name)) and pin != one.sha256}
@@ -108,7 +111,7 @@ class UpstreamPins:
         for one in seen:
             pin = self._pin(pins, kind, one.name)
             if pin == one.sha256 or (pin is None and not self._must_wait(content) and pins.count < MAX_PINS):
-                shown.append(Shown(one.entry, one.sha256))
+                shown.append(Shown(one.entry, one.sha256, one.is_plain))
                 continue
             if pin is None:
                 withheld.append(self._withheld(kind, one.name, self._waits(content)))

@@ -6,7 +6,7 @@ Contract: CHG-1, LIF-2, ISO-4. When to list is the supervisor's business.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -63,7 +63,7 @@ class ToolShelf:
         self.quarantined: tuple[str, ...] = ()
         self.shortened = 0
         self.escaped = 0
-        self.mentions: tuple[str, ...] = ()
+        self._mentions: tuple[str, ...] | None = None
         self.unchecked_outputs: tuple[str, ...] = ()
         self.truncated = ""
         self.ttl_ms = 0
@@ -80,6 +80,13 @@ class ToolShelf:
         return self._seen is not None and not self._is_unsure
 
     @property
+    def mentions(self) -> tuple[str, ...]:
+        """What its texts say of other servers' tools. Looked for when somebody wants to know: only `status` does."""
+        if self._mentions is None:
+            self._mentions = mentions_of_others(self._config.server, self._entries)
+        return self._mentions
+
+    @property
     def count(self) -> int:
         return len(self._entries)
 
@@ -90,8 +97,12 @@ class ToolShelf:
             return None
         self._stored, self._unusable = stored, stored.withheld
         hashes = stored.hashes or ("",) * len(stored.entries)
+        plain = stored.plain or _plain(stored.entries)
         self._publish(
-            tuple(Seen(entry["name"], sha256, entry) for entry, sha256 in zip(stored.entries, hashes, strict=True))
+            tuple(
+                Seen(entry["name"], sha256, entry, is_plain=is_plain)
+                for entry, sha256, is_plain in zip(stored.entries, hashes, plain, strict=True)
+            )
         )
         self._is_unsure = len(self.withheld) > len(self._unusable)
         return stored.version
@@ -155,8 +166,8 @@ class ToolShelf:
     def _settled(self, usable: UsableEntries) -> tuple[Seen, ...]:
         """What was listed, pinned where it is new."""
         seen = tuple(
-            Seen(entry["name"], definition_hash(original), entry, original, self._risk(entry))
-            for entry, original in zip(usable.entries, usable.originals, strict=True)
+            Seen(entry["name"], definition_hash(original), entry, original, self._risk(entry), is_plain)
+            for entry, original, is_plain in zip(usable.entries, usable.originals, _plain(usable.entries), strict=True)
         )
         self._pins.settle("tool", seen, launch_fingerprint(self._config.target))
         return seen
@@ -186,20 +197,23 @@ class ToolShelf:
         view = self._pins.view("tool", seen, _usable)
         self._entries = tuple(shown.entry for shown in view.shown)
         self.withheld, self.quarantined = (*self._unusable, *view.withheld), view.quarantined
-        self.mentions = mentions_of_others(self._config.server, self._entries)
+        self._mentions = None
         unwanted = [entry["name"] for entry in self._entries if not self._config.shows(entry["name"])]
         self.unwanted = tuple(
             Withheld(name[:200], "its entry does not want it", ReasonCode.TOOL_DISABLED) for name in unwanted
         )
         wanted = [shown for shown in view.shown if self._config.shows(shown.entry["name"])]
-        tools = [upstream_tool(self._config, shown.entry, self._relay, shown.pin) for shown in wanted]
+        tools = [
+            upstream_tool(self._config, shown.entry, self._relay, shown.pin, is_plain=shown.is_plain)
+            for shown in wanted
+        ]
         if not self._is_closed:
             self._registry.replace_source(self._config.source, tools)
 
     def _store(self, seen: tuple[Seen, ...], version: str) -> None:
         """What was listed, not what is shown: what is approved before the next start is shown there at once."""
         entries, hashes = tuple(one.entry for one in seen), tuple(one.sha256 for one in seen)
-        catalog = StoredCatalog(version, entries, hashes, self._unusable)
+        catalog = StoredCatalog(version, entries, hashes, self._unusable, tuple(one.is_plain for one in seen))
         if catalog == self._stored or self._pins.lock.only_compares:
             # What was only compared waits nowhere: the next start must see it as new.
             return
@@ -214,6 +228,13 @@ class ToolShelf:
         return assess(
             entry["name"], entry["inputSchema"], entry.get("annotations"), trusted=trusted
         ).effective.name.lower()
+
+
+def _plain(entries: Iterable[Mapping[str, Any]]) -> tuple[bool, ...]:
+    """Of each, whether every host takes it as it is."""
+    from goat_mcp.schemas.portable import needs_nothing  # what is stored makes it needless
+
+    return tuple(map(needs_nothing, entries))
 
 
 def _usable(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.schemas.dialects import RULES_VERSION
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
@@ -30,12 +31,14 @@ Entries = tuple[Mapping[str, Any], ...]
 class StoredCatalog:
     """`version` is the protocol revision that was proved; empty if the connection left it open. `hashes` are those of
     the definitions that `entries` were made of, as `goat.lock` has them; `withheld` is what else it listed, and why
-    that is of no use."""
+    that is of no use. `plain` says of each entry whether every host takes it as it is (`schemas.portable`); it is empty
+    where that was found out by other rules than ours, or not at all."""
 
     version: str
     entries: Entries
     hashes: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    plain: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,13 @@ class WarmCatalog:
         """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
 
         def parsed(stored: dict[str, Any]) -> StoredCatalog:
+            entries = _entries(stored["tools"])
             return StoredCatalog(
                 str(stored["version"]),
-                _entries(stored["tools"]),
+                entries,
                 tuple(map(str, stored["hashes"])),
                 tuple(_withheld(one) for one in _entries(stored.get("withheld", []))),
+                _plain(stored.get("plain"), len(entries)),
             )
 
         return self._file(_FORMAT, fingerprint).read(lambda: self.path(server, fingerprint), parsed)
@@ -103,6 +108,7 @@ class WarmCatalog:
             "tools": list(catalog.entries),
             "hashes": list(catalog.hashes),
             "withheld": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.withheld],
+            "plain": {"rules": RULES_VERSION, "of": list(catalog.plain)},
         }
         self._file(_FORMAT, fingerprint).write(self.path(server, fingerprint), tree)
 
@@ -142,6 +148,15 @@ class WarmCatalog:
 
 def _withheld(stored: Mapping[str, Any]) -> Withheld:
     return Withheld(str(stored["name"]), str(stored["reason"]), ReasonCode(stored["code"]))
+
+
+def _plain(stored: Any, count: int) -> tuple[bool, ...]:
+    """Versions before ours stored none, and versions after ours may have other rules."""
+    noted = cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
+    of: Any = noted.get("of") if noted.get("rules") == RULES_VERSION else None
+    if not isinstance(of, list) or len(listed := cast("list[Any]", of)) != count:
+        return ()
+    return tuple(one is True for one in listed)
 
 
 def _entries(stored: Any) -> Entries:

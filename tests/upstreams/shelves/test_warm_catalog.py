@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from goat_mcp.schemas.dialects import RULES_VERSION
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -17,6 +22,7 @@ CATALOG = StoredCatalog(
     ({"name": "a", "inputSchema": {"type": "object"}, "title": "\ud83d é"},),
     ("0" * 64,),
     (Withheld("b", "its schema is none", ReasonCode.BROKEN_SCHEMA),),
+    (True,),
 )
 
 
@@ -31,6 +37,38 @@ def warm(tmp_path: Path) -> WarmCatalog:
 def test_what_was_stored_is_read_back_and_private(warm: WarmCatalog) -> None:
     assert warm.load("server", "f" * 64) == CATALOG
     assert stat.S_IMODE(warm.path("server", "f" * 64).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        [True],
+        {"rules": RULES_VERSION + 1, "of": [True]},
+        {"rules": RULES_VERSION - 1, "of": [True]},
+        {"rules": RULES_VERSION},
+        {"rules": RULES_VERSION, "of": [True, True]},
+        {"rules": RULES_VERSION, "of": []},
+    ],
+)
+def test_what_another_version_noted_of_the_entries_is_left_alone(warm: WarmCatalog, plain: Any) -> None:
+    path = warm.path("server", "f" * 64)
+    head, _, body = path.read_bytes().partition(b"\n")
+    tree = json.loads(body)
+    tree["plain"] = plain
+    rewritten = json.dumps(tree).encode()
+    checksum = hashlib.sha256(rewritten).hexdigest().encode()
+    path.write_bytes(head.rpartition(b" ")[0] + b" " + checksum + b"\n" + rewritten)
+
+    assert warm.load("server", "f" * 64) == replace(CATALOG, plain=())
+
+
+def test_a_version_before_ours_reads_what_it_knows(warm: WarmCatalog) -> None:
+    # Who goes back to one keeps its catalog: the head it looks for, and the members it reads.
+    head, _, body = warm.path("server", "f" * 64).read_bytes().partition(b"\n")
+
+    assert head.startswith(b"goat-mcp-catalog 3 ")
+    assert json.loads(body).keys() >= {"version", "tools", "hashes", "withheld"}
 
 
 def test_another_launch_of_the_same_name_has_no_stored_catalog(warm: WarmCatalog) -> None:
