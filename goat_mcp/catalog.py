@@ -31,6 +31,7 @@ TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
 
 
 _NAMED_SERVERS = 40
+_NO_LABELS: frozenset[str] = frozenset()
 _NO_PROFILES: Mapping[str, CatalogProfile] = {}
 
 
@@ -79,13 +80,13 @@ class CatalogFilter:
     def admits(self, spec: ToolSpec) -> bool:
         if self.also is not None and not self.also.admits(spec):
             return False
-        labels = labels_of(spec)
+        # Of a large catalog most of the time would go into labels that nothing is held against.
+        labels = labels_of(spec) if self.deny or self.also_on or self.allow is not None else _NO_LABELS
         if labels & self.deny:
             return False
         if spec.toolset == "meta":  # they reach what is in, and nothing else
             return True
-        server = server_of(spec)
-        if server and self.servers is not None and server not in self.servers:
+        if self.servers is not None and (server := server_of(spec)) and server not in self.servers:
             return False
         if self.only_reads and not (spec.hints.read_only and spec.risk <= Risk.LOW):
             return False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.schemas.references import Local
@@ -32,8 +31,7 @@ _SIDE_EFFECTS = {Risk.LOW: SideEffect.READ_ONLY, Risk.CRITICAL: SideEffect.SPAWN
 _NOTHING_STATED: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class Assessment:
+class Assessment(NamedTuple):
     """What policy decides on and what clients are told. `claimed` is the class of the upstream's own hints."""
 
     claimed: Risk

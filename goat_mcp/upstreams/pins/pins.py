@@ -102,14 +102,15 @@ class UpstreamPins:
             return View(tuple(Shown(one.entry, one.sha256, one.is_plain) for one in seen))
         content = self.lock.content()
         pins = content.of(self.config.server)
-        changed = {one.name: pin for one in seen if (pin := self._pin(pins, kind, one.name)) and pin != one.sha256}
+        pinned = {one.name: self._pin(pins, kind, one.name) for one in seen}
+        changed = {one.name: pin for one in seen if (pin := pinned[one.name]) and pin != one.sha256}
         kept: Mapping[str, Any] = {}
         if changed:
             kept = self.definitions.some(self.config.server, set(changed.values()))
         shown: list[Shown] = []
         withheld: list[Withheld] = []
         for one in seen:
-            pin = self._pin(pins, kind, one.name)
+            pin = pinned[one.name]
             if pin == one.sha256 or (pin is None and not self._must_wait(content) and pins.count < MAX_PINS):
                 shown.append(Shown(one.entry, one.sha256, one.is_plain))
                 continue

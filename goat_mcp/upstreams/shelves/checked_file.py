@@ -25,10 +25,9 @@ class CheckedFile(NamedTuple):
     head: str
     warn: Warn
 
-    def read(self, find: Callable[[], Path], parse: Callable[[dict[str, Any]], T]) -> T | None:
+    def read(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T | None:
         """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
         try:
-            path = find()
             raw = path.read_bytes()
         except OSError:
             return None

@@ -20,6 +20,7 @@ from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.shelves.checked_file import CheckedFile
 
 _ASKS_SUFFIX = ".asks"
+_FOLDER = "catalog"
 _FORMAT = 3
 _ITEMS_FORMAT = 2
 _FINGERPRINT_CHARS = 16
@@ -65,7 +66,7 @@ class WarmCatalog:
         self._warn = warn
 
     def path(self, server: str, fingerprint: str) -> Path:
-        return self._state.folder("catalog") / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
+        return self._state.path / _FOLDER / f"{server[:80]}-{fingerprint[:_FINGERPRINT_CHARS]}.json"
 
     def asks(self, server: str, fingerprint: str) -> bool:
         """Whether it was noted that this upstream asks clients."""
@@ -74,6 +75,7 @@ class WarmCatalog:
     def note_asks(self, server: str, fingerprint: str) -> None:
         """Remember that it asks: from the next start on each client has a connection of its own at once."""
         with suppress(OSError):
+            self._state.folder(_FOLDER)
             self.path(server, fingerprint).with_suffix(_ASKS_SUFFIX).touch(mode=0o600)
 
     def items_path(self, server: str, fingerprint: str) -> Path:
@@ -92,7 +94,7 @@ class WarmCatalog:
                 _plain(stored.get("plain"), len(entries)),
             )
 
-        return self._file(_FORMAT, fingerprint).read(lambda: self.path(server, fingerprint), parsed)
+        return self._file(_FORMAT, fingerprint).read(self.path(server, fingerprint), parsed)
 
     def stored_at_s(self, server: str, fingerprint: str) -> float | None:
         """When it was last written, in seconds since 1970: a list that did not change is not written again."""
@@ -110,6 +112,7 @@ class WarmCatalog:
             "withheld": [{"name": one.name, "reason": one.reason, "code": one.reason_code} for one in catalog.withheld],
             "plain": {"rules": RULES_VERSION, "of": list(catalog.plain)},
         }
+        self._state.folder(_FOLDER)
         self._file(_FORMAT, fingerprint).write(self.path(server, fingerprint), tree)
 
     def load_items(self, server: str, fingerprint: str) -> StoredItems | None:
@@ -128,7 +131,7 @@ class WarmCatalog:
                 },
             )
 
-        return self._file(_ITEMS_FORMAT, fingerprint).read(lambda: self.items_path(server, fingerprint), parsed)
+        return self._file(_ITEMS_FORMAT, fingerprint).read(self.items_path(server, fingerprint), parsed)
 
     def store_items(self, server: str, fingerprint: str, items: StoredItems) -> None:
         """As `store`."""
@@ -140,6 +143,7 @@ class WarmCatalog:
             "subscribes": items.subscribes,
             "hashes": {kind: dict(named) for kind, named in items.hashes.items()},
         }
+        self._state.folder(_FOLDER)
         self._file(_ITEMS_FORMAT, fingerprint).write(self.items_path(server, fingerprint), tree)
 
     def _file(self, format: int, fingerprint: str) -> CheckedFile:
