@@ -472,7 +472,7 @@ class Gateway:
             return None
         from goat_mcp.memory.memories import Memories
 
-        return Memories(self.workspace, self.directories.file_rules.hides)
+        return Memories(self.workspace, self.directories.file_rules.hides, self.changes.waiting_of)
 
     def more_instructions(self, room: int) -> str:
         """What the user wants clients told at their start beside what the server says of itself. Blocking."""

@@ -13,6 +13,10 @@ from goat_mcp.workspace import Files, FileVersion, OpenedFile, Workspace, Worksp
 class CallFiles(Files, Protocol):
     """One call's files. It changes at most one of them."""
 
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
+        """As `Workspace.remove_file`."""
+        ...
+
     def notices(self, path: WorkspacePath) -> tuple[str, ...]:
         """What whoever reads that file should know."""
         ...
@@ -42,6 +46,9 @@ class DirectFiles:
 
     def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile:
         return self.workspace.write_file(path, data, expect=expect)
+
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
+        self.workspace.remove_file(path, expect=expect)
 
     def notices(self, path: WorkspacePath) -> tuple[str, ...]:
         return ()

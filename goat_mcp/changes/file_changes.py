@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from goat_mcp.changes.call_files import CallFiles
 from goat_mcp.changes.change import Author
 from goat_mcp.changes.journaled_files import JournaledFiles, Written
@@ -31,6 +34,17 @@ class FileChanges:
         if self._stage is None:
             return JournaledFiles(workspace, self.review.journal, author, self._written)
         return StagedFiles(workspace, self._stage, author, ctx.ask)
+
+    def waiting_of(self, session: str) -> Mapping[Path, tuple[str, Path | None]]:
+        """What is to become of the files that a session has changed, as long as it waits for a person: the change's id,
+        and the file that holds what it is to hold (None: it is to go). Blocking."""
+        if self._stage is None:
+            return {}
+        queue = self.review.queue
+        return {
+            staged.path: (staged.id, queue.content_path(staged.id) if staged.after else None)
+            for staged in self._stage.of(session)
+        }
 
     def prune(self) -> None:
         """Forget what is too old or too much. Blocking."""

@@ -35,6 +35,9 @@ class JournaledFiles(DirectFiles):
         self._former_sha256 = None if expect is None else expect.sha256
         return outcome.written
 
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
+        self._not_kept = self._journal.remove(self.workspace, path, expect=expect, author=self._author).not_kept
+
     async def told(self, result: ToolResult) -> ToolResult:
         result = with_not_kept(result, self._not_kept)
         if self._written is None or self._real_path is None:

@@ -124,11 +124,16 @@ class Review:
             with self.workspace.open_file(path) as file:
                 now = hash_of(file.fd)
         outcome = Journaled(None, "", "")
-        if now != staged.after.sha256:  # else it was written before, and whoever did it could not say so any more
+        if now != (
+            staged.after.sha256 if staged.after else ""
+        ):  # else it was written before, and whoever did it could not say so any more
             if now != (staged.base.sha256 if staged.base else ""):
                 raise self._stale(staged)
             expect = None if staged.base is None else FileVersion(staged.base.sha256, staged.base.size, 0)
-            outcome = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+            if staged.after is None and expect is not None:
+                outcome = self.journal.remove(self.workspace, path, expect=expect, author=staged.author)
+            else:
+                outcome = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
         self.queue.remove(id)
         return outcome.not_kept
 

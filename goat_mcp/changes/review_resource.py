@@ -59,11 +59,11 @@ def described(staged: StagedChange) -> dict[str, Any]:
         "id": staged.id,
         "uri": f"{REVIEW_URI}/{staged.id}",
         "path": str(staged.path),
-        "kind": "create" if staged.base is None else "change",
+        "kind": staged.kind,
         "tool": staged.author.tool,
         "call_id": staged.author.call_id,
         "principal": staged.author.principal,
         "staged_at": datetime.fromtimestamp(staged.at_s, UTC).isoformat(timespec="seconds"),
-        "size": staged.after.size,
+        "size": staged.after.size if staged.after else 0,
         "apply": f"goat-mcp review apply {staged.id}",
     }

@@ -18,8 +18,14 @@ class SessionStage:
         self.review = review
         self._ids: dict[tuple[str, Path], str] = {}
 
+    def of(self, session: str) -> list[StagedChange]:
+        """All of a session that nobody has decided about yet."""
+        # A copy: other threads stage, too.
+        paths = [path for owner, path in list(self._ids) if owner == session]
+        return [staged for path in paths if (staged := self.find(session, path)) is not None]
+
     def has(self, session: str) -> bool:
-        return any(owner == session for owner, _ in self._ids)
+        return any(owner == session for owner, _ in list(self._ids))
 
     def find(self, session: str, path: Path) -> StagedChange | None:
         id = self._ids.get((session, path))
@@ -29,13 +35,15 @@ class SessionStage:
         return found
 
     def stage(
-        self, author: Author, path: Path, former: StagedChange | None, base: Content | None, data: bytes
+        self, author: Author, path: Path, former: StagedChange | None, base: Content | None, data: bytes | None
     ) -> StagedChange | None:
-        """The change that waits now, in the place of `former`; None where the file would be what it is on disk.
+        """The change that waits now, in the place of `former`; None where the file would be what it is on disk. With no
+        `data` the file is to go.
 
         Raises `ToolError(IO)`.
         """
-        is_back = base is not None and hashlib.sha256(data).hexdigest() == base.sha256
+        after = None if data is None else hashlib.sha256(data).hexdigest()
+        is_back = after == (None if base is None else base.sha256)
         queue, key = self.review.queue, (author.session, path)
         try:
             staged = None if is_back else queue.add(author, path, base, data)

@@ -23,7 +23,8 @@ _ID = re.compile(r"[0-9a-f]{8}\Z")
 
 @dataclass(frozen=True, slots=True)
 class StagedChange:
-    """`base` is what the file held when the change was made, None where there was none; `after` what it is to hold.
+    """`base` is what the file held when the change was made, None where there was none; `after` what it is to hold,
+    None where it is to go.
 
     A later change of the same session to the same file takes the place of this one, under another id: whoever has
     seen this one has not seen that.
@@ -34,7 +35,11 @@ class StagedChange:
     author: Author
     path: Path
     base: Content | None
-    after: Content
+    after: Content | None
+
+    @property
+    def kind(self) -> str:
+        return "create" if self.base is None else "delete" if self.after is None else "change"
 
 
 class StagedChanges:
@@ -48,11 +53,12 @@ class StagedChanges:
     def folder(self) -> Path:
         return self._state.folder("review")
 
-    def add(self, author: Author, path: Path, base: Content | None, data: bytes) -> StagedChange:
-        """Raises `OSError`."""
-        after = Content(hashlib.sha256(data).hexdigest(), len(data))
+    def add(self, author: Author, path: Path, base: Content | None, data: bytes | None) -> StagedChange:
+        """`data` is None for a file that is to go. Raises `OSError`."""
+        after = None if data is None else Content(hashlib.sha256(data).hexdigest(), len(data))
         staged = StagedChange(secrets.token_hex(4), time.time(), author, path, base, after)
-        write_private(self.content_path(staged.id), data)
+        if data is not None:
+            write_private(self.content_path(staged.id), data)
         fields = {"version": 1, **asdict(staged), "path": str(path)}
         write_private(self._record_path(staged.id), json.dumps(fields).encode())
         return staged
@@ -76,7 +82,10 @@ class StagedChanges:
             return None
 
     def data(self, staged: StagedChange) -> bytes:
-        """What the file is to hold. Raises `OSError`, or `NotTheContent` where it was damaged."""
+        """What the file is to hold; nothing, where it is to go. Raises `OSError`, or `NotTheContent` where it was
+        damaged."""
+        if staged.after is None:
+            return b""
         data = self.content_path(staged.id).read_bytes()
         if hashlib.sha256(data).hexdigest() != staged.after.sha256:
             raise NotTheContent(str(staged.path))
@@ -109,6 +118,6 @@ def _parsed(data: bytes) -> StagedChange:
         raise ValueError("written by another version")
     fields["author"] = Author(**fields["author"])
     fields["path"] = Path(fields["path"])
-    fields["after"] = Content(**fields["after"])
-    fields["base"] = None if fields["base"] is None else Content(**fields["base"])
+    for side in ("base", "after"):
+        fields[side] = None if fields[side] is None else Content(**fields[side])
     return StagedChange(**fields)

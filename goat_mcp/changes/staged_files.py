@@ -11,6 +11,7 @@ import stat
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import anyio.to_thread
 
@@ -26,7 +27,7 @@ from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.documents.one_line import shown_path
 from goat_mcp.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
 from goat_mcp.workspace.opened import hash_of
-from goat_mcp.workspace.refusals import stale
+from goat_mcp.workspace.refusals import not_found, stale
 
 ASKED_CHARS = 8_000
 TOLD_CHARS = 4_000
@@ -48,10 +49,13 @@ class StagedFiles(DirectFiles):
         self._author = author
         self._ask = ask
         self._staged: StagedChange | None = None
-        self._took_back = False
+        self._took_back = ""
+        """What is on disk instead, where nothing is left to wait."""
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
         waiting = self._waiting(path)
+        if waiting is not None and waiting.after is None:
+            return None
         if waiting is not None:
             try:
                 return self._review.queue.content_path(waiting.id).stat()
@@ -61,6 +65,8 @@ class StagedFiles(DirectFiles):
 
     def open_file(self, path: WorkspacePath) -> OpenedFile:
         waiting = self._waiting(path)
+        if waiting is not None and waiting.after is None:
+            raise not_found(path)
         if waiting is not None:
             try:
                 fd = os.open(self._review.queue.content_path(waiting.id), _READ_FLAGS)
@@ -70,16 +76,27 @@ class StagedFiles(DirectFiles):
         return self.workspace.open_file(path)
 
     def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile:
+        real, base = self._put(path, data, expect)
+        sha256 = _sha256(base if self._staged is None else self._staged.after)
+        return WrittenFile(real, FileVersion(sha256, len(data), time.time_ns()), created=base is None)
+
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
+        self._put(path, None, expect)
+
+    def _put(self, path: WorkspacePath, data: bytes | None, expect: FileVersion | None) -> tuple[Path, Content | None]:
+        """Stage what is to become of a file. Gives back its real path, and what it held when that was begun."""
         self._review.journal.let_go(self.workspace, path)
         self.workspace.check_writable(path)
         real, former = self.workspace.real_path(path), self._waiting(path)
         base = self._base(path, expect) if former is None else former.base
-        if former is not None and (expect is None or expect.sha256 != former.after.sha256):
+        if former is not None and _sha256(expect) != _sha256(former.after):
             raise stale(path, "changed since it was read")
         self._staged = self._stage.stage(self._author, real, former, base, data)
-        self._took_back = self._staged is None
-        sha256 = self._staged.after.sha256 if self._staged else base.sha256 if base else ""
-        return WrittenFile(real, FileVersion(sha256, len(data), time.time_ns()), created=base is None)
+        if self._staged is None:
+            self._took_back = (
+                "There is no such file on disk" if base is None else "The file is on disk as it would become"
+            )
+        return real, base
 
     def notices(self, path: WorkspacePath) -> tuple[str, ...]:
         waiting = self._waiting(path)
@@ -92,7 +109,7 @@ class StagedFiles(DirectFiles):
     async def told(self, result: ToolResult) -> ToolResult:
         """Raises `ToolError(PERMISSION)` where the person rejects the change."""
         if self._took_back:
-            return _staged_result(result, None, "The file is on disk as it would become: nothing waits for review now.")
+            return _staged_result(result, None, f"{self._took_back}: nothing waits for review now.")
         if self._staged is None:
             return result
         staged = self._staged
@@ -149,10 +166,13 @@ class StagedFiles(DirectFiles):
         return Content(expect.sha256, expect.size, stat.S_IMODE(found.st_mode))
 
 
+def _sha256(content: Content | FileVersion | None) -> str:
+    return "" if content is None else content.sha256
+
+
 def _form(staged: StagedChange, diff: str) -> Form:
-    verb = "create" if staged.base is None else "change"
     return Form(
-        f"{staged.author.tool} wants to {verb} {shown_path(staged.path)}:\n\n{diff}",
+        f"{staged.author.tool} wants to {staged.kind} {shown_path(staged.path)}:\n\n{diff}",
         (
             Question(_DECISION, "Decision", options=_CHOICES, required=True),
             Question(_FEEDBACK, "If you reject it: what should be different?"),

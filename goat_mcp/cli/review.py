@@ -40,8 +40,7 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
         return
     for staged in waiting:
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(staged.at_s))
-        kind = "create" if staged.base is None else "change"
-        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {kind}  {staged.path}"))
+        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {staged.kind}  {staged.path}"))
     elsewhere = len(here.queue.oldest_first()) - len(waiting)
     if elsewhere:
         click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.")

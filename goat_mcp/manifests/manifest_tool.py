@@ -94,6 +94,11 @@ class ManifestTool:
             from goat_mcp.manifests.note_access import note_access
 
             return note_access(fields.note, input, self.resource.workspace, fields.category)
+        if fields.own_command:
+            from goat_mcp.permissions.own_commands import changes_something
+
+            changes = any(changes_something(str(input.get(name, ""))) for name in fields.own_command)
+            return Access(category=fields.category, risk=None if changes else Risk.NONE)
         reads, writes = self._paths(input, fields.reads), self._paths(input, fields.writes)
         asked = tuple(map(posixpath.normpath, (*reads, *writes)))
         is_bash = self.spec.canonical_name == "Bash"

@@ -43,12 +43,13 @@ _NAMING_PARAMETERS = {
     "script": "script",
     "another_machine": "anotherMachine",
     "note": "note",
+    "own_command": "ownCommand",
 }
 """Members of `access` that hold names of parameters, by the field they go to."""
 _MAY_ONLY_READ = (SideEffect.MUTATING, SideEffect.BLOCKING)
 HINT_KEYS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _SHIPPED_ACCESS_KEYS = (*_NAMING_PARAMETERS.values(), "category")
-ACCESS_KEYS = tuple(key for key in _SHIPPED_ACCESS_KEYS if key != "note")
+ACCESS_KEYS = tuple(key for key in _SHIPPED_ACCESS_KEYS if key not in ("note", "ownCommand"))
 EXAMPLE_KEYS = ("description", "input", "output")
 
 
@@ -58,7 +59,8 @@ class AccessFields:
 
     And what of it is a command: the parameters that make its words (`argv`) and its `stdin`, those that make a script's
     name and its arguments (`script`), or the one that holds shell text for `another_machine`. `note` are those that
-    say what is done with which memory: action, name, scope and the project's directory.
+    say what is done with which memory: action, name, scope and the project's directory. `own_command` is the one that
+    holds a command of this server's own.
     """
 
     reads: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class AccessFields:
     script: tuple[str, ...] = ()
     another_machine: tuple[str, ...] = ()
     note: tuple[str, ...] = ()
+    own_command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

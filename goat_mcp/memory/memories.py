@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -36,17 +36,39 @@ def slug(name: str) -> str:
 
 @dataclass(frozen=True)
 class Memory:
-    """One memory, without its content."""
+    """One memory, without its content. `change` is the one that waits for a person to make it what it is here, and
+    `is_leaving` says that it would delete the memory."""
 
     name: str
     scope: Scope
     heading: str
     size: int
     changed_s: float
+    change: str = ""
+    is_leaving: bool = False
 
     def described(self) -> dict[str, Any]:
         date = datetime.fromtimestamp(self.changed_s, UTC).isoformat(timespec="seconds")
-        return {"name": self.name, "scope": self.scope, "heading": self.heading, "size": self.size, "date": date}
+        waits: dict[str, Any] = {"staged": True, "change_id": self.change} if self.change else {}
+        if self.is_leaving:
+            waits["deleted"] = True
+        return {
+            "name": self.name,
+            "scope": self.scope,
+            "heading": self.heading,
+            "size": self.size,
+            "date": date,
+            **waits,
+        }
+
+
+Waiting = Callable[[str], Mapping[Path, tuple[str, Path | None]]]
+"""What a session's changes that wait for a person would make of files: the change's id, and the file that holds what
+it would write (None: it would delete the file)."""
+
+
+def _nothing_waits(session: str) -> Mapping[Path, tuple[str, Path | None]]:
+    return {}
 
 
 def _nothing_hidden(path: str) -> bool:
@@ -59,6 +81,7 @@ class Memories:
 
     workspace: Workspace
     hides: Callable[[str], bool] = _nothing_hidden
+    waiting: Waiting = _nothing_waits
 
     def project_folder(self, base: str = "") -> WorkspacePath:
         """Of the project in the directory `base`, else of the workspace's first. Raises `ToolError(NOT_REGULAR)` where
@@ -84,9 +107,12 @@ class Memories:
     def global_folder() -> Path:
         return config_folder() / "memory"
 
-    def newest_first(self, scopes: Sequence[Scope] = ("project", "global"), base: str = "") -> list[Memory]:
-        """`base` is the project's directory, where it is another one than the workspace's first."""
-        found = self._of_project(base) if "project" in scopes else []
+    def newest_first(
+        self, scopes: Sequence[Scope] = ("project", "global"), base: str = "", *, session: str = ""
+    ) -> list[Memory]:
+        """`base` is the project's directory, where it is another one than the workspace's first. With a `session` its
+        own changes that wait count, as they do where it reads."""
+        found = self._of_project(base, session) if "project" in scopes else []
         found += self._of_user() if "global" in scopes else []
         return sorted(found, key=lambda memory: (-memory.changed_s, memory.name))
 
@@ -102,18 +128,28 @@ class Memories:
             lines += 1
         return told if lines else ""
 
-    def _of_project(self, base: str) -> list[Memory]:
+    def _of_project(self, base: str, session: str) -> list[Memory]:
         found: list[Memory] = []
         with suppress(ToolError):  # no workspace, no such folder, or none that may be read
             folder = self.project_folder(base)
+            real = self.workspace.real_path(folder)
+            waiting = {path.name: one for path, one in self.waiting(session).items() if path.parent == real}
+            for name, (id, content) in waiting.items():
+                if content is not None and _is_memory(name):
+                    with suppress(OSError):  # decided about just now
+                        found.append(replace(_memory_at(content, name, "project"), change=id))
             with self.workspace.open_directory(folder) as opened:
                 names = os.listdir(opened.fd)  # noqa: PTH208 - a path may lead elsewhere by now
             for name in filter(_is_memory, names):
+                id, content = waiting.get(name, ("", None))
+                if content is not None:
+                    continue
                 path = self.workspace.resolve(f"{folder.plain}/{name}")
                 with suppress(ToolError), self.workspace.open_file(path) as file:
                     is_link = file.real_path.name != name or file.real_path.parent != opened.real_path
                     if not is_link and not self.hides(path.plain) and not self.hides(str(file.real_path)):
-                        found.append(_memory(name, "project", file.fd))
+                        memory = _memory(name, "project", file.fd)
+                        found.append(replace(memory, change=id, is_leaving=bool(id)))
         return found
 
     def _of_user(self) -> list[Memory]:
@@ -122,16 +158,20 @@ class Memories:
             for entry in os.scandir(self.global_folder()):
                 if _is_memory(entry.name) and entry.is_file(follow_symlinks=False) and not self.hides(entry.path):
                     with suppress(OSError):
-                        fd = os.open(entry.path, _READ_FLAGS)
-                        try:
-                            found.append(_memory(entry.name, "global", fd))
-                        finally:
-                            os.close(fd)
+                        found.append(_memory_at(entry.path, entry.name, "global"))
         return found
 
 
 def _is_memory(file_name: str) -> bool:
     return file_name.endswith(_SUFFIX) and not file_name.startswith(".")
+
+
+def _memory_at(place: str | Path, file_name: str, scope: Scope) -> Memory:
+    fd = os.open(place, _READ_FLAGS)
+    try:
+        return _memory(file_name, scope, fd)
+    finally:
+        os.close(fd)
 
 
 def _memory(file_name: str, scope: Scope, fd: int) -> Memory:

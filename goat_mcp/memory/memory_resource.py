@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import anyio.to_thread
 
@@ -24,7 +25,7 @@ class MemoryResource:
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
         if uri != MEMORY_URI:
             return None
-        found = await anyio.to_thread.run_sync(self._memories.newest_first)
+        found = await anyio.to_thread.run_sync(partial(self._memories.newest_first, session=ctx.session_key))
         shown = {"memories": [memory.described() for memory in found[:MAX_LISTED]]}
         if len(found) <= MAX_LISTED:
             return json_reading(shown)

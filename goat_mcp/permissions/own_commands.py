@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
+
+from goat_mcp.permissions.mode import Mode
+
+MODES: Mapping[str, Mode] = {mode.value.lower(): mode for mode in Mode} | {"confirm": Mode.DEFAULT}
 
 
 def words_of(command: str) -> list[str]:
@@ -12,8 +17,23 @@ def words_of(command: str) -> list[str]:
 
 def setting_asked(command: str) -> str | None:
     """The setting that `config KEY` reads; None for other commands."""
-    try:
-        words = words_of(command)
-    except ValueError:
-        return None
+    words = _words(command)
     return words[1] if len(words) == 2 and words[0] == "config" else None
+
+
+def mode_asked(words: Sequence[str]) -> Mode | None:
+    """The mode that `mode NAME` changes to: the one command that changes anything. None for other words, and for a
+    mode that there is not."""
+    return MODES.get(words[1].lower()) if len(words) == 2 and words[0] == "mode" else None
+
+
+def changes_something(command: str) -> bool:
+    """Whether it is a command that does; what is none of ours is refused, and changes nothing."""
+    return mode_asked(_words(command)) is not None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return words_of(command)
+    except ValueError:
+        return []

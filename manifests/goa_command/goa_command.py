@@ -21,7 +21,7 @@ from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.memory.memories import Memories
 from goat_mcp.permissions.mode import Mode, allows_more
-from goat_mcp.permissions.own_commands import words_of
+from goat_mcp.permissions.own_commands import mode_asked, words_of
 from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tasks.task import Task
@@ -36,7 +36,6 @@ _COMMANDS: Mapping[str, str] = {
     "review show ID": "the diff of one of them",
     "config KEY": "a setting",
 }
-_MODES: Mapping[str, Mode] = {mode.value.lower(): mode for mode in Mode} | {"confirm": Mode.DEFAULT}
 _MAX_CHARS = 1_000
 _TITLE_CHARS = 200
 _DECISION, _YES, _NO = "decision", "allow", "deny"
@@ -44,8 +43,9 @@ _DECISION, _YES, _NO = "decision", "allow", "deny"
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
     config = host.tool("Config")
-    memories = Memories(host.workspace, host.hides)
-    return {"run": Run(config, config.modes, host.tasks, host.tool("Write").changes, memories)}
+    changes: FileChanges = host.tool("Write").changes
+    memories = Memories(host.workspace, host.hides, changes.waiting_of)
+    return {"run": Run(config, config.modes, host.tasks, changes, memories)}
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,13 @@ class Run:
         if words == ["mode"]:
             return {"mode": self.modes.of(_session(ctx)).value}
         if len(words) == 2 and words[0] == "mode":
-            return await self._change_mode(words[1], ctx)
+            return await self._change_mode(words, ctx)
         if words == ["tasks"]:
             known = await self.tasks.known(ctx.call.principal)
             return {"tasks": [_described(task) for task in known]}
         if words == ["memory", "list"]:
-            found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, base=ctx.workdir))
+            find = partial(self.memories.newest_first, base=ctx.workdir, session=ctx.call.session_key)
+            found = await anyio.to_thread.run_sync(find)
             return {"memories": [memory.described() for memory in found]}
         if words == ["review", "list"]:
             waiting = await anyio.to_thread.run_sync(self.changes.review.oldest_first, ctx.call.principal)
@@ -90,11 +91,13 @@ class Run:
         review = self.changes.review
         return review.diff(review.find(id, principal), MAX_DIFF_CHARS)
 
-    async def _change_mode(self, name: str, ctx: HandlerContext) -> Mapping[str, Any]:
-        wanted = _MODES.get(name.lower())
+    async def _change_mode(self, words: Sequence[str], ctx: HandlerContext) -> Mapping[str, Any]:
+        wanted = mode_asked(words)
         if wanted is None:
             raise ToolError(
-                ErrorCode.INPUT, f"command: no mode {name[:40]!r}", "There are plan, dontAsk, default and acceptEdits."
+                ErrorCode.INPUT,
+                f"command: no mode {words[1][:40]!r}",
+                "There are plan, dontAsk, default and acceptEdits.",
             )
         session = _session(ctx)
         before = self.modes.of(session)
@@ -147,8 +150,15 @@ def _words(command: str) -> list[str]:
         raise ToolError(ErrorCode.INPUT, f"command: {problem}", "Close the quotes.") from None
 
 
+def _begun_alike(words: Sequence[str]) -> list[str]:
+    """The command whose first word is nearly the first one, and of those with the most words."""
+    firsts = {command.split()[0] for command in _COMMANDS}
+    near = difflib.get_close_matches(words[0][:60] if words else "", firsts, n=1)
+    return sorted((one for one in _COMMANDS if one.split()[0] in near), key=len)[-1:]
+
+
 def _unknown(words: Sequence[str]) -> ToolError:
-    near = difflib.get_close_matches(" ".join(words)[:60], _COMMANDS, n=1)
+    near = difflib.get_close_matches(" ".join(words)[:60], _COMMANDS, n=1) or _begun_alike(words)
     hint = f"Did you mean {near[0]}? " if near else ""
     return ToolError(
         ErrorCode.INPUT,

@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.changes.change import Author
 from goat_mcp.changes.file_changes import FileChanges
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -40,8 +39,9 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
-    memories = Memories(host.workspace, host.hides)
-    return {"note": Note(host.workspace, memories, host.tool("Write").changes, host.announcements, host.max_chars)}
+    changes: FileChanges = host.tool("Write").changes
+    memories = Memories(host.workspace, host.hides, changes.waiting_of)
+    return {"note": Note(host.workspace, memories, changes, host.announcements, host.max_chars)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Note:
         name, directory = _checked(action, input), str(input.get("directory", ""))
         if action == "list":
             scopes: tuple[Scope, ...] = (scope,) if "scope" in input else ("project", "global")
-            found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, scopes, directory))
+            found = await self._newest_first(scopes, directory, ctx)
             return _page(found, input.get("offset", 0), ctx.call.setting("output.max_chars", self.max_chars))
         content = str(input.get("content", ""))
         place: _ProjectNote | _GlobalNote
@@ -69,12 +69,13 @@ class Note:
         if action == "read":
             data = await place.read()
             if data is None:
-                raise await self._missing(name, scope, directory)
+                raise await self._missing(name, scope, directory, ctx)
             return {"name": name, "scope": scope, "content": data.decode("utf-8", "replace"), "size": len(data)}
         if action == "delete":
-            if not await place.delete():
-                raise await self._missing(name, scope, directory)
-            answer: dict[str, Any] = {"name": name, "scope": scope, "deleted": True}
+            deleted = await place.delete()
+            if deleted is None:
+                raise await self._missing(name, scope, directory, ctx)
+            answer: dict[str, Any] = {"name": name, "scope": scope, **deleted}
         else:
             asked = str(input["name"]).removesuffix(".md")
             # Several names are one file's: who writes `my_note` may not know of `my-note`.
@@ -85,9 +86,16 @@ class Note:
         self.announcements.changed(MEMORY_URI)
         return answer
 
-    async def _missing(self, name: str, scope: Scope, directory: str) -> ToolError:
-        found = await anyio.to_thread.run_sync(partial(self.memories.newest_first, (scope,), directory))
-        names = [memory.name for memory in found]
+    async def _newest_first(self, scopes: Sequence[Scope], directory: str, ctx: HandlerContext) -> list[Memory]:
+        find = partial(self.memories.newest_first, scopes, directory, session=ctx.call.session_key)
+        return await anyio.to_thread.run_sync(find)
+
+    async def _missing(self, name: str, scope: Scope, directory: str, ctx: HandlerContext) -> ToolError:
+        found = await self._newest_first((scope,), directory, ctx)
+        if leaving := next((memory for memory in found if memory.is_leaving and memory.name == name), None):
+            hint = f"Change {leaving.change}, which waits for the user, deletes it; write makes it anew."
+            return ToolError(ErrorCode.NOT_FOUND, f"there is no {scope} memory {name!r} any more", hint)
+        names = [memory.name for memory in found if not memory.is_leaving]
         near = difflib.get_close_matches(name, names, n=3) or names[:8]
         hint = f"There are {', '.join(near)}." if near else "There is none yet; write makes one."
         return ToolError(ErrorCode.NOT_FOUND, f"there is no {scope} memory {name!r}", hint)
@@ -188,27 +196,26 @@ class _ProjectNote:
         told = await files.told(text_result(f"Wrote {self.path} ({size:,} bytes).", facts={"staged": False}))
         return {"path": str(self.path), "size": size, **(told.facts or {}), "message": told.text}
 
-    async def delete(self) -> bool:
-        call, journal = self.ctx.call, self.changes.review.journal
-        if self.changes.is_staging:
-            raise ToolError(
-                ErrorCode.PERMISSION,
-                "changes wait for review here, and a deletion cannot",
-                f"Ask the user to delete {self.path}, or write what should stand there instead.",
-            )
+    async def delete(self) -> Mapping[str, Any] | None:
+        files = self.changes.of(self.workspace, self.ctx.call, _TOOL)
 
         def delete() -> bool:
             self._check()
-            if self.workspace.stat(self.path) is None:
+            if files.stat(self.path) is None:
                 return False
-            with self.workspace.open_file(self.path) as file:
+            with files.open_file(self.path) as file:
                 version = file.version(file.read())
-            author = Author(_TOOL, call.call_id, call.session_key, call.principal)
-            journal.remove(self.workspace, self.path, expect=version, author=author)
+            files.remove_file(self.path, expect=version)
             return True
 
         async with self.workspace.lock(self.workspace.real_path(self.path)):
-            return await anyio.to_thread.run_sync(delete)
+            if not await anyio.to_thread.run_sync(delete):
+                return None
+        done = text_result(f"Deleted {self.path}.", facts={"staged": False})
+        told = await files.told(done)
+        facts = told.facts or {}
+        message = {} if told.text == done.text else {**facts, "message": told.text}
+        return {"deleted": not facts.get("staged"), **message}
 
 
 @dataclass(frozen=True)
@@ -248,7 +255,7 @@ class _GlobalNote:
             size = await anyio.to_thread.run_sync(write)
         return {"path": str(self.file), "size": size}
 
-    async def delete(self) -> bool:
+    async def delete(self) -> Mapping[str, Any] | None:
         def delete() -> bool:
             if self._read() is None:
                 return False
@@ -256,7 +263,7 @@ class _GlobalNote:
             return True
 
         async with self.workspace.lock(self.file):
-            return await anyio.to_thread.run_sync(delete)
+            return {"deleted": True} if await anyio.to_thread.run_sync(delete) else None
 
 
 def _failed(file: Path, problem: OSError) -> ToolError:

@@ -62,6 +62,30 @@ async def test_in_plan_mode_what_only_tells_something_does(tmp_path: Path, comma
     assert await Caller(tmp_path, {"mode": "plan"}).value(TOOL, command=command)
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("mood plan", "command: 'mood plan' is none of this server's\nDid you mean mode NAME? There are help, mode"),
+        ("rm -rf /", "command: 'rm -rf /' is none of this server's\nThere are help, mode, mode NAME, tasks"),
+        ("mode default; ls", "command: 'mode default; ls' is none of this server's\nDid you mean mode NAME? "),
+        ("reviews", "command: 'reviews' is none of this server's\nDid you mean review list? "),
+        ("mode nowhere", "command: no mode 'nowhere'\nThere are plan, dontAsk, default and acceptEdits."),
+        ("'open", "command: No closing quotation\nClose the quotes."),
+        ("", "command: '' is none of this server's\n"),
+    ],
+)
+async def test_in_plan_mode_what_is_no_command_is_told_as_elsewhere(tmp_path: Path, command: str, said: str) -> None:
+    problem = await Caller(tmp_path, {"mode": "plan"}).problem(TOOL, command=command)
+
+    assert problem.startswith(said)
+    assert problem.endswith("[E_INPUT]")
+
+
+@pytest.mark.parametrize("command", ["/help", "'mode'", "  tasks "])
+async def test_in_plan_mode_a_command_may_be_written_in_any_way(tmp_path: Path, command: str) -> None:
+    assert await Caller(tmp_path, {"mode": "plan"}).value(TOOL, command=command)
+
+
 async def test_its_description_says_that_no_command_leads_out_of_plan_mode(tmp_path: Path) -> None:
     described = Caller(tmp_path, {"mode": "plan"}).gateway.catalog.shown()["goa_command__run"].entry["description"]
 

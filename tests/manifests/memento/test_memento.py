@@ -177,41 +177,145 @@ async def test_what_becomes_of_a_note_can_be_undone(tmp_path: Path) -> None:
     assert kept == [b"two", b"one"]
 
 
-async def test_in_review_mode_a_note_waits_and_no_deletion_is_made(tmp_path: Path) -> None:
-    caller = Caller(tmp_path, {"files": {"review_mode": True}})
-    folder = caller.project / ".goa" / "memory"
-    folder.mkdir(parents=True)
-    (folder / "a.md").write_text("old")
+REVIEWED = {"files": {"review_mode": True}}
 
-    written = await caller.value(TOOL, action="write", name="a", content="new")
-    deleted = await caller.problem(TOOL, action="delete", name="a")
 
-    assert written["staged"] is True
-    assert deleted.endswith("[E_PERMISSION]")
-    assert (folder / "a.md").read_text() == "old"
+async def listed(caller: Caller) -> list[Any]:
+    """What the list has, without the dates; the resource and the command of ours have the same."""
+    answer = await caller.value(TOOL, action="list")
+    assert await resource(caller) == answer
+    assert await caller.value("goa_command__run", command="memory list") == answer
+    return [{key: value for key, value in memory.items() if key != "date"} for memory in answer["memories"]]
+
+
+def on_disk(caller: Caller, name: str, text: str) -> Path:
+    file = caller.project / ".goa" / "memory" / f"{name}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    os.utime(file, (1, 1))
+    return file
+
+
+def note(name: str, heading: str, size: int, **more: Any) -> dict[str, Any]:
+    return {"name": name, "scope": "project", "heading": heading, "size": size, **more}
+
+
+async def test_in_review_mode_a_note_that_waits_is_listed_as_it_is_read(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, REVIEWED)
+    kept, changed = on_disk(caller, "kept", "# Kept"), on_disk(caller, "changed", "# Old")
+
+    new = await caller.value(TOOL, action="write", name="new", content="# New")
+    more = await caller.value(TOOL, action="append", name="changed", content="# Newer")
+    read = await caller.value(TOOL, action="read", name="changed")
+
+    assert read["content"] == "# Old\n# Newer"
+    assert {one["name"]: one for one in await listed(caller)} == {
+        "changed": note("changed", "Old", read["size"], staged=True, change_id=more["change_id"]),
+        "new": note("new", "New", 5, staged=True, change_id=new["change_id"]),
+        "kept": note("kept", "Kept", 6),
+    }
+    assert (kept.read_text(), changed.read_text()) == ("# Kept", "# Old")
+
+
+async def test_in_review_mode_a_deletion_waits_and_is_listed(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, REVIEWED)
+    file, _ = on_disk(caller, "a", "# A"), on_disk(caller, "b", "# B")
+
+    answer = await caller.value(TOOL, action="delete", name="a")
+    read = await caller.problem(TOOL, action="read", name="a")
+    again = await caller.problem(TOOL, action="delete", name="a")
+    near = await caller.problem(TOOL, action="read", name="aa")
+
+    id = answer["change_id"]
+    assert (answer["deleted"], answer["staged"]) == (False, True)
+    assert answer["message"].splitlines()[-1] == f"Once applied: Deleted {file}."
+    assert await listed(caller) == [note("a", "A", 3, staged=True, change_id=id, deleted=True), note("b", "B", 3)]
+    assert read == again
+    assert read.splitlines() == [
+        "there is no project memory 'a' any more",
+        f"Change {id}, which waits for the user, deletes it; write makes it anew.",
+        "[E_NOT_FOUND]",
+    ]
+    assert near.splitlines()[1] == "There are b."
+    assert file.read_text() == "# A"
+
+
+async def test_a_note_can_be_written_anew_where_its_deletion_waits(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, REVIEWED)
+    file = on_disk(caller, "a", "# A")
+    await caller.value(TOOL, action="delete", name="a")
+
+    anew = await caller.value(TOOL, action="append", name="a", content="# Other")
+
+    (change,) = caller.gateway.changes.review.oldest_first()
+    assert (change.id, change.kind, change.path) == (anew["change_id"], "change", file)
+    assert await listed(caller) == [note("a", "Other", 7, staged=True, change_id=change.id)]
+
+
+async def test_a_deletion_that_the_user_applies_is_made_and_journaled(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, REVIEWED)
+    file = on_disk(caller, "a", "# A")
+    answer = await caller.value(TOOL, action="delete", name="a")
+
+    await caller.gateway.changes.review.apply(answer["change_id"])
+
+    journal = caller.gateway.changes.review.journal
+    (change,) = journal.records.newest_first()
+    assert not file.exists()
+    assert await listed(caller) == []
+    assert (change.author.tool, change.path, change.after) == (TOOL, file, None)
+    assert change.before is not None and journal.blobs.read(change.before.sha256) == b"# A"
+
+
+async def test_deleting_a_note_that_only_waits_takes_it_back(tmp_path: Path) -> None:
+    caller = Caller(tmp_path, REVIEWED)
+    await caller.value(TOOL, action="write", name="a", content="x")
+
+    answer = await caller.value(TOOL, action="delete", name="a")
+
+    assert (answer["deleted"], answer["staged"]) == (True, False)
+    assert answer["message"].startswith("There is no such file on disk: nothing waits for review now.")
+    assert await listed(caller) == []
+    assert caller.gateway.changes.review.oldest_first() == []
+
+
+@pytest.mark.parametrize(("session", "principal"), [("two", "ada"), ("two", "other"), ("two", "local")])
+async def test_r_http_3_what_waits_of_another_session_is_not_listed(
+    tmp_path: Path, session: str, principal: str
+) -> None:
+    caller = Caller(tmp_path, REVIEWED, principal="ada")
+    on_disk(caller, "old", "# Old")
+    on_disk(caller, "gone", "# Old")
+    for action, name in (("write", "new"), ("write", "old"), ("delete", "gone")):
+        await caller.value(TOOL, action=action, name=name, content="# Secret")
+
+    caller.session, caller.principal = session, principal
+
+    assert await listed(caller) == [note("gone", "Old", 5), note("old", "Old", 5)]
 
 
 async def test_in_plan_mode_notes_are_read_and_none_is_changed(tmp_path: Path) -> None:
     caller = Caller(tmp_path, {"mode": "plan"})
-    note = caller.project / ".goa" / "memory" / "a.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("# A")
+    file = caller.project / ".goa" / "memory" / "a.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("# A")
 
-    listed = await caller.value(TOOL, action="list")
+    there = await caller.value(TOOL, action="list")
     read = await caller.value(TOOL, action="read", name="a")
     refused = [
         await caller.problem(TOOL, action=action, name="a", content="x") for action in ("write", "append", "delete")
     ]
 
-    assert [one["name"] for one in listed["memories"]] == ["a"]
+    assert [one["name"] for one in there["memories"]] == ["a"]
     assert read["content"] == "# A"
     assert all(problem.endswith("[E_PLAN_MODE]") for problem in refused)
-    assert note.read_text() == "# A"
+    assert file.read_text() == "# A"
 
 
 async def resource(caller: Caller) -> Any:
+    ctx = ToolContext(call_id="r", session_key=caller.session, principal=caller.principal)
     for provider in caller.gateway.resources.providers:
-        reading = await provider.read("goat://memory", ToolContext(call_id="r"))
+        reading = await provider.read("goat://memory", ctx)
         if reading is not None:
             return json.loads(reading.text)
     return None
@@ -223,9 +327,9 @@ async def test_the_list_is_the_resource_and_changes_of_it_are_announced(tmp_path
     caller.gateway.announcements.listen(lambda uri, principal: changed.append(uri))
     await caller.value(TOOL, action="write", name="a", content="# A\n")
 
-    listed = await caller.value(TOOL, action="list")
+    answer = await caller.value(TOOL, action="list")
 
-    assert await resource(caller) == listed
+    assert await resource(caller) == answer
     assert changed.count("goat://memory") == 1
 
 
