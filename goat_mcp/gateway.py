@@ -546,7 +546,10 @@ class Gateway:
 
     def adopt_client_roots(self, roots: Sequence[Path]) -> None:
         """Work where a client said; where it named nothing, in the current directory unless that is / or home."""
+        before = self.workspace.roots
         self.directories.adopt_client_roots(roots)
+        if self.workspace.roots != before:
+            self.upstreams.workspace_changed()
         self.declared.reached_by_tools(self.directories.writable())
 
     def client_roots_changed(self, session_key: str) -> None:

@@ -277,14 +277,15 @@ class Adapter:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             direct = DirectDialogue(ctx)
             return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
-        owner = self._session_key(ctx, self._principal())
+        principal = self._principal()
+        owner = self._session_key(ctx, principal)
         if params.request_state is not None:
             answers = params.input_responses or {}
-            return await self.parked.resume(ctx, owner, params.request_state, answers, body, pin=pin)
+            return await self.parked.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
         capabilities = ctx.session.client_capabilities
         if capabilities is None or not (capabilities.sampling or capabilities.elicitation or capabilities.roots):
             return await body(DirectDialogue(ctx))
-        return await self.parked.start(ctx, owner, body, pin=pin)
+        return await self.parked.start(ctx, owner, principal, body, pin=pin)
 
     def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -24,7 +25,10 @@ from goat_mcp.server.dialogue import AnswerT, ClientOfCall, Context, Question, R
 
 KEPT_S = 300.0
 """ERA-5. The SDK's seal on a state lasts as long."""
-MAX_PARKED = 100
+MAX_PARKED_OF_ONE = 100
+"""Of one principal; past that its oldest goes."""
+MAX_PARKED = 400
+"""Of all. Past that the oldest goes of whoever has most, so that nobody loses one to somebody who has more."""
 MAX_ROUNDS = 9
 """Clients stop after ten rounds of questions in one call; one of them may have asked for their roots."""
 
@@ -62,8 +66,11 @@ class ParkedCall(ClientOfCall):
 
     holds_the_request_open = False
 
-    def __init__(self, ctx: Context, owner: str, pin: Pin = no_pin, given: GivenAnswer | None = None) -> None:
+    def __init__(
+        self, ctx: Context, owner: str, principal: str, pin: Pin = no_pin, given: GivenAnswer | None = None
+    ) -> None:
         self.owner = owner
+        self.principal = principal
         self.mark = ""
         """Of the question it waits for, where the call may be made anew with the answer."""
         self._pin = pin
@@ -172,7 +179,7 @@ class ParkedCall(ClientOfCall):
 
 
 class ParkedCalls:
-    """All calls of one server that have asked and not been answered. The oldest go past `MAX_PARKED`."""
+    """All calls of one server that have asked and not been answered. Where they are too many, some are given up."""
 
     def __init__(self, kept_s: float = KEPT_S, first_use: FirstUse | None = None) -> None:
         """`first_use` is wanted where other processes can open what this one has sealed."""
@@ -188,17 +195,32 @@ class ParkedCalls:
             await anyio.sleep_forever()
 
     async def start(
-        self, ctx: Context, owner: str, body: Body[T], *, pin: Pin = no_pin, given: GivenAnswer | None = None
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        body: Body[T],
+        *,
+        pin: Pin = no_pin,
+        given: GivenAnswer | None = None,
     ) -> T | types.InputRequiredResult:
-        """Run a call until it ends or asks."""
+        """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several."""
         if self._group is None:
             raise RuntimeError("calls can be parked only while the server runs")
-        call = ParkedCall(ctx, owner, pin, given)
+        call = ParkedCall(ctx, owner, principal, pin, given)
         self._group.start_soon(call.run, body)
         return await self._until_stop(call)
 
     async def resume(
-        self, ctx: Context, owner: str, state: str, answers: Mapping[str, Any], body: Body[T], *, pin: Pin = no_pin
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        state: str,
+        answers: Mapping[str, Any],
+        body: Body[T],
+        *,
+        pin: Pin = no_pin,
     ) -> T | types.InputRequiredResult:
         """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
         happened. Raises `MCPError` for one that is answered, expired or another session's."""
@@ -214,7 +236,8 @@ class ParkedCalls:
         self._parked.pop(token, None)
         if call is None:
             given = [GivenAnswer(mark, answer) for answer in answers.values()]
-            return await self.start(ctx, owner, body, pin=pin, given=given[0] if len(given) == 1 else None)
+            only = given[0] if len(given) == 1 else None
+            return await self.start(ctx, owner, principal, body, pin=pin, given=only)
         if call.timer is not None:
             call.timer.cancel()
         call.resume(ctx, answers)
@@ -236,9 +259,19 @@ class ParkedCalls:
         token = secrets.token_urlsafe(16)
         self._parked[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
-        if len(self._parked) > MAX_PARKED:
-            self._drop(next(iter(self._parked)))
+        self._make_room(call.principal)
         return types.InputRequiredResult(input_requests=dict(stop), request_state=f"{token}.{call.mark}")
+
+    def _make_room(self, principal: str) -> None:
+        """Give up the oldest call of somebody who has too many, now that there is one more of `principal`."""
+        number = Counter(call.principal for call in self._parked.values())
+        if number[principal] > MAX_PARKED_OF_ONE:
+            giving = principal
+        elif len(self._parked) > MAX_PARKED:
+            giving = max(number, key=lambda one: (number[one], one == principal))
+        else:
+            return
+        self._drop(next(token for token, call in self._parked.items() if call.principal == giving))
 
     def _drop(self, token: str) -> None:
         call = self._parked.pop(token, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from goat_mcp.upstreams.supervisor import Supervisor
 
 MAX_INSTANCES = 32
 """Connections of one upstream at a time."""
+MAX_FIRST = 32
+"""Beyond those, where all are in use: for principals who have none. So nobody is shut out by a few who have many."""
 MAX_OF_ONE = 24
 """Those of one principal in use at a time: calls that wait for an answer have theirs for minutes."""
 ROOTS = "roots"
@@ -43,6 +46,15 @@ class Instance:
     sessions: set[str] = field(default_factory=set[str])
     users: int = 0
     used_s: float = 0.0
+    must_move: bool = False
+    """Whether the workspace became another while it was in use. Nobody more uses it there."""
+    life: anyio.CancelScope | None = None
+    """Its supervisor's, once that runs."""
+
+    @property
+    def principal(self) -> str | None:
+        """Whose it is."""
+        return None if self.audience is None else self.audience[1]
 
     @property
     def is_free(self) -> bool:
@@ -112,6 +124,18 @@ class Instances:
             yield instance.supervisor
         finally:
             instance.users -= 1
+            if not instance.users:
+                self._left(instance)
+
+    def _left(self, instance: Instance) -> None:
+        """Nobody uses it any more."""
+        if instance.must_move:
+            instance.must_move = False
+            instance.supervisor.relocate()
+        if len(self._all) > MAX_INSTANCES and (idle := [one for one in self._idle() if one is not self.leader]):
+            self._all.remove(idle[0])
+            if idle[0].life is not None:
+                idle[0].life.cancel()
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone. What only it could use, nobody can use any more."""
@@ -129,6 +153,13 @@ class Instances:
             if session_key in one.sessions and (connection := one.supervisor.last_connection) is not None:
                 connection.callers.roots_changed()
 
+    def workspace_changed(self) -> bool:
+        """What was started for the old one is started anew as soon as nobody uses it. Returns whether the leader is."""
+        for one in self._all:
+            one.must_move = bool(one.users) and one.supervisor.is_elsewhere
+        moved = [one for one in self._all if not one.users and one.supervisor.relocate()]
+        return self.leader in moved
+
     @property
     def _is_stateless(self) -> bool:
         return self.leader.supervisor.is_stateless
@@ -144,12 +175,12 @@ class Instances:
         instance = self._fitting(ctx, workspace)
         if instance is None or not instance.users:
             self._check_share(ctx.principal)
-        instance = instance or self._unused() or self._added()
+        instance = instance or self._unused() or self._added(ctx.principal)
         self._claim(instance, ctx, workspace)
         return instance
 
     def _check_share(self, principal: str) -> None:
-        used = sum(1 for one in self._all if one.users and one.audience is not None and one.audience[1] == principal)
+        used = self._used_by(principal)
         if used >= MAX_OF_ONE:
             raise ToolError(
                 ErrorCode.BUSY,
@@ -157,9 +188,13 @@ class Instances:
                 "Call again when one of them has ended. Those that have asked wait for an answer.",
             )
 
+    def _used_by(self, principal: str) -> int:
+        return sum(1 for one in self._all if one.users and one.principal == principal)
+
     def _fitting(self, ctx: ToolContext, workspace: Path | None) -> Instance | None:
         audience = self._audience(ctx, workspace)
-        return next((one for one in self._all if one.audience == audience and self._may_share(one, ctx)), None)
+        fitting = (one for one in self._all if one.audience == audience and not one.must_move)
+        return next((one for one in fitting if self._may_share(one, ctx)), None)
 
     def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
         if not self._is_exclusive or not (self._can_be_asked(ctx, one.workspace) or self._config.scope == "session"):
@@ -180,19 +215,24 @@ class Instances:
         """One that is nobody's: never claimed, or without a connection."""
         return next((one for one in self._all if not one.users and (one.audience is None or one.is_free)), None)
 
-    def _added(self) -> Instance:
+    def _added(self, principal: str) -> Instance:
         if len(self._all) < MAX_INSTANCES:
             return self._new(is_leader=False)
-        idle = [one for one in self._all if not one.users]
-        if not idle:
-            raise ToolError(
-                ErrorCode.BUSY,
-                f"upstream {self._config.name} works for {MAX_INSTANCES} clients, each with its own connection",
-                "Call again when one of their calls has ended.",
-            )
-        longest = min(idle, key=lambda one: one.used_s)
-        self._give_up(longest)
-        return longest
+        if idle := self._idle():
+            self._give_up(idle[0])
+            return idle[0]
+        if len(self._all) < MAX_INSTANCES + MAX_FIRST and not self._used_by(principal):
+            return self._new(is_leader=False)
+        raise ToolError(
+            ErrorCode.BUSY,
+            f"upstream {self._config.name} works for {len(self._all)} clients, each with its own connection",
+            "Call again when one of their calls has ended.",
+        )
+
+    def _idle(self) -> list[Instance]:
+        """Those that nobody uses: of whoever has most first, and of one's own the longest unused."""
+        number = Counter(one.principal for one in self._all)
+        return sorted((one for one in self._all if not one.users), key=lambda one: (-number[one.principal], one.used_s))
 
     def _give_up(self, instance: Instance) -> None:
         instance.supervisor.release()
@@ -210,8 +250,13 @@ class Instances:
         instance = Instance(self._make(declared, workspace, is_leader), self._declare({}))
         self._all.append(instance)
         if self._group is not None:
-            self._group.start_soon(instance.supervisor.run)
+            self._group.start_soon(self._live, instance)
         return instance
+
+    async def _live(self, instance: Instance) -> None:
+        if instance in self._all:
+            with anyio.CancelScope() as instance.life:
+                await instance.supervisor.run()
 
     def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None) -> None:
         audience = self._audience(ctx, workspace)

@@ -16,7 +16,7 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
@@ -125,7 +125,11 @@ class Supervisor:
         self._demand = anyio.Event()
         self._asked_s = float("-inf")
         self._in_use = 0
+        self._starting: anyio.CancelScope | None = None
         self._is_outdated = False
+        self._last_target: StdioLaunch | HttpEndpoint | None = None
+        self._lacks_workspace = False
+        """Whether there was no folder to start it in. Nothing was tried, so there is nothing to wait out."""
         self.known_version: str | None = None
         """The protocol revision that was proved last."""
         self.state = UpstreamState.IDLE
@@ -139,6 +143,7 @@ class Supervisor:
     def want(self) -> None:
         """Start it, and keep it as long as it is asked for."""
         self._asked_s = time.monotonic()
+        self._lacks_workspace = False
         self._demand.set()
 
     @property
@@ -156,6 +161,30 @@ class Supervisor:
         self._is_outdated = True
         if self._life is not None:
             self.drop(self._life.connection, is_failure=False, why=_OUTDATED)
+        elif self._starting is not None:
+            self._starting.cancel()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it was started for another workspace than there is now, or could not be for want of one."""
+        is_started = self._last_target is not None and self.state not in (UpstreamState.IDLE, UpstreamState.STOPPED)
+        try:
+            return (is_started or self._lacks_workspace) and self._target() != self._last_target
+        except StartFailure:
+            return False
+
+    def relocate(self) -> bool:
+        """Start anew, at once, what is elsewhere. Nothing must be in flight. Returns whether it does."""
+        if not self.is_elsewhere:
+            return False
+        if self._lacks_workspace:
+            self.want()
+        else:
+            # What it met there says nothing of here.
+            self._retry.worked()
+            self._retry_now.set()
+            self.restart()
+        return True
 
     def release(self) -> None:
         """Nobody needs it any more."""
@@ -166,7 +195,7 @@ class Supervisor:
     @property
     def next_try_s(self) -> float | None:
         """How long until the next try to connect; None where none is due."""
-        waits = self.state in (UpstreamState.WAITING, UpstreamState.FAILED)
+        waits = self.state in (UpstreamState.WAITING, UpstreamState.FAILED) and not self._lacks_workspace
         return self._retry.wait_s(time.monotonic()) if waits else None
 
     def check(self) -> None:
@@ -257,6 +286,8 @@ class Supervisor:
             self._enter(UpstreamState.STOPPED)
 
     def _is_wanted(self) -> bool:
+        if self._lacks_workspace:
+            return False
         asked = time.monotonic() - self._asked_s < self._limits.idle_reap_s
         return self._stays or asked or bool(self._in_use)
 
@@ -271,13 +302,18 @@ class Supervisor:
         """One connection, from its start to its end; failures are noted, never raised."""
         self._enter(UpstreamState.STARTING)
         started_s = time.monotonic()
+        life: _Life | None = None
         try:
-            life = await self._connect_and_serve()
+            with anyio.CancelScope() as self._starting:
+                life = await self._connect_and_serve()
         except Exception as error:
             self._note_failure(error)
             return
         finally:
-            self._life = None
+            self._life = self._starting = None
+        if life is None:
+            # It is to be started in another way, and nobody had it yet.
+            return
         if self._attempt.settled.is_set():
             self._attempt = _Attempt()
         if not life.is_failure:
@@ -301,8 +337,10 @@ class Supervisor:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
             from goat_mcp.upstreams.links.connect import connect as connect
         self._is_outdated = False
+        self._last_target = None
+        target = self._last_target = self._target()
         async with connect(
-            in_workspace(self.config.target, self._root_of()),
+            target,
             known_version=self.known_version,
             guard=self._guard,
             confine=self._confine,
@@ -329,6 +367,9 @@ class Supervisor:
                 await life.over.wait()
                 group.cancel_scope.cancel()
         return life
+
+    def _target(self) -> StdioLaunch | HttpEndpoint:
+        return in_workspace(self.config.target, self._root_of())
 
     async def _notice_closed(self, life: _Life) -> None:
         await life.connection.closed.wait()
@@ -382,7 +423,9 @@ class Supervisor:
             self._retry.hold(time.monotonic(), self._refusal)
         else:
             self._refusal = None
-            self._retry.failed(time.monotonic())
+            self._lacks_workspace = cause.reason_code is ReasonCode.NO_WORKSPACE
+            if not self._lacks_workspace:
+                self._retry.failed(time.monotonic())
         if (cause.reason_code, cause.message) != (self.reason_code, self.detail):
             # The same failure again, try after try, is no news.
             self._telemetry.warning(
@@ -396,7 +439,8 @@ class Supervisor:
 
     def _fail_attempt(self, reason_code: ReasonCode, why: str) -> None:
         self.reason_code, self.detail = reason_code, why
-        self._enter(UpstreamState.FAILED if self._retry.is_open(time.monotonic()) else UpstreamState.WAITING)
+        is_down = self._lacks_workspace or self._retry.is_open(time.monotonic())
+        self._enter(UpstreamState.FAILED if is_down else UpstreamState.WAITING)
         self._failed()
         # Whoever waits learns why; who comes later waits for the next try.
         self._attempt.failure = self._down()

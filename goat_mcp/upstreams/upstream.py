@@ -234,6 +234,16 @@ class Upstream:
         """A client has other roots now."""
         self._instances.roots_changed(session_key)
 
+    def workspace_changed(self) -> bool:
+        """The workspace is known now, or is another. Returns whether it is listed anew for that."""
+        if not self._instances.workspace_changed():
+            return False
+        if self._first_outcome.is_set() and not self.is_known:
+            self._first_outcome = anyio.Event()
+        if self.offer.first_outcome.is_set() and not self.offer.is_known:
+            self.offer.first_outcome = anyio.Event()
+        return True
+
     @cached_property
     def subscriptions(self) -> Subscriptions:
         """Which of its resources somebody watches."""

@@ -130,6 +130,16 @@ class Upstreams:
         for upstream in self._upstreams:
             upstream.roots_changed(session_key)
 
+    def workspace_changed(self) -> None:
+        """The workspace is known now, or is another: those that work in it are started anew, without back-off (WSP-2).
+
+        Clients hear of what they list there as of any change. Who lists meanwhile waits for it as for a first list.
+        """
+        for upstream in self._upstreams:
+            if upstream.workspace_changed():
+                self._first_list_until_s.pop(upstream, None)
+                self._first_offers_until_s = None
+
     def tools_ttl_ms(self, own_ms: int) -> int:
         """How long a list of all tools stays fresh: as long as its shortest part (CHG-5)."""
         return min((ttl for one in self._upstreams if (ttl := one.tools_ttl_ms) is not None), default=own_ms)

@@ -295,6 +295,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_upstreams_parked_calls.py::"
         "test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more "
         "server/test_asking.py::test_a_parked_call_ends_with_its_time "
+        "server/test_parked_calls.py::"
+        "test_who_parks_too_many_calls_loses_the_oldest_of_its_own_whatever_clients_it_comes_by "
+        "server/test_parked_calls.py::test_where_all_have_too_many_together_whoever_has_most_loses_its_oldest "
         "e2e/test_asking_over_http.py::test_an_answer_that_another_session_gives_again_is_refused "
         "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only",
         not_covered="The state of a stateless upstream waits with us instead of travelling in ours: such a call is "
@@ -722,6 +725,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_instances.py::test_sessions_of_a_principal_share_a_process_and_principals_never_do "
         "upstreams/test_instances.py::test_where_the_entry_says_so_each_session_of_older_clients_has_its_own "
         "e2e/test_upstreams_that_ask.py::test_two_clients_of_one_server_are_each_asked_their_own "
+        "upstreams/test_instances.py::test_who_has_no_connection_gets_one_although_a_few_have_taken_all "
+        "upstreams/test_instances.py::test_an_unused_connection_is_taken_from_whoever_has_most "
         "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs",
         not_covered="The workspace keeps processes apart where a server works in it: its entry uses `${workspace}`, or "
         "has no `cwd`. Others do not depend on it.",
@@ -734,11 +739,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "e2e/test_upstreams_that_ask.py::test_clients_of_two_projects_have_an_upstream_each_that_works_in_theirs "
         "e2e/test_upstreams_that_ask.py::"
         "test_an_entry_without_a_folder_works_in_that_of_the_client_over_http_too "
-        "e2e/test_upstreams_that_ask.py::test_an_upstream_that_needs_a_workspace_does_not_start_without_one",
+        "e2e/test_upstreams_that_ask.py::test_an_upstream_that_needs_a_workspace_does_not_start_without_one "
+        "e2e/test_late_roots.py::test_servers_are_started_in_the_clients_folder_as_soon_as_it_is_known "
+        "upstreams/test_late_workspace.py::"
+        "test_what_waits_for_a_workspace_is_started_when_there_is_one_and_not_after_a_pause "
+        "upstreams/test_instances.py::"
+        "test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_meanwhile_have_another",
         not_covered="Over HTTP our own tools have one workspace for all clients (design 0004): their roots count for "
         "upstreams only, and where an entry does not say `${workspace}`, for those of handshake clients: others would "
-        "have to be asked with each call. On stdio a server that was started for a list, before the client told its "
-        "roots, stays where it is.",
+        "have to be asked with each call.",
     ),
     _rule(
         "DEF-1",

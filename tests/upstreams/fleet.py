@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
@@ -118,6 +119,7 @@ async def fleet(
     logins: Logins | None = None,
     environ: Mapping[str, str] | None = None,
     drain_s: float = 60.0,
+    roots: RootsOf = no_roots,
 ) -> AsyncGenerator[Fleet]:
     """Running upstreams, with the tools of those that answered in time. All ended afterwards."""
     files = load(folder, entries, **(environ or {}))
@@ -133,6 +135,7 @@ async def fleet(
         confine=confine,
         logins=logins,
         drain_s=drain_s,
+        roots=roots,
     )
     upstreams.load_warm_catalogs()
     running = Fleet(upstreams, registry)

@@ -12,7 +12,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.instances import MAX_INSTANCES, MAX_OF_ONE, Instances
+from goat_mcp.upstreams.instances import MAX_FIRST, MAX_INSTANCES, MAX_OF_ONE, Instances
 from tests.e2e.test_upstreams_that_ask import ERAS, child
 from tests.upstreams.fleet import Fleet, fleet
 
@@ -53,30 +53,107 @@ class _Side:
 
 class _Idle:
     is_stateless = False
-    is_free = True
+    is_free = False
+    is_elsewhere = True
+    moves = 0
 
     async def run(self) -> None: ...
 
+    def relocate(self) -> bool:
+        self.moves += 1
+        return True
 
-def test_one_principal_never_has_all_connections_of_an_upstream() -> None:
+    def release(self) -> None: ...
+
+    def restart(self) -> None: ...
+
+
+def asked_by(principal: str, session: str = "") -> ToolContext:
+    """A call of somebody whom the upstream may ask: it has a connection for itself."""
+    return ToolContext(call_id="c", principal=principal, session_key=session or principal, client=cast("Any", _Side()))
+
+
+def pool() -> Instances:
     config = UpstreamConfig(name="up", server="up", target=StdioLaunch("up"))
     made = Instances(config, _idle, lambda can: dict(can), _Asks(), lambda _: False)
     made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]  # nothing is to be run
+    return made
 
-    def call(principal: str) -> ToolContext:
-        return ToolContext(call_id="c", principal=principal, session_key=principal, client=cast("Any", _Side()))
+
+def test_one_principal_never_has_all_connections_of_an_upstream() -> None:
+    made = pool()
 
     with ExitStack() as under_way:
         for _ in range(MAX_OF_ONE):
-            under_way.enter_context(made.use(call("one")))
+            under_way.enter_context(made.use(asked_by("one")))
         with pytest.raises(ToolError, match="works for 24 calls of yours") as busy:
-            under_way.enter_context(made.use(call("one")))
+            under_way.enter_context(made.use(asked_by("one")))
         for _ in range(MAX_INSTANCES - MAX_OF_ONE):
-            under_way.enter_context(made.use(call("two")))
-    with made.use(call("one")):
+            under_way.enter_context(made.use(asked_by("two")))
+    with made.use(asked_by("one")):
         pass
 
     assert busy.value.code is ErrorCode.BUSY
+
+
+def test_who_has_no_connection_gets_one_although_a_few_have_taken_all() -> None:
+    made = pool()
+    few = ["one"] * MAX_OF_ONE + ["two"] * (MAX_INSTANCES - MAX_OF_ONE)
+
+    with ExitStack() as under_way:
+        taken = [under_way.enter_context(made.use(asked_by(one))) for one in few]
+        with pytest.raises(ToolError, match="works for 32 clients") as busy, made.use(asked_by("two")):
+            pass
+        more = [under_way.enter_context(made.use(asked_by(f"p{number}"))) for number in range(MAX_FIRST)]
+        with pytest.raises(ToolError, match="works for 64 clients"), made.use(asked_by("one of very many")):
+            pass
+        with pytest.raises(ToolError, match="each with its own"), made.use(asked_by("p0")):
+            pass
+
+    assert busy.value.code is ErrorCode.BUSY
+    assert len({id(one) for one in (*taken, *more)}) == MAX_INSTANCES + MAX_FIRST
+    # As many as usual are left, and are used again.
+    with ExitStack() as under_way:
+        again = [under_way.enter_context(made.use(asked_by(f"q{number}"))) for number in range(MAX_INSTANCES)]
+    assert {id(one) for one in again} < {id(one) for one in (*taken, *more)}
+
+
+def test_an_unused_connection_is_taken_from_whoever_has_most() -> None:
+    made = pool()
+
+    with made.use(asked_by("few")) as theirs:
+        pass
+    with ExitStack() as under_way:
+        for _ in range(MAX_OF_ONE):
+            under_way.enter_context(made.use(asked_by("many")))
+    with ExitStack() as under_way:
+        for number in range(MAX_INSTANCES - MAX_OF_ONE):
+            under_way.enter_context(made.use(asked_by(f"p{number}")))
+        with made.use(asked_by("few")) as again:
+            pass
+
+    assert again is theirs
+
+
+def test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_meanwhile_have_another() -> None:
+    """WSP-2: nothing that is under way is ended because the workspace has become another."""
+    made = pool()
+    ctx = ToolContext(call_id="c")
+
+    with ExitStack() as first, ExitStack() as second:
+        used = cast("_Idle", first.enter_context(made.use(ctx)))
+        second.enter_context(made.use(ctx))
+        leader_moved = made.workspace_changed()
+        with made.use(ctx) as other:
+            pass
+        second.close()
+        before = used.moves
+        first.close()
+
+    assert (leader_moved, before, used.moves) == (False, 0, 1)
+    assert other is not used
+    with made.use(ctx) as after:
+        assert after in (used, other)
 
 
 def _idle(declared: object, workspace: object, is_leader: bool) -> Any:
@@ -91,4 +168,4 @@ class _Asks:
 
 
 class _Tasks:
-    def start_soon(self, run: object) -> None: ...
+    def start_soon(self, run: object, *what: object) -> None: ...
