@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.commands_of_models import is_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
@@ -47,7 +47,7 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
     redactor = Redactor()
     settings = flags.settings_from(**selection)
     config, endpoint = _entry(server, settings, redactor)
-    opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not _is_run_by_a_model()
+    opens_browser = not no_browser and sys.stdin.isatty() and sys.stderr.isatty() and not is_run_by_a_model()
     try:
         upstream = _login_of(config, endpoint, settings, redactor)
         anyio.run(_log_in, config, endpoint, upstream, redactor, opens_browser, " ".join(scopes))
@@ -191,12 +191,6 @@ def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings
     check_state(state)
     references = SecretReferences(redactor=redactor)
     return Logins(state, HttpClient(settings.web), references.hide).load(config, endpoint)
-
-
-def _is_run_by_a_model() -> bool:
-    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
-
-    return MARKER_VARIABLE in os.environ
 
 
 def _shown(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.commands_of_models import refuse_commands_of_models
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
     agreed = pin_review.agreement(chosen)
     if not as_json:
         _print_differences(chosen, definitions)
-    _refuse_a_model()
+    refuse_commands_of_models("approve what a server changed")
     if agreed_hash is None:
         _ask(names, everything, agreed, as_json)
     elif agreed_hash != agreed:
@@ -172,13 +172,6 @@ def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> 
     click.echo("Approve exactly this? Type yes: ", err=True, nl=False)
     if sys.stdin.readline().strip().lower() != "yes":
         _refuse("not approved", "Nothing was changed.")
-
-
-def _refuse_a_model() -> None:
-    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
-
-    if os.environ.get(MARKER_VARIABLE):
-        _refuse("a command that a model runs cannot approve what a server changed", "Ask the user to run this.")
 
 
 def _refuse(message: str, suggestion: str) -> NoReturn:

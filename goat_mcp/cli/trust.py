@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.cli.commands_of_models import refuse_commands_of_models
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.trust.project import ProjectSettings
@@ -106,13 +107,13 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
     if not as_json:
         _print(project, status)
     if agreed_hash is not None:
-        _refuse_a_model()
+        refuse_commands_of_models("trust a project's settings")
         if agreed_hash != project.sha256:
             _refuse(f"{file} does not hold what you name: its hash is {project.sha256}", "Look at it again.")
         store.trust(file, project.sha256)
         status = TRUSTED
     elif status != TRUSTED and not as_json:
-        _refuse_a_model()
+        refuse_commands_of_models("trust a project's settings")
         if not sys.stdin.isatty():
             command = f"goat-mcp trust {shlex.quote(str(file))} --yes {project.sha256}"
             _refuse(
@@ -151,13 +152,6 @@ def _check(project: ProjectSettings) -> None:
     from goat_mcp.checked_settings import settings_of
 
     settings_of(project.tree, str(project.file.path))
-
-
-def _refuse_a_model() -> None:
-    from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE
-
-    if os.environ.get(MARKER_VARIABLE):
-        _refuse("a command that a model runs cannot trust a project's settings", "Ask the user to run this.")
 
 
 def _refuse(message: str, suggestion: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from goat_mcp.core.settings_part import SettingsPart
+from goat_mcp.core.settings_part import SettingsPart, one_or_many
 from goat_mcp.sandbox.allowed_domains import check_domain
 
 
@@ -34,14 +34,6 @@ def _wish(value: Any) -> Any:
     return SandboxWish.OFF if value is False else value
 
 
-def _one_or_many(value: Any) -> Any:
-    values: Any = [value] if isinstance(value, str | Path) else value
-    if isinstance(values, list | tuple) and "" in values:
-        # An unset shell variable, most likely. As a path it would mean the current directory.
-        raise ValueError("empty text names nothing")
-    return cast("Any", values)
-
-
 def _absolute(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     opened = tuple(path.expanduser() for path in paths)
     for path in opened:
@@ -50,8 +42,8 @@ def _absolute(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     return opened
 
 
-_Paths = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many), AfterValidator(_absolute)]
-_Domains = Annotated[tuple[Annotated[str, AfterValidator(check_domain)], ...], BeforeValidator(_one_or_many)]
+_Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many), AfterValidator(_absolute)]
+_Domains = Annotated[tuple[Annotated[str, AfterValidator(check_domain)], ...], BeforeValidator(one_or_many)]
 
 
 class SandboxOptions(SettingsPart):
