@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from goat_mcp.agents.tool_uses import ToolUse
+from goat_mcp.core.json_members import count, items, mapping
 
 MAX_TEXT_CHARS = 1_000_000
 _MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -102,7 +103,7 @@ class ReportReader:
             return
         if isinstance(document, list):
             for event in cast("list[Any]", document):
-                self._read_event(_members(event))
+                self._read_event(mapping(event))
         elif "result" in document or "response" in document:
             self._result = cast("dict[str, Any]", document)
 
@@ -114,15 +115,14 @@ class ReportReader:
             case "result":
                 self._result = event
             case "assistant" if not event.get("parent_tool_use_id"):
-                self._read_message(_members(event.get("message")))
+                self._read_message(mapping(event.get("message")))
             case _:
                 pass
 
     def _read_message(self, message: Mapping[str, Any]) -> None:
         # One message comes in several events, a block in each.
         self._turns.add(str(message.get("id", len(self._turns))))
-        content: Any = message.get("content")
-        blocks = [_members(block) for block in cast("list[Any]", content)] if isinstance(content, list) else []
+        blocks = [mapping(block) for block in items(message.get("content"))]
         texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
         if any(text.strip() for text in texts):
             self._said = "\n".join(texts)[:MAX_TEXT_CHARS]
@@ -135,9 +135,9 @@ class ReportReader:
         subtype = str(result.get("subtype") or "")
         out_of_turns = subtype == OUT_OF_TURNS
         failed = not out_of_turns and (result.get("is_error") is True or subtype.startswith("error"))
-        usage = _members(result.get("usage"))
+        usage = mapping(result.get("usage"))
         read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        counted = _count(result.get("num_turns"))
+        counted = count(result.get("num_turns"))
         session = result.get("session_id")
         return CommandReport(
             text=text or self._said,
@@ -151,7 +151,7 @@ class ReportReader:
 
 
 def _use(block: Mapping[str, Any]) -> ToolUse:
-    return ToolUse("", str(block.get("name", "")), dict(_members(block.get("input"))))
+    return ToolUse("", str(block.get("name", "")), dict(mapping(block.get("input"))))
 
 
 def _errors(result: Mapping[str, Any]) -> str:
@@ -163,12 +163,8 @@ def _errors(result: Mapping[str, Any]) -> str:
 
 
 def _sum(usage: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    counts = [count for name in names if (count := _count(usage.get(name))) is not None]
+    counts = [found for name in names if (found := count(usage.get(name))) is not None]
     return sum(counts) if counts else None
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -177,7 +173,3 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
-
-
-def _members(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

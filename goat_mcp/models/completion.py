@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from goat_mcp.core.json_members import count, items, mapping
 from goat_mcp.core.model import MALFORMED_META_KEY, ModelReply
 from goat_mcp.core.result import Block, text_block
 from goat_mcp.models.messages import KEPT_META_KEY
@@ -28,10 +29,10 @@ def read_completion(body: bytes) -> ModelReply:
     except (ValueError, RecursionError):
         shown = body[:_SHOWN_CHARS].decode("utf-8", "replace").strip()
         raise NotACompletion(f"no JSON: {shown!r}" if shown else "nothing at all") from None
-    choices = _members(answer).get("choices")
+    choices = mapping(answer).get("choices")
     if not isinstance(choices, list) or not choices:
         raise NotACompletion(f"without choices: {_shown(answer)}")
-    choice = _members(cast("list[Any]", choices)[0])
+    choice = mapping(cast("list[Any]", choices)[0])
     message = choice.get("message")
     if not isinstance(message, dict):
         raise NotACompletion(f"without a message: {_shown(answer)}")
@@ -40,13 +41,13 @@ def read_completion(body: bytes) -> ModelReply:
     finish_reason = str(choice.get("finish_reason") or "")
     if not content and finish_reason == "content_filter":
         raise NotACompletion("withheld by the provider's content filter")
-    usage = _members(_members(answer).get("usage"))
+    usage = mapping(mapping(answer).get("usage"))
     return ModelReply(
         content=tuple(content),
         stop_reason=_stop_reason(finish_reason, content),
-        model=str(_members(answer).get("model") or ""),
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
+        model=str(mapping(answer).get("model") or ""),
+        input_tokens=count(usage.get("prompt_tokens")),
+        output_tokens=count(usage.get("completion_tokens")),
     )
 
 
@@ -63,13 +64,13 @@ def _content(message: Mapping[str, Any]) -> list[Block]:
 def _text(content: Any) -> str:
     """Some endpoints answer in parts."""
     if isinstance(content, list):
-        parts = [_members(part) for part in cast("list[Any]", content)]
+        parts = [mapping(part) for part in cast("list[Any]", content)]
         return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
     return content if isinstance(content, str) else ""
 
 
 def _tool_uses(given: Any) -> list[Block]:
-    calls = [_members(call) for call in cast("list[Any]", given)] if isinstance(given, list) else []
+    calls = [mapping(call) for call in items(given)]
     uses: list[Block] = []
     for call, read in zip(calls, read_tool_calls(_with_ids(calls)), strict=True):
         use: Block = {"type": "tool_use", "id": read.id, "name": read.name, "input": dict(read.arguments)}
@@ -93,7 +94,7 @@ def _with_ids(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             while id in taken:
                 id += "_"
         taken.add(id)
-        function = dict(_members(call.get("function")))
+        function = dict(mapping(call.get("function")))
         if isinstance(function.get("arguments"), dict):
             function["arguments"] = json.dumps(function["arguments"])
         elif function.get("arguments") is None:
@@ -112,14 +113,6 @@ def _stop_reason(finish_reason: str, content: Sequence[Block]) -> str:
         return "maxTokens"
     # Endpoints say `stop` beside calls, and `tool_calls` without any.
     return "toolUse" if any(block["type"] == "tool_use" for block in content) else "endTurn"
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _members(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _shown(answer: Any) -> str:

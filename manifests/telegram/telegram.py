@@ -12,13 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_members import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_context import Handler
 from goat_mcp.manifests.host import Host
 from goat_mcp.messaging.account import Service
 from goat_mcp.messaging.downloads import MAX_BYTES, NewFile, too_large
-from goat_mcp.messaging.json_values import mapping
 from goat_mcp.messaging.markup import OF_TELEGRAM, plain
 from goat_mcp.messaging.sending import send_each
 from goat_mcp.messaging.text_parts import split_text, utf16_length

@@ -1,4 +1,4 @@
-"""Members of an answer that should be objects, whatever a server sent in their place."""
+"""Members of JSON from elsewhere as what they should be, whatever was sent in their place."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def items(value: Any) -> Sequence[Any]:
 def mappings(value: Any) -> Sequence[Mapping[str, Any]]:
     """The objects of a list."""
     return [mapping(one) for one in items(value) if isinstance(one, dict)]
+
+
+def count(value: Any) -> int | None:
+    """The whole number from 0 on; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
