@@ -17,6 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.http_client import HttpClient
 from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.http_client.target import parse_target
+from goat_mcp.http_client.told_status import told_status
 from goat_mcp.messaging.account import Account
 
 MAX_JSON_BYTES = 5_000_000
@@ -53,7 +54,7 @@ class WebApi:
             value = None
         if not isinstance(value, dict):
             kind = "a redirect" if answer.status in _REDIRECTS else "what is no JSON object"
-            status = f"HTTP {answer.status}{_phrase(answer.status)}"
+            status = told_status(answer.status)
             raise ToolError(
                 ErrorCode.NETWORK,
                 f"{self._account.service.name} answered {what} with {kind} ({status})",
@@ -112,10 +113,3 @@ def _retry_after_s(answer: WholeResponse) -> int:
         return max(1, min(int(float(said) + 0.999), 86_400))
     except (ValueError, TypeError, OverflowError):
         return 1  # nobody said how long: that is a date, or nothing
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f" {HTTPStatus(status).phrase}"
-    except ValueError:
-        return ""

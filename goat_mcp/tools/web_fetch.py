@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -18,6 +17,7 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.http_client.told_status import told_status
 from goat_mcp.models.choice import ModelChoice
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.web.marked_text import marked, new_nonce
@@ -196,18 +196,11 @@ async def _status_error(page: Page, facts: Mapping[str, Any], pages: Pages, dead
         shown = marked(text[:_ERROR_PAGE_CHARS], new_nonce()) if text else ""
     return ToolError(
         ErrorCode.RATE if status == 429 else ErrorCode.NETWORK,
-        f"HTTP {status}{_phrase(status)} from {page.final_url[:500]}",
+        f"{told_status(status)} from {page.final_url[:500]}",
         advice,
         facts=facts,
         output=shown,
     )
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f" {HTTPStatus(status).phrase}"
-    except ValueError:
-        return ""
 
 
 def _facts(visit: Visit) -> dict[str, Any]:

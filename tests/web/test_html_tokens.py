@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from goat_mcp.web.html_tokens import tokens
@@ -51,3 +53,15 @@ def test_attributes_are_read_with_and_without_quotes(html: str, found: dict[str,
 
 def test_a_tag_of_many_attributes_keeps_the_first_ones() -> None:
     assert len(attributes("<a " + " ".join(f"a{n}=1" for n in range(1_000)) + ">")) == 64
+
+
+@pytest.mark.parametrize(
+    "piece", ["<", "<a ", "<a b='", "<!--", "<a b=\"'", "<script>", "</", "<!", "&#", "<a/", "<a b=c ", "<a>"]
+)
+def test_a_page_made_to_keep_the_reader_busy_does_not(piece: str) -> None:
+    page = piece * (2_000_000 // len(piece))
+    # It takes a second or two; a reader that looks back, or ahead from every tag, would take hours.
+    ends_s = time.process_time() + 60
+
+    for _ in tokens(page):
+        assert time.process_time() < ends_s

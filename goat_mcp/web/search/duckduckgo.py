@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from goat_mcp.web.search.markup import Tag, read_markup
+from goat_mcp.web.html_tokens import tokens
 from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, ProviderRequest, SearchQuery
 from goat_mcp.web.search.site_operators import with_site_operators
 
 _PAGE = "https://html.duckduckgo.com/html/"
 _CHALLENGE_FORM = "challenge-form"
 _NO_RESULTS = frozenset({"no-results", "result--no-result"})
+_PROGRAMS = frozenset({"script", "style"})
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,13 @@ class DuckDuckGo:
 
     def read(self, body: bytes) -> Found:
         reader = _ResultPage()
-        for part in read_markup(body.decode("utf-8", "replace")):
-            if isinstance(part, Tag):
-                reader.tag(part)
+        for kind, text, attributes, _ in tokens(body.decode("utf-8", "replace")):
+            if kind == "text":
+                reader.text(text)
+            elif kind == "start":
+                reader.start(text, attributes)
             else:
-                reader.text(part)
+                reader.end(text)
         if reader.is_challenge:
             raise Blocked
         if not reader.hits and not reader.says_nothing_found:
@@ -60,31 +63,36 @@ class _ResultPage:
         self._in_ad = False
         self._url = ""
         self._ends_with = ""
+        self._in_program = False
         self._is_title = False
         self._texts: list[str] = []
 
-    def tag(self, tag: Tag) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._in_program = tag in _PROGRAMS
         if self._ends_with:
-            if tag.name == self._ends_with:
-                self._keep("".join(self._texts))
             return
-        classes = tag.classes
-        self.is_challenge = self.is_challenge or tag.attributes.get("id") == _CHALLENGE_FORM
+        classes = frozenset(attributes.get("class", "").split())
+        self.is_challenge = self.is_challenge or attributes.get("id") == _CHALLENGE_FORM
         self.says_nothing_found = self.says_nothing_found or bool(classes & _NO_RESULTS)
         if "result" in classes:
             self._in_ad, self._url = "result--ad" in classes, ""
         if "result__a" in classes:
-            self._url = "" if self._in_ad else _target(tag.attributes.get("href", ""))
+            self._url = "" if self._in_ad else _target(attributes.get("href", ""))
             self._is_title = True
         elif "result__snippet" in classes:
             self._is_title = False
         else:
             return
         if self._url:
-            self._ends_with = f"/{tag.name}"
+            self._ends_with = tag
+
+    def end(self, tag: str) -> None:
+        self._in_program = False
+        if self._ends_with and tag == self._ends_with:
+            self._keep("".join(self._texts))
 
     def text(self, text: str) -> None:
-        if self._ends_with:
+        if self._ends_with and not self._in_program:
             self._texts.append(text)
 
     def _keep(self, text: str) -> None:

@@ -50,6 +50,12 @@ def test_a_snippet_may_be_any_element_and_hold_others() -> None:
     assert hits(result("https://a.com/", "<b>T</b>&#x27;s", snippet)) == (Hit("T's", "https://a.com/", "a b & c…"),)
 
 
+def test_scripts_and_styles_of_a_title_are_no_words_of_it() -> None:
+    title = "T<script>if (a<b) '</a>'</script><style>a<b</style>s"
+
+    assert hits(result("https://a.com/", title)) == (Hit("Ts", "https://a.com/", "S"),)
+
+
 @pytest.mark.parametrize(
     "page",
     ['<div class="no-results">No results.</div>', '<div class="result result--no-result">No more results</div>'],
