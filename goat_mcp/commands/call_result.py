@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,8 @@ async def _pressed(call: CommandCall, *, failed: bool) -> str | None:
     if command.ended_by is not None or signal_name(command.exit_code or 0) or whole.truncated:
         return None
     script = call.text
-    pressed = await anyio.to_thread.run_sync(lambda: compressed_output(script, whole.text, failed=failed))
+    press = partial(compressed_output, script, whole.text, failed=failed, directory=call.directory)
+    pressed = await anyio.to_thread.run_sync(press)
     if pressed is None or len(pressed) + _NOTICE_CHARS > len(whole.text):
         return None
     path = command.capture.keep_file()

@@ -1,12 +1,14 @@
 """`ls -l`: the names. Rights, owner, size and date are what was asked for least often and costs most.
 
-Whoever asks for more, as inodes (`-i`), sizes to read (`-h`), or an order by them (`-S`, `-t`), wants to see it.
+Whoever asks for sizes to read (`-h`), or for an order by size or date (`-S`, `-t`), wants to see that, and does, before
+each name; with what stands in columns of its own, as inodes (`-i`), the listing stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
@@ -14,8 +16,8 @@ from goat_mcp.shell.names import Words
 _ENTRY = re.compile(
     r"(?P<type>[-dlbcpsD])[-rwxsStTlL]{9}[.+@]? +\d+ +"
     r"(?:\S+ +){0,3}?"  # owner, group, author
-    r"(?:\d+, +\d+|[\d.,]+[KMGTPEk]?) "  # device numbers, or size
-    r"(?:[A-Z][a-z]{2} [ \d]\d +(?:\d\d:\d\d|\d{4})"  # Nov 22 11:03
+    r"(?P<size>\d+, +\d+|[\d.,]+[KMGTPEk]?) "  # device numbers, or size
+    r"(?P<date>[A-Z][a-z]{2} [ \d]\d +(?:\d\d:\d\d|\d{4})"  # Nov 22 11:03
     r"|\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d\.\d+ [-+]\d{4})?)?|\d\d-\d\d \d\d:\d\d) "
     r"(?P<name>.+)"
 )
@@ -38,10 +40,13 @@ _OPTIONS_ABOUT_NAMES = (
     *("--hide", "--ignore", "--indicator-style", "--no-group", "--recursive", "--reverse", "--sort=extension"),
     *("--sort=name", "--sort=none", "--sort=version"),
 )
+_SIZES = frozenset({"--human-readable", "--si", "--sort=size"})
+_DATES = frozenset({"--sort=time"})
 
 
 def press_ls(words: Words, lines: Sequence[str]) -> Pressed | None:
-    if not _is_long(words) or _asks_for_more(words):
+    columns = _Columns.of(words)
+    if columns is None or not _is_long(words):
         return None
     kept: list[str] = []
     at = 0
@@ -50,27 +55,45 @@ def press_ls(words: Words, lines: Sequence[str]) -> Pressed | None:
         if entry := _ENTRY.fullmatch(line):
             name = _name(entry["type"], entry["name"])
             if name not in ("./", "../"):
-                kept.append(name)
+                kept.append(f"{columns.of_entry(entry)}{name}")
         elif _HEADER.fullmatch(line) and _begins_a_folder(lines, at):
             kept.append(line)
-        elif not _TOTAL.fullmatch(line) and not (line == "" and at + 1 < len(lines)):
+        elif _TOTAL.fullmatch(line):
+            kept += [line] if columns.size else []
+        elif not (line == "" and at + 1 < len(lines)):
             break
         at += 1
     return Pressed(tuple(kept), at)
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What is shown before a name, because it was asked for."""
+
+    size: bool
+    date: bool
+
+    @classmethod
+    def of(cls, words: Words) -> _Columns | None:
+        """None where an option is about something else that stands beside the names, or is none that we know."""
+        letters: set[str] = set()
+        long: set[str] = set()
+        for word in _options(words):
+            if _is_short_option(word):
+                letters.update(word[1:])
+            elif word not in _LONG and not word.startswith(_OPTIONS_ABOUT_NAMES):
+                long.add(word)
+        if letters - _LETTERS_ABOUT_NAMES - set("hSt") or long - _SIZES - _DATES:
+            return None
+        return cls(bool(letters & set("hS") or long & _SIZES), bool("t" in letters or long & _DATES))
+
+    def of_entry(self, entry: re.Match[str]) -> str:
+        size = f"{' '.join(entry['size'].split())} " if self.size else ""
+        return f"{size}{entry['date']} " if self.date else size
+
+
 def _is_long(words: Words) -> bool:
     return any(word in _LONG or (_is_short_option(word) and set(word) & set("lgo")) for word in _options(words))
-
-
-def _asks_for_more(words: Words) -> bool:
-    """Whether an option is about what stands beside the names, or is none that we know."""
-    return any(
-        not _LETTERS_ABOUT_NAMES.issuperset(word[1:])
-        if _is_short_option(word)
-        else word not in _LONG and not word.startswith(_OPTIONS_ABOUT_NAMES)
-        for word in _options(words)
-    )
 
 
 def _options(words: Words) -> Sequence[str]:

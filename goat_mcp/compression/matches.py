@@ -1,7 +1,8 @@
 """`grep` and `rg`: matches under the name of their file, which is said once, without the blanks they begin with.
 
 Only output that names its files is taken: the names are most of what long answers cost. A name may hold what parts it
-from its line (`app-10:15:00.log:3:text`), and so may the text: a line that can be read in two ways stays as it is.
+from its line (`app-10:15:00.log:3:text`), and so may the text (`app.log:3:10:15:00 text`). Such a line is read as that
+one of its readings which names a file that is there; where that is none, or more than one, it stays as it is.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from functools import partial
 from itertools import groupby, islice
 
 from goat_mcp.compression.failures import names_a_failure
+from goat_mcp.compression.named_files import NamedFiles
 from goat_mcp.compression.pressed import Pressed
 from goat_mcp.shell.names import Words
 
+NOBODY_KNOWS = NamedFiles()
 MAX_LINE_CHARS = 200
+_MAX_READINGS = 8
+"""Of one line; each is looked for among the files."""
 _MAX_PATH_CHARS = 4096
 _PLAIN = re.compile(r"(?P<file>[^:\0]+):(?P<text>.*)")
 _NUMBER = re.compile(r"(?P<mark>:)(?P<number>[1-9]\d*)(?=:)")
@@ -39,7 +44,7 @@ _TAKES_VALUE_LONG = frozenset(
 _A_FILE = re.compile(r"[^/]\.\w{1,5}\Z")
 
 
-def press_matches(words: Words, lines: Sequence[str]) -> Pressed | None:
+def press_matches(words: Words, lines: Sequence[str], there: NamedFiles = NOBODY_KNOWS) -> Pressed | None:
     options = _Options.of(words)
     if not options.names_files:
         return None
@@ -48,7 +53,11 @@ def press_matches(words: Words, lines: Sequence[str]) -> Pressed | None:
     files: list[_File] = []
     binary = [line for line in lines if _BINARY.fullmatch(line)]
     for section in _sections(lines, options):
-        matches = _consecutive(section) if options.has_context else map(partial(_match, options=options), section)
+        matches = (
+            _consecutive(section, there)
+            if options.has_context
+            else map(partial(_match, options=options, there=there), section)
+        )
         for match in matches:
             if match is None:
                 return None
@@ -84,17 +93,27 @@ class _File:
     lines: list[str]
 
 
-def _match(line: str, options: _Options) -> _Match | None:
+def _match(line: str, options: _Options, there: NamedFiles) -> _Match | None:
     """None: this is no match, or names no file."""
     if not options.is_numbered:
-        return _match_without_number(line)
-    readings = list(islice(_NUMBER.finditer(line, 1, _MAX_PATH_CHARS), 2))
-    if len(readings) == 1:
-        return _read_at(line, readings[0])
+        return _match_without_number(line, there)
+    readings = list(islice(_NUMBER.finditer(line, 1, _MAX_PATH_CHARS), _MAX_READINGS + 1))
+    if reading := _only_one(line, readings, there):
+        return _read_at(line, reading)
     return _Match("", _as_printed(line)) if readings else None
 
 
-def _match_without_number(line: str) -> _Match | None:
+def _only_one(line: str, readings: Sequence[re.Match[str]], there: NamedFiles) -> re.Match[str] | None:
+    """The one there is, or the one that names a file."""
+    if len(readings) == 1:
+        return readings[0]
+    if not readings or len(readings) > _MAX_READINGS:
+        return None
+    at = there.only_one([line[: reading.start()] for reading in readings])
+    return None if at is None else readings[at]
+
+
+def _match_without_number(line: str, there: NamedFiles) -> _Match | None:
     found = _PLAIN.fullmatch(line)
     if found is None:
         return None
@@ -104,18 +123,25 @@ def _match_without_number(line: str) -> _Match | None:
         is_sure = ":" not in text or not (text[:1].isdecimal() or text.startswith(":"))
     else:
         is_sure = ":" not in text and not text.startswith(" ")  # `fatal: text` is what programs say
-    return _Match(name, f"  {_short(text)}") if is_sure else _Match("", _as_printed(line))
+    if not is_sure:
+        ends = [colon.start() for colon in islice(re.finditer(":", line[:_MAX_PATH_CHARS]), _MAX_READINGS + 1)]
+        at = there.only_one([line[:end] for end in ends]) if len(ends) <= _MAX_READINGS else None
+        if at is None:
+            return _Match("", _as_printed(line))
+        name, text = line[: ends[at]], line[ends[at] + 1 :]
+    return _Match(name, f"  {_short(text)}")
 
 
-def _consecutive(section: Sequence[str]) -> Iterator[_Match | None]:
+def _consecutive(section: Sequence[str], there: NamedFiles) -> Iterator[_Match | None]:
     """`FILE-12-TEXT` can be cut in many places, but in each of a section's lines the name is the same, and the numbers
     go up by one."""
     first = section[0] if section else ""
     readings = list(_NUMBER_IN_CONTEXT.finditer(first, 1, _MAX_PATH_CHARS))
     for at, line in enumerate(section):
         readings = [reading for reading in readings if _reads_on(line, first, reading, at)]
+    reading = _only_one(first, readings, there)
     for line in section:
-        found = _NUMBER_IN_CONTEXT.match(line, readings[0].start()) if len(readings) == 1 else None
+        found = _NUMBER_IN_CONTEXT.match(line, reading.start()) if reading else None
         yield _read_at(line, found) if found else None
 
 

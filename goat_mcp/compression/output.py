@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from goat_mcp.compression.brief_output import press_one_line_log, press_pwd, press_short_status
 from goat_mcp.compression.cargo_test import press_cargo_test
@@ -12,7 +14,8 @@ from goat_mcp.compression.git_status import press_git_status
 from goat_mcp.compression.go_test import press_go_test
 from goat_mcp.compression.jest_run import press_jest
 from goat_mcp.compression.ls import press_ls
-from goat_mcp.compression.matches import press_matches
+from goat_mcp.compression.matches import NOBODY_KNOWS, press_matches
+from goat_mcp.compression.named_files import NamedFiles
 from goat_mcp.compression.pressed import Compressor, Pressed
 from goat_mcp.compression.printed_by import Printing, printing_commands
 from goat_mcp.compression.pytest_run import press_pytest
@@ -45,21 +48,22 @@ _TAKES_LONG_LINES = frozenset({press_matches, press_shown_file, press_echo})
 _PROGRAMS = frozenset({*_TEST_RUNS, *_OTHERS, "git"})
 
 
-def compressed_output(script: str, text: str, *, failed: bool = False) -> str | None:
+def compressed_output(script: str, text: str, *, failed: bool = False, directory: Path | None = None) -> str | None:
     """What to show of a script's output in its place; None: the output stays as it is.
 
-    Of a failed script that is so unless a test run failed it: there the failures stay, and all else must be known.
+    `directory` is where the script began; where it is known, files that are named are looked for. Of a failed script
+    all stays unless a test run failed it: there the failures stay, and all else must be known.
     """
     commands = printing_commands(script, _PROGRAMS)
     if not commands or not text:
         return None
     lines = text.split("\n")
     if not failed:
-        return _shorter(text, _press(commands, lines))
+        return _shorter(text, _press(commands, lines, directory))
     for end in range(len(commands), 0, -1):
         # What stands behind `&&` did not run any more.
         if _is_test_run(commands[end - 1].words) and all(command.join == "&&" for command in commands[end:]):
-            return _shorter(text, _press(commands[:end], lines))
+            return _shorter(text, _press(commands[:end], lines, directory))
     return None
 
 
@@ -70,7 +74,7 @@ def _shorter(text: str, pressed: Sequence[str] | None) -> str | None:
     return shown if shown and len(shown) < len(text) else None
 
 
-def _press(commands: Sequence[Printing], lines: Sequence[str]) -> list[str] | None:
+def _press(commands: Sequence[Printing], lines: Sequence[str], directory: Path | None) -> list[str] | None:
     """Every command's part of the lines, one after the other. None unless all of them are taken."""
     kept: list[str] = []
     at = 0
@@ -81,12 +85,20 @@ def _press(commands: Sequence[Printing], lines: Sequence[str]) -> list[str] | No
             return None
         if compressor not in _TAKES_LONG_LINES and any(len(line) > _MAX_LINE_CHARS for line in lines[at:end]):
             return None
+        if compressor is press_matches:
+            compressor = partial(press_matches, there=_there(directory, command))
         pressed = compressor(command.words, lines[at:end]) if end > at else Pressed((), 0)
         if pressed is None:
             return None
         kept.extend(pressed.lines)
         at += pressed.taken
     return kept if at == len(lines) or all(line == "" for line in lines[at:]) else None
+
+
+def _there(begun_in: Path | None, command: Printing) -> NamedFiles:
+    if begun_in is None or command.directory is None:
+        return NOBODY_KNOWS
+    return NamedFiles(str(begun_in / command.directory))
 
 
 def _end_of_part(commands: Sequence[Printing], index: int, lines: Sequence[str], at: int) -> int | None:

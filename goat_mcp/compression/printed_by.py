@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -27,6 +28,9 @@ _BEFORE_A_PROGRAM = frozenset(
     {"timeout", "env", "nice", "ionice", "time", "command", "stdbuf", "nohup", "xargs", "uv", "poetry", "pdm", "pipenv"}
     | {"rye", "hatch", "npx", "bunx", "pnpm", "yarn"}
 )
+_STAY_WHERE_THEY_ARE = frozenset({"timeout", "nice", "ionice", "time", "command", "stdbuf", "nohup", "xargs"})
+"""Of those; the others may run the program in another directory."""
+_MOVES_THE_SHELL = frozenset({"cd", "source", "."})
 _PYTHON = frozenset({"python", "python3"})
 _MAX_PRINTING = 40
 _STDOUT = frozenset({"", "1"})
@@ -38,10 +42,14 @@ class _NotKnown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """A command whose output is shown: its words, the bare name first, and what joins it to the one before."""
+    """A command whose output is shown: its words, the bare name first, and what joins it to the one before.
+
+    `directory` is where it runs, seen from where the script begins; None: that cannot be told.
+    """
 
     words: Words
     join: Join
+    directory: str | None = ""
 
 
 def printing_commands(script: str, programs: frozenset[str]) -> tuple[Printing, ...]:
@@ -70,6 +78,8 @@ class _Reader:
     def __init__(self, programs: frozenset[str]) -> None:
         self._programs = programs
         self.found: list[Printing] = []
+        self._directory: str | None = ""
+        self._is_led_elsewhere = False
 
     def statements(self, nodes: Sequence[Node], join: Join) -> None:
         waiting: list[tuple[Node, Join]] = []
@@ -83,9 +93,11 @@ class _Reader:
             else:
                 waiting.append((node, join))
         for node, joined in waiting:
+            self._is_led_elsewhere = False
             words = self._statement(node)
             if words:
-                self.found.append(Printing(words, joined))
+                directory = None if self._is_led_elsewhere else self._directory
+                self.found.append(Printing(words, joined, directory))
 
     def _statement(self, node: Node) -> Words:
         """The words of what prints here; empty where nothing does."""
@@ -126,11 +138,20 @@ class _Reader:
         if not found or not found[0].literal:
             raise _NotKnown
         words = (bare_name(found[0].text), *(word.text for word in found[1:]))
+        if words[0] in _MOVES_THE_SHELL:
+            self._directory = self._led_to(words[0], found[1:])
         if words[0] in _SILENT:
             return ()
         if words[0] == "echo" and not all(word.literal for word in found):
             raise _NotKnown
         return self._behind_wrappers(words)
+
+    def _led_to(self, name: str, arguments: Sequence[Word]) -> str | None:
+        """Where the shell is then; only `cd` with one argument says so."""
+        if name != "cd" or self._directory is None or len(arguments) != 1 or not arguments[0].literal:
+            return None
+        target = arguments[0].text
+        return None if not target or target[0] in "-~+" else posixpath.join(self._directory, target)
 
     def _behind_wrappers(self, words: Words) -> Words:
         if words[0] in _PYTHON and words[1:2] == ("-m",) and words[2:]:
@@ -139,6 +160,7 @@ class _Reader:
             for at in range(1, len(words)):
                 name = bare_name(words[at])
                 if name in _PYTHON or name in self._programs:
+                    self._is_led_elsewhere |= words[0] not in _STAY_WHERE_THEY_ARE
                     return self._behind_wrappers((name, *words[at + 1 :]))
         return words
 

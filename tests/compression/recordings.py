@@ -32,6 +32,7 @@ RECORDINGS = (
     Recording("git-log-stat", "python", "git log --stat -n 6"),
     Recording("git-show", "python", "git show HEAD"),
     Recording("ls-la", "python", "ls -la src/shop/warehouse", program="ls"),
+    Recording("ls-lah", "python", "ls -lah src/shop/warehouse", program="ls"),
     Recording("ls-laR", "python", "ls -laR src tests", program="ls"),
     Recording("grep", "python", "grep -rn self.counts src", program="grep"),
     Recording("grep-context", "python", "grep -rn -B1 -A1 'return self.counts' src", program="grep"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from goat_mcp.compression.output import compressed_output
 
 
-def shown(command: str, *lines: str, failed: bool = False) -> list[str] | None:
-    text = compressed_output(command, "\n".join(lines), failed=failed)
+def shown(command: str, *lines: str, failed: bool = False, within: Path | None = None) -> list[str] | None:
+    text = compressed_output(command, "\n".join(lines), failed=failed, directory=within)
     return None if text is None else text.split("\n")
 
 
@@ -61,9 +63,8 @@ def test_what_prints_no_long_listing_is_left_as_it_is(command: str) -> None:
         ("ls -lai", f"131 {LONG}a.txt"),
         ("ls -l --inode", f"131 {LONG}a.txt"),
         ("ls -ls", f"4 {LONG}a.txt"),
-        ("ls -lah", "-rw-r--r-- 1 ada ada 1.2K Jan  1  2024 a.txt"),
-        ("ls -l --si", "-rw-r--r-- 1 ada ada 1.2k Jan  1  2024 a.txt"),
-        *((command, f"{LONG}a.txt") for command in ("ls -lS", "ls -lt", "ls -n", "ls -l -c", "ls -l --sort=size")),
+        ("ls -lash", f"4.0K {LONG}a.txt"),
+        *((command, f"{LONG}a.txt") for command in ("ls -n", "ls -l -c", "ls -lu", "ls -l --block-size=1")),
         ("ls -l --time-style=+%s", f"{LONG}a.txt"),
         ("ls -lZ", "-rw-r--r-- 1 ada ada unconfined_u:object_r:user_home_t:s0 1024 Nov 22 11:03 a.txt"),
         ("ls -l", f"131 4 {LONG}a.txt"),
@@ -71,6 +72,36 @@ def test_what_prints_no_long_listing_is_left_as_it_is(command: str) -> None:
 )
 def test_what_was_asked_for_beside_the_names_of_ls_stays(command: str, line: str) -> None:
     assert shown(command, "total 4", line, line.replace("a.txt", "b.txt")) is None
+
+
+ENTRIES = (
+    "total 12K",
+    "drwxr-xr-x 3 ada domain users 4.0K Nov 22 11:03 ..",
+    "-rw-r--r-- 1 ada domain users 1.2K Jan  1  2024 1.5M Nov 22 11:03 a.txt",
+    "drwxr-xr-x 3 ada domain users 4.0K Nov 22 11:03 sub",
+    "crw-rw-rw- 1 root root      1,   3 Nov 22 11:03 null",
+)
+"""The first file has a name like the columns."""
+
+
+@pytest.mark.parametrize("command", ["ls -lah", "ls -lhS", "ls -l --si", "ls -l --human-readable", "ls -l --sort=size"])
+def test_sizes_that_were_asked_for_stand_before_the_names(command: str) -> None:
+    assert shown(command, *ENTRIES) == [
+        *("total 12K", "1.2K 1.5M Nov 22 11:03 a.txt", "4.0K sub/", "1, 3 null"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["ls -lat", "ls -l --sort=time"])
+def test_dates_that_were_asked_for_stand_before_the_names(command: str) -> None:
+    assert shown(command, *ENTRIES) == [
+        *("Jan  1  2024 1.5M Nov 22 11:03 a.txt", "Nov 22 11:03 sub/", "Nov 22 11:03 null"),
+    ]
+
+
+def test_sizes_and_dates_that_were_asked_for_stand_before_the_names() -> None:
+    assert shown("ls -lht", *ENTRIES) == [
+        *("total 12K", "1.2K Jan  1  2024 1.5M Nov 22 11:03 a.txt", "4.0K Nov 22 11:03 sub/", "1, 3 Nov 22 11:03 null"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -408,6 +439,86 @@ def test_a_match_that_can_be_read_in_two_ways_stays_as_it_is_between_the_others(
     assert shown("grep -rn x", "a.py:1:        x", "10:15:00.log:1:x", "a.py:2:    x") == [
         *("./a.py", "1:x", "./10:15:00.log:1:x", "./a.py", "2:x")
     ]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Two logs, of which one has a name that holds what parts a name from its line."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "app.log").touch()
+    (tmp_path / "logs" / "app-10:15:30.log").touch()
+    return tmp_path
+
+
+TIMES = (
+    "logs/app.log:7:10:15:00 ERROR disk",
+    "logs/app.log:12:10:16:00 ERROR net at 3:4:5",
+    "logs/app-10:15:30.log:3:11:15:00 ERROR",
+)
+UNDER_THEIR_FILES = [
+    *("logs/", "app.log", "7:10:15:00 ERROR disk", "12:10:16:00 ERROR net at 3:4:5"),
+    *("app-10:15:30.log", "3:11:15:00 ERROR"),
+]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("grep -rn ERROR logs", "rg -n ERROR logs", "timeout 9 grep -rn ERROR logs", "grep -rn ERROR logs | head"),
+        *("cd . && grep -n ERROR logs/*", "cd logs/.. && cd . ; grep -rn ERROR logs", "true; grep -rn ERROR logs"),
+    ],
+)
+def test_the_file_that_is_there_tells_where_its_name_ends(place: Path, command: str) -> None:
+    assert shown(command, *TIMES, within=place) == UNDER_THEIR_FILES
+
+
+def test_it_does_so_with_a_whole_path_in_context_and_without_numbers(place: Path) -> None:
+    log = f"{place}/logs/app.log"
+
+    absolute = shown("grep -rn ERROR /", f"{log}:7:10:15:00 ERROR", f"{log}:9:10:15:01 ERROR", within=place)
+    around = shown("grep -rn -C1 x logs", "logs/app.log:7:10:15:00 x", "logs/app.log-8-11:15:00", within=place)
+    alone = shown("grep -rn -C0 x logs", "logs/app.log:7:10:15 x", "--", "logs/app.log:9:10:15 x", within=place)
+    plain = shown(
+        "grep -r x logs",
+        *("logs/app.log:10:15:00 x", "logs/app.log:10:15:01 x", "logs/app-10:15:30.log:11:15:00 x"),
+        within=place,
+    )
+
+    assert absolute == [log, "7:10:15:00 ERROR", "9:10:15:01 ERROR"]
+    assert around == ["logs/app.log", "7:10:15:00 x", "8-11:15:00"]
+    assert alone == ["logs/app.log", "7:10:15 x", "9:10:15 x"]
+    assert plain == ["logs/", "app.log", "  10:15:00 x", "  10:15:01 x", "app-10:15:30.log", "  11:15:00 x"]
+
+
+def test_where_two_readings_name_a_file_the_line_stays_as_it_is(place: Path) -> None:
+    (place / "logs" / "app.log:7").touch()
+
+    assert shown("grep -rn ERROR logs", TIMES[0], *TIMES[1:], within=place) == [
+        TIMES[0],
+        *UNDER_THEIR_FILES[:2],
+        *UNDER_THEIR_FILES[3:],
+    ]
+    assert shown("grep -rn ERROR logs", TIMES[0], TIMES[0], within=place) is None
+
+
+@pytest.mark.parametrize("there", ["no file", "a folder", "many colons"])
+def test_where_no_reading_names_a_file_the_line_stays_as_it_is(place: Path, there: str) -> None:
+    line = "logs/other.log:7:10:15:00" + ":1" * (20 if there == "many colons" else 0)
+    if there != "no file":
+        (place / "logs" / "other.log").mkdir() if there == "a folder" else (place / "logs" / "other.log").touch()
+
+    assert shown("grep -rn ERROR logs", line, line, within=place) is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("cd logs &&", "cd $HERE &&", "cd - >/dev/null;", "cd ~;", "cd;", ". env.sh;", "source env.sh &&", "cd a b;"),
+        *("env -C other", "cd logs && env -C .."),
+    ],
+)
+def test_where_it_is_not_known_in_which_folder_a_program_ran_its_lines_stay(place: Path, before: str) -> None:
+    assert shown(f"{before} grep -rn ERROR logs", *TIMES, within=place) is None
 
 
 def test_what_stands_around_a_match_tells_the_name_of_its_file() -> None:

@@ -60,6 +60,21 @@ def is_compressed(result: ToolResult) -> bool:
     return "[compressed from " in result.text
 
 
+async def test_lines_with_times_are_shown_below_the_file_that_is_there(bench: Compressing) -> None:
+    for name in ("one.log", "two.log"):
+        lines = (f"10:15:{second:02} ERROR on disk {second}\n" for second in range(30))
+        (bench.root / "listing" / name).write_text("".join(lines))
+
+    here = await bench.run("grep -rn ERROR listing/*.log")
+    below = await bench.run("cd listing && grep -rn ERROR one.log two.log")
+
+    assert here.text.split("\n")[:3] == ["listing/", "one.log", "1:10:15:00 ERROR on disk 0"]
+    assert below.text.split("\n")[:2] == ["./one.log", "1:10:15:00 ERROR on disk 0"]
+    for result in (here, below):
+        assert is_compressed(result)
+        assert result.text.count("30:10:15:29 ERROR on disk 29") == 2
+
+
 async def test_bash_017_names_only_and_the_failures_of_go_test(bench: Compressing) -> None:
     printed = BY_NAME["go-test"].text
     bench.program("go", printed, exit_code=1)
