@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -19,23 +17,19 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel, ValidationError
 
 from goat_mcp import __version__
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
-from goat_mcp.core.principals import ANONYMOUS, LOCAL
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.rights import Rights
 from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.gateway import Gateway
 from goat_mcp.offers import Kind
 from goat_mcp.registry import BUILTIN_SOURCE
-from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.chaining import Chaining
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_profiles import ClientProfiles
-from goat_mcp.server.client_roots import ClientRoots, local_folders
+from goat_mcp.server.client_roots import ClientRoots
 from goat_mcp.server.client_side import DialogueClient
 from goat_mcp.server.closed_streams import while_open
 from goat_mcp.server.deliverable import deliverable, is_plain_text
@@ -48,15 +42,16 @@ from goat_mcp.server.prompts import Prompts
 from goat_mcp.server.readable import readable, sound
 from goat_mcp.server.requests import CalledTool, MayAnswer, Work
 from goat_mcp.server.resources import Resources
+from goat_mcp.server.roots_question import ROOTS_INPUT, RootsQuestion
 from goat_mcp.server.session_notices import SessionNotices
 from goat_mcp.server.short_calls import ShortCalls
 from goat_mcp.server.subscriptions import Subscriptions
 from goat_mcp.server.token import read_or_create_token
+from goat_mcp.server.tool_list import LIST_TTL_MS, ToolList
+from goat_mcp.server.who_asks import Transport, WhoAsks
 from goat_mcp.state.used_tokens import UsedTokens
 
 if TYPE_CHECKING:  # there are tokens over HTTP only, and models where a client has one
-    from mcp.server.auth.provider import AccessToken
-
     from goat_mcp.core.model import ChatModel
 
 INSTRUCTIONS = (
@@ -66,11 +61,7 @@ INSTRUCTIONS = (
 )
 INSTRUCTIONS_CHARS = 2_000
 """Hosts cut them there."""
-LIST_TTL_MS = 60_000
-ROOTS_TIMEOUT_S = 5.0
-_ROOTS_INPUT = "goat_roots"
 
-Transport = Literal["stdio", "http"]
 AnswerT = TypeVar("AnswerT")
 
 
@@ -111,13 +102,14 @@ class Adapter:
     def __post_init__(self) -> None:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
         self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
-        self._lists: dict[tuple[int, str, Rights, int], dict[str, Any]] = {}
-        self._profiles = ClientProfiles(self.gateway.settings.profile_of_client)
+        self._who = WhoAsks(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
+        self._roots = RootsQuestion(self.gateway, self.transport)
         self._log_levels = LogLevels()
         self._client_roots = ClientRoots()
         self._notices: dict[str, SessionNotices] = {}
-        self.changes = ChangeHub(self._principal, lambda: self.gateway.resources.looks, came=self._came)
+        self.changes = ChangeHub(self._who.principal, lambda: self.gateway.resources.looks, came=self._came)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
+        tools = ToolList(self.gateway, self.changes, self._who, self._roots, self)
         lists = ItemLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self)
         prompts = Prompts(self.gateway, lists, self)
@@ -129,7 +121,7 @@ class Adapter:
             version=__version__,
             title="goat-mcp",
             instructions=INSTRUCTIONS + self.gateway.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS)),
-            on_list_tools=self._list_tools,
+            on_list_tools=tools.list,
             on_call_tool=self._call_tool,
             on_list_resources=resources.list,
             on_list_resource_templates=resources.templates,
@@ -144,7 +136,7 @@ class Adapter:
                 "tools/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
                 "server/discover": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
             },
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=tools.input_schema,
         )
         # Not by a parameter: the SDK warns of it, for the stateless era has no such request.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_log_level)
@@ -153,7 +145,7 @@ class Adapter:
         )
         self._seal = RequestStateBoundary(self._security(), default_audience="goat-mcp")
         chaining = Chaining(self.gateway.instance, self.gateway.upstreams.path_of)
-        self.server.middleware += [chaining.pass_on, self.changes.track, self._cached_list, self._seal]
+        self.server.middleware += [chaining.pass_on, self.changes.track, tools.once, self._seal]
 
     def _security(self) -> RequestStateSecurity:
         """Over HTTP the next request may come to another process that serves the same state directory."""
@@ -173,15 +165,6 @@ class Adapter:
         """The short way of one connection over stdio."""
         return ShortCalls(self.server, self._call_tool, self._seal)
 
-    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        # Not paginated: clients list again before every call of a tool that was not on the first page.
-        entries = self.gateway.catalog.of(self._rights(ctx)).listing()
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            # Their clients drop the whole list for one output that is no object (SCH-3).
-            entries = [for_handshake(entry) for entry in entries]
-        ttl_ms = min(LIST_TTL_MS, self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS))
-        return {"tools": entries, "resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private"}
-
     def _outdated(self, lists: ItemLists) -> None:
         self.changes.tools_changed()
         lists.compare()
@@ -189,43 +172,10 @@ class Adapter:
     def _list_changed(self, kind: Kind) -> None:
         self.changes.list_changed("prompts" if kind == "prompts" else "resources")
 
-    async def _cached_list(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Server middleware: the checked wire form of `tools/list`, made once per generation and revision."""
-        if ctx.method != "tools/list":
-            return await call_next(ctx)
-        if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
-            self._adopt_default_roots()
-        context = self._context(ctx, DirectDialogue(ctx))
-        await self.gateway.upstreams.first_list(ctx=context, shows=self.gateway.servers.shown(context.rights))
-        self.changes.listed()
-        self.gateway.listed.set()
-        ttl_ms = self.gateway.upstreams.tools_ttl_ms(LIST_TTL_MS)
-        key = (self.gateway.catalog.generation, ctx.protocol_version, context.rights, ttl_ms)
-        if (ready := self._lists.get(key)) is None:
-            ready = await call_next(ctx)
-            self._lists = {kept: answer for kept, answer in self._lists.items() if kept[0] == key[0]} | {key: ready}
-        return ready if self.gateway.steps is None else self._step(context, ready, ctx.protocol_version)
-
-    def _step(self, context: ToolContext, ready: dict[str, Any], version: str) -> dict[str, Any]:
-        """The list as extensions leave it for this step."""
-        catalog = self.gateway.catalog.of(context.rights)
-        entries = {entry["name"]: entry for entry in ready["tools"]}
-        specs = {tool.spec.name: tool.spec for tool in catalog.tools()}
-        seen = self.gateway.arrival.begin_step(context, {name: specs[name] for name in entries if name in specs})
-        added = {name: dict(catalog.shown()[name].entry) for name in seen if name not in entries}
-        if version not in MODERN_PROTOCOL_VERSIONS:
-            added = {name: for_handshake(entry) for name, entry in added.items()}
-        return {**ready, "tools": [entries.get(name) or added[name] for name in seen]}
-
-    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        # As it was listed: what a client mirrors in headers it took from there.
-        listed = self.gateway.catalog.listed_anywhere(name)
-        return listed.entry["inputSchema"] if listed is not None else None
-
     async def _call_tool(self, ctx: Context, params: CalledTool) -> Any:
-        if (question := await self._roots_question(ctx, params)) is not None:
+        if (question := await self._roots.before(ctx, params)) is not None:
             return question
-        rights = self._rights(ctx)
+        rights = self._who.rights(ctx)
         called = self.gateway.arrival.target_name(params.name, params.arguments or {}, rights)
 
         async def work(context: ToolContext) -> ToolResult:
@@ -277,8 +227,8 @@ class Adapter:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             direct = DirectDialogue(ctx)
             return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
-        principal = self._principal()
-        owner = self._session_key(ctx, principal)
+        principal = self._who.principal()
+        owner = self._who.session_key(ctx, principal)
         if params.request_state is not None:
             answers = params.input_responses or {}
             return await self.parked.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
@@ -291,14 +241,14 @@ class Adapter:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
         progress = _rising(dialogue.report_progress) if wants_progress else no_progress
-        principal = self._principal()
-        session_key = self._session_key(ctx, principal)
+        principal = self._who.principal()
+        session_key = self._who.session_key(ctx, principal)
         sampling = dialogue.capabilities.sampling if dialogue.capabilities is not None else None
         return ToolContext(
             call_id=secrets.token_hex(8),
             session_key=session_key,
             principal=principal,
-            rights=self._rights(ctx),
+            rights=self._who.rights(ctx),
             meta=meta,
             client=DialogueClient(
                 dialogue,
@@ -317,7 +267,7 @@ class Adapter:
 
     def _came(self, ctx: Context) -> Callable[[], None]:
         """A handshake client has connected. Returns what to do when it is gone."""
-        session_key = self._session_key(ctx, self._principal())
+        session_key = self._who.session_key(ctx, self._who.principal())
         version = ctx.protocol_version
         if self.tells_newcomers:
             for kind in ("tools", "prompts", "resources"):
@@ -333,12 +283,12 @@ class Adapter:
         return gone
 
     async def _roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
-        session_key = self._session_key(ctx, self._principal())
+        session_key = self._who.session_key(ctx, self._who.principal())
         self._client_roots.forget(session_key)
         self.gateway.client_roots_changed(session_key)
 
     async def _set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        self._log_levels.set(self._session_key(ctx, self._principal()), params.level)
+        self._log_levels.set(self._who.session_key(ctx, self._who.principal()), params.level)
         return types.EmptyResult()
 
     def context(self, ctx: Context) -> ToolContext:
@@ -346,69 +296,9 @@ class Adapter:
 
     def reader(self, ctx: Context) -> ToolContext:
         """Who asks."""
-        principal = self._principal()
-        session_key = self._session_key(ctx, principal)
-        return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._rights(ctx))
-
-    def _rights(self, ctx: Context) -> Rights:
-        token = self._token()
-        scopes = token.scopes if token is not None else []
-        return self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
-
-    def _token(self) -> AccessToken | None:
-        if self.transport == "stdio":
-            return None
-        from mcp.server.auth.middleware.auth_context import get_access_token
-
-        return get_access_token()
-
-    def _principal(self) -> str:
-        if self.transport == "stdio":
-            return LOCAL
-        token = self._token()
-        return token.subject or token.client_id if token is not None else ANONYMOUS
-
-    def _session_key(self, ctx: Context, principal: str) -> str:
-        """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""
-        if self.transport == "stdio":
-            return "stdio"
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.request is None:
-            # That era has no sessions: an id in its header is the sender's choice, and may be another client's.
-            return f"principal:{principal}:{_client_name(ctx)}"
-        # The SDK has looked it up, and that this credential opened it.
-        return f"session:{ctx.request.headers.get('mcp-session-id', '')}"
-
-    def _adopt_default_roots(self) -> None:
-        if self.transport == "stdio" and self.gateway.directories.wants_client_roots:
-            self.gateway.adopt_client_roots(())
-
-    async def _roots_question(self, ctx: Context, params: CalledTool) -> Any:
-        """Where no workspace was named, take the client's roots, once and when they have changed (design D8).
-
-        Returns a question to send first.
-        """
-        gateway = self.gateway
-        if self.transport != "stdio" or not gateway.directories.wants_client_roots:
-            return None
-        capabilities = ctx.session.client_capabilities
-        if capabilities is None or capabilities.roots is None:
-            self._adopt_default_roots()
-            return None
-        answer: Any = None
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            answer = (params.input_responses or {}).get(_ROOTS_INPUT)
-            if answer is None:
-                return types.InputRequiredResult(input_requests={_ROOTS_INPUT: types.ListRootsRequest()})
-        else:
-            # A client that refuses, or answers what is no list of roots, has none.
-            with anyio.move_on_after(ROOTS_TIMEOUT_S), suppress(MCPError, ValidationError):
-                answer = await ctx.session.send_request(types.ListRootsRequest(), _AnyRoots)
-        if answer is None and gateway.workspace.roots:
-            # It said that they have changed, and not to what.
-            gateway.directories.wants_client_roots = False
-            return None
-        gateway.adopt_client_roots(_root_paths(answer))
-        return None
+        principal = self._who.principal()
+        session_key = self._who.session_key(ctx, principal)
+        return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._who.rights(ctx))
 
 
 def _given(ctx: Context) -> Mapping[str, Any]:
@@ -419,23 +309,7 @@ def _given(ctx: Context) -> Mapping[str, Any]:
         return {}
     if not isinstance(answers, Mapping):
         return {}
-    return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != _ROOTS_INPUT}
-
-
-class _AnyRoots(BaseModel):
-    """An answer to `roots/list` of which one bad root does not spoil the others."""
-
-    roots: list[dict[str, Any]] = []
-
-
-def _root_paths(answer: Any) -> list[Path]:
-    """The local directories among a client's roots."""
-    return local_folders(answer.model_dump(mode="json")) if isinstance(answer, BaseModel) else []
-
-
-def _client_name(ctx: Context) -> str:
-    params = ctx.session.client_params
-    return params.client_info.name if params is not None else ""
+    return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != ROOTS_INPUT}
 
 
 def _host_model(dialogue: Dialogue, sampling: types.SamplingCapability) -> ChatModel:
