@@ -81,17 +81,19 @@ def start_command(
                 pass_fds=(script_read, report_write, status_write),
             )
             theirs.extend(launch.own_fds)
-        with unblocked_for_children():
-            process = subprocess.Popen(
-                plan.arguments,
-                stdin=stdin,
-                stdout=output_write,
-                stderr=errors_write,
-                cwd=plan.directory,
-                env=plan.environment,
-                start_new_session=True,
-                pass_fds=plan.pass_fds,
-            )
+        with guard.starting_command():
+            with unblocked_for_children():
+                process = subprocess.Popen(
+                    plan.arguments,
+                    stdin=stdin,
+                    stdout=output_write,
+                    stderr=errors_write,
+                    cwd=plan.directory,
+                    env=plan.environment,
+                    start_new_session=True,
+                    pass_fds=plan.pass_fds,
+                )
+            guard.watch(process.pid, is_command=True)
     except BaseException:
         _close_all(ours)
         if launch is not None:
@@ -99,7 +101,6 @@ def start_command(
         raise
     finally:
         _close_all(theirs)
-    guard.watch(process.pid, is_command=True)
     tree = ProcessTree(
         leader=process.pid,
         marker=f"{MARKER_VARIABLE}={marker}".encode(),

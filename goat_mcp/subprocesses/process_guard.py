@@ -11,7 +11,9 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from goat_mcp.subprocesses.process_table import environment_contains
@@ -21,6 +23,9 @@ MARKER_VARIABLE = "GOAT_MCP_CALL"
 
 It finds what left the process group (`setsid`) and still has the environment it was started with.
 """
+
+JUST_RAN_S = 2.0
+"""For so long after its end a signal may still have come from a command: a busy machine is late to look at it."""
 
 _GRACE_S = 1
 
@@ -69,6 +74,8 @@ class ProcessGuard:
         self.id = secrets.token_hex(16)
         self._groups: set[int] = set()
         self._commands: set[int] = set()
+        self._starting = 0
+        self._command_seen_s = float("-inf")
         self._last = ""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -90,8 +97,25 @@ class ProcessGuard:
 
     @property
     def commands_run(self) -> bool:
-        """Whether one of the groups is a user's command, as against a server of ours."""
-        return bool(self._commands)
+        """Whether a user's command, as against a server of ours, runs or did a moment ago.
+
+        What a command did last may come to be looked at when it has ended.
+        """
+        if self._commands or self._starting:
+            return True
+        return time.monotonic() - self._command_seen_s < JUST_RAN_S
+
+    @contextmanager
+    def starting_command(self) -> Generator[None]:
+        """Around the start of a command and its `watch`: it may act before anybody can be told its number."""
+        with self._lock:
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._command_seen_s = time.monotonic()
 
     def watch(self, group: int, *, is_command: bool = False) -> None:
         """End this process group when this process ends."""
@@ -107,7 +131,9 @@ class ProcessGuard:
         with self._lock:
             if group in self._groups:
                 self._groups.discard(group)
-                self._commands.discard(group)
+                if group in self._commands:
+                    self._commands.discard(group)
+                    self._command_seen_s = time.monotonic()
                 self._tell(f"- {group}\n")
 
     def run_at_the_end(self, command: Sequence[str]) -> None:

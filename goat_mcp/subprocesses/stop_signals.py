@@ -30,8 +30,8 @@ class StopSignals:
     within `unblocked_for_children()`, or they do not hear SIGTERM.
 
     A sender that descends from us is ignored. One that is gone before we could look (`pkill` lives for a
-    millisecond), or that is not told because a child is just being started, is ignored once and counts when a second
-    signal comes within 10 s.
+    millisecond) while a command runs or has just run, or that is not told because a child is just being started, is
+    ignored once and counts when a second signal comes within 10 s.
     """
 
     def __init__(self, on_stop: Callable[[], None], guard: ProcessGuard) -> None:
@@ -99,7 +99,8 @@ class StopSignals:
             if process.parent == os.getpid():
                 return True
             process = living_process(process.parent)
-        return False
+        # Where it has ended while it was looked at, its mark could not be read, nor who its parents were.
+        return None if living_process(pid) is None else False
 
 
 class _WhileUnblocked:
