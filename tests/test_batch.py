@@ -31,7 +31,7 @@ from tests.tool_doubles import FakeTool, fake, spec
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 10
+BOUND_S = 60
 INTERRUPTED = "not run: the batch was interrupted (the user refused Write)"
 
 

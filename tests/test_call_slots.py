@@ -61,7 +61,7 @@ async def test_sixteen_of_a_hundred_run_and_the_rest_is_told_that_they_did_not()
     async with anyio.create_task_group() as group:
         for number in range(100):
             group.start_soon(crowd.call, str(number), ctx())
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await crowd.all_refused.wait()
         at_a_time = len(crowd.running)
         crowd.release.set()

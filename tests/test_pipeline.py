@@ -339,7 +339,7 @@ async def test_a_batch_runs_in_parallel_and_answers_in_request_order(tmp_path: P
             return text_result("fast")
 
     pipeline = pipeline_over(tmp_path, slow, Releasing(fake("Fast").spec))
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         outcome = await pipeline.call_all([CallRequest("Slow", {}, CTX), CallRequest("Fast", {}, CTX)])
 
     assert [result.text for result in outcome.results] == ["slow", "fast"]

@@ -19,7 +19,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
-BOUND_S = 30.0
+BOUND_S = 60.0
 
 
 def says(text: str, *uses: Block, stop_reason: str = "", tokens: tuple[int, int] | None = (10, 2)) -> ModelReply:

@@ -322,7 +322,7 @@ async def test_a_stopped_run_leaves_nothing_and_can_be_resumed(agents: Agents) -
         if isinstance(event, AgentState) and event.resume_token == "s-9":
             knows_session.set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(engine.run, replace(agents.job(), max_turns=1), on_event)
             await knows_session.wait()

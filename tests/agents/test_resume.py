@@ -107,7 +107,7 @@ async def test_an_agent_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
     model = ScriptedModel([says("Half.", use("Glob", {"pattern": "*"}, "g")), go, says("never"), says("whole")])
     async with ground(tmp_path, model) as on:
         first = await on.agent(run_in_background=True)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while len(model.requests) < 2:  # noqa: ASYNC110 - the second question is what we wait for
                 await anyio.sleep(0.01)
         await on.call("TaskStop", {"task_id": id_of(first)})
@@ -120,7 +120,7 @@ async def test_an_agent_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
 async def killed(on: Ground, model: ScriptedModel, **fields: Any) -> str:
     """An agent whose server is gone while its second question is asked; its id. All it left is on disk."""
     started = await on.agent("Count.", run_in_background=True, **fields)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while len(model.requests) < 2 or not tool_results_on_disk(on):  # noqa: ASYNC110 - the disk gives no event
             await anyio.sleep(0.01)
     shutil.copytree(on.gateway.state.path, on.workspace.parent / "left" / "state")
@@ -216,7 +216,7 @@ async def test_the_error_of_one_that_was_stopped_says_whether_it_can_be_resumed(
 
         async with anyio.create_task_group() as group:
             group.start_soon(start)
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 while not on.gateway.tasks.running():  # noqa: ASYNC110 - nobody tells of a start
                     await anyio.sleep(0.01)
             await on.call("TaskStop", {"task_id": fields.get("name", id_of(earlier))})

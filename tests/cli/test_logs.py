@@ -31,8 +31,9 @@ async def test_what_a_server_and_its_upstreams_said_is_shown_afterwards(tmp_path
 
     with http_goat(launch) as goat:
         await visit(PYTHON[0], goat, [call("mcp__noisy__ping"), call("mcp__other__ping")], NOBODY, node=find_node)
-        with anyio.fail_after(30):
-            while not logs(launch).stdout:  # noqa: ASYNC110  # written a moment later, by another process
+        with anyio.fail_after(60):
+            # Written a moment later, by another process, and of each upstream by itself.
+            while not all(f"upstream={name}" in logs(launch).stdout for name in ("noisy", "other")):  # noqa: ASYNC110
                 await anyio.sleep(0.2)
     everything = logs(launch)
     of_one = [json.loads(line) for line in logs(launch, "noisy", "--json").stdout.splitlines()]

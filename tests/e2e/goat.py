@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Tool
 
 from tests.e2e.processes import end
 
-START_TIMEOUT_S = 30.0
-EXIT_TIMEOUT_S = 10.0
-CALL_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 90.0
+EXIT_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 60.0
+LISTED_WITHIN_S = 60.0
 TOKEN = "example-token-of-the-end-to-end-tests-0123456789"
 REPOSITORY = Path(__file__).parents[2]
 
@@ -116,6 +119,16 @@ def wait_for_url(process: subprocess.Popen[str], said: list[str] | None = None) 
         if "http://" in line:
             return "http://" + line.split("http://")[1].strip()
     raise AssertionError(f"ended with {process.wait(EXIT_TIMEOUT_S)} before it listened:\n{''.join(seen)}")
+
+
+async def listed_with(client: Client, *wanted: str) -> list[Tool]:
+    """The tools, once those wanted are among them: a slow server's miss the first list (LIF-2)."""
+    with anyio.fail_after(LISTED_WITHIN_S):
+        while True:
+            tools = (await client.list_tools()).tools
+            if set(wanted) <= {tool.name for tool in tools}:
+                return tools
+            await anyio.sleep(0.1)
 
 
 @asynccontextmanager

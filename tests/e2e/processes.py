@@ -67,14 +67,14 @@ def left_after(processes: Iterable[Seen], text: str, within_s: float, *, spared:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ask a process to end, then make it."""
+    """Ask a process to end, then make it. What it writes at its end is there afterwards."""
     if process.poll() is None:
         process.terminate()
         try:
-            process.wait(8)
+            process.wait(40)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(8)
+            process.wait(40)
 
 
 def kill_all(processes: Iterable[Seen]) -> None:

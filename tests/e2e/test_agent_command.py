@@ -86,7 +86,7 @@ async def test_task_stop_ends_all_of_it(goat: Launch) -> None:
         task = facts_of(await agent(client, "wait", run_in_background=True))["task_id"]
         programs = await _running(goat.folder / "agent")
         stopped = await client.call_tool("TaskStop", {"task_id": task})
-        left = left_after(programs, "no such text", 5)
+        left = left_after(programs, "no such text", BOUND_S)
 
     assert text_of(stopped).startswith(f"Stopped task {task}")
     assert len(programs) >= 2
@@ -102,7 +102,7 @@ async def test_a_goat_mcp_that_is_killed_takes_it_along(goat: Launch) -> None:
         programs = await _running(goat.folder / "agent")
         wire.process.send_signal(signal.SIGKILL)
 
-        assert left_after(programs, str(goat.folder), 10) == []
+        assert left_after(programs, str(goat.folder), BOUND_S) == []
 
 
 async def _running(program: Path) -> list[Seen]:

@@ -22,7 +22,7 @@ from tests.e2e.test_asking import CHECKS, ENGINE, WHICH_CHECKS, WHICH_ENGINE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-BOUND_S = 30.0
+BOUND_S = 60.0
 QUESTION = {"questions": [ENGINE]}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import json
 from collections.abc import Generator
 from pathlib import Path
 
@@ -18,10 +18,6 @@ pytestmark = pytest.mark.e2e
 HEALTHY = [
     f"mcp__{server}__{tool}" for server in ("healthy", "garbage") for tool in ("echo", "pid", "nap", "refuse", "grow")
 ]
-# The first list waits at most 3 s for servers never seen before (LIF-2).
-FIRST_LIST_S = 3 + 3
-# Far below the 60 s that the stuck call is given; a busy machine needs a second or two.
-PROMPT_S = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +47,16 @@ def wire(launch_with_bad_ones: Launch) -> Generator[Wire]:
 
 @pytest.fixture(scope="module")
 def listed(wire: Wire) -> list[str]:
-    """The names of the first list."""
-    started_s = time.monotonic()
-    tools = wire.request("tools/list")["result"]["tools"]
-    assert time.monotonic() - started_s < FIRST_LIST_S
-    return [tool["name"] for tool in tools]
+    """The names of the first list that has one of each that is well: on a busy machine that may be a later one."""
+    wire.request("tools/list")
+    # The list waits 3 s for those never seen before (LIF-2), and not the 30 s that one of them has to start.
+    assert state_of(wire, "hanging") == "starting", "the list waited for one that hangs"
+    return wire.listed_with("mcp__healthy__echo", "mcp__garbage__echo", "mcp__stuck__echo", "mcp__fragile__echo")
+
+
+def state_of(wire: Wire, upstream: str) -> str:
+    (content,) = wire.request("resources/read", {"uri": "goat://status"})["result"]["contents"]
+    return next(entry["state"] for entry in json.loads(content["text"])["upstreams"] if entry["name"] == upstream)
 
 
 # LIF-2
@@ -67,18 +68,17 @@ def test_the_first_list_comes_in_time_and_has_all_that_is_well(listed: list[str]
 def test_a_call_that_never_ends_delays_no_other(wire: Wire, listed: list[str]) -> None:
     never = wire.start("tools/call", {"name": "mcp__stuck__echo", "arguments": {"text": "x"}})
 
-    started_s = time.monotonic()
     answers = [
         wire.text("mcp__healthy__echo", {"text": "hi"}),
         wire.text("mcp__garbage__echo", {"text": "ho"}),
         wire.text("Bash", {"command": "echo works"}),
         wire.text("Glob", {"pattern": "*.md"}),
     ]
-    took_s = time.monotonic() - started_s
+    hangs_still = not wire.is_answered(never)
     wire.notify("notifications/cancelled", {"requestId": never, "reason": "the user lost patience"})
 
     assert answers == ["hi", "ho", "works", str(Path(wire_workspace(wire)) / "notes.md")]
-    assert took_s < PROMPT_S
+    assert hangs_still, "the others were answered once its time was up"
     assert wire.text("mcp__healthy__echo", {"text": "after"}) == "after"
 
 
@@ -87,22 +87,21 @@ def test_more_calls_that_never_end_than_run_at_a_time_keep_no_other_from_running
     stuck = [wire.start("tools/call", {"name": "mcp__stuck__echo", "arguments": {"text": "x"}}) for _ in range(40)]
 
     answers = [wire.text("mcp__healthy__echo", {"text": "hi"}), wire.text("Bash", {"command": "echo works"})]
+    first_hangs_still = not wire.is_answered(stuck[0])
     for never in stuck:
         wire.notify("notifications/cancelled", {"requestId": never})
 
     assert answers == ["hi", "works"]
+    assert first_hangs_still, "a place was free once its time was up"
 
 
 def test_a_server_that_dies_in_a_call_fails_that_call_and_works_again(wire: Wire, listed: list[str]) -> None:
-    started_s = time.monotonic()
     died = wire.call("mcp__fragile__echo", {"text": "x"})
-    took_s = time.monotonic() - started_s
     listed_again = wire.request("tools/list")["result"]["tools"]
 
     assert died["isError"] is True
     assert "fragile" in text_of(died)
-    assert "code 4" in text_of(died) or "status 4" in text_of(died)
-    assert took_s < PROMPT_S
+    assert "code 4" in text_of(died) or "status 4" in text_of(died), "its death was not noticed, only its silence"
     assert "mcp__fragile__echo" in [tool["name"] for tool in listed_again]
     assert wire.text("mcp__healthy__echo", {"text": "hi"}) == "hi"
 
@@ -115,8 +114,6 @@ def test_an_error_of_a_server_keeps_code_message_and_data(wire: Wire, listed: li
 
 
 def test_stdout_carried_nothing_but_messages(wire: Wire, listed: list[str]) -> None:
-    import json
-
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in wire.lines)
 
 

@@ -11,7 +11,7 @@ import pytest
 from mcp import StdioServerParameters
 
 from examples.notes_http import Notes
-from tests.e2e.goat import REPOSITORY, Launch, connected, wait_for_url
+from tests.e2e.goat import REPOSITORY, Launch, connected, listed_with, wait_for_url
 from tests.e2e.processes import end
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
@@ -66,7 +66,8 @@ async def test_both_example_servers_work_behind_goat_as_upstreams_json_names_the
     file.write_text(json.dumps(document))
 
     async with connected(Launch(launch.folder, launch.workspace, ("--upstreams", str(file))), "auto") as client:
-        names = [tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("mcp__")]
+        tools = await listed_with(client, "mcp__weather__list_towns", "mcp__notes__search_notes")
+        names = [tool.name for tool in tools if tool.name.startswith("mcp__")]
         weather_now = await client.call_tool("mcp__weather__current_weather", {"town": "Dunmere"})
         found = await client.call_tool("mcp__notes__search_notes", {"words": "lemon"})
 

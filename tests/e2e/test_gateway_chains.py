@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -22,6 +21,7 @@ from goat_mcp.upstreams.shelves.warm_catalog import StoredCatalog, WarmCatalog
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import TOKEN, HttpGoat, Launch, connected, http_goat, wait_for_url
 from tests.e2e.processes import end
+from tests.free_port import free_port
 from tests.upstreams.fleet import server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
@@ -118,13 +118,6 @@ async def test_a_tool_behind_two_gateways_is_called_in_every_pair_of_eras(
     assert (upstream["state"], upstream["era"], upstream["reason_code"]) == ("ready", inner_era, "")
 
 
-def free_port() -> int:
-    """A goat-mcp that is in a circle must be told its own address before it has one."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextmanager
 def goat_at(port: int, started: Launch) -> Generator[HttpGoat]:
     token_file = started.folder / "token"
@@ -151,7 +144,7 @@ def at(port: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("era", BOTH_ERAS)
 async def test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest(tmp_path: Path, era: str) -> None:
-    # CHN-2: a circle of one
+    # CHN-2: a circle of one, which must be told its own address before it has one
     port = free_port()
     alone = launch(tmp_path, "alone", me=at(port), gh=server("raw.py"))
     with goat_at(port, alone) as goat:

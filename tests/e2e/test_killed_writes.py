@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
 
 SIZE_BYTES = 50 * 1000 * 1000
 KILLS = times(2, at_night=100)
+MORE_KILLS = 30
+"""Where none of them came in time: a busy machine may be slow to kill, and find the write done."""
 WAIT_S = 60.0
 
 
@@ -30,7 +32,9 @@ def test_fs_38_a_server_killed_in_a_write_leaves_a_whole_file(launch: Launch) ->
     path.write_bytes(b"A" * SIZE_BYTES)
     seen_unfinished = False
 
-    for turn in range(KILLS):
+    for turn in range(KILLS + MORE_KILLS):
+        if turn >= KILLS and seen_unfinished:
+            break
         letter = "BC"[turn % 2]
         before = path.read_bytes()
         with Wire(launch.command, launch.environment, launch.workspace, launch.folder / "stderr") as wire:
@@ -44,9 +48,9 @@ def test_fs_38_a_server_killed_in_a_write_leaves_a_whole_file(launch: Launch) ->
             while not left_over(launch.workspace):
                 assert time.monotonic() < ends_at_s, "the write never began"
                 time.sleep(0.001)
-            time.sleep((turn % 10) * 0.01)
+            time.sleep((turn % 10) * 0.01 if turn < KILLS else 0)
             wire.process.kill()
-            wire.process.wait(10)
+            wire.process.wait(60)
 
         content = path.read_bytes()
         seen_unfinished |= bool(left_over(launch.workspace))

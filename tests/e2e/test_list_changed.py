@@ -17,7 +17,7 @@ from tests.e2e.wire import Wire
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-NOTICE_TIMEOUT_S = 10
+NOTICE_TIMEOUT_S = 60
 QUIET_S = 1.0
 GROWN = "mcp__plain__grown"
 
@@ -66,12 +66,13 @@ async def test_a_2026_client_is_told_where_it_listens(target: Launch | HttpGoat)
 
 @pytest.mark.parametrize(("client", "era"), [("v2", "legacy"), ("v2", "2026-07-28"), ("v1", "legacy")])
 def test_a_typescript_client_is_told(node: Node, target: Launch | HttpGoat, client: str, era: str) -> None:
+    known = {"call": "mcp__plain__pid"}  # from then on its tools are in every list
     grow = {"call": "mcp__plain__grow"}
     wait = {"awaitTool": GROWN, "within": NOTICE_TIMEOUT_S}
 
-    session = node.session(client, era, target, [{"list": True}, grow, wait])
+    session = node.session(client, era, target, [known, {"list": True}, grow, wait])
 
-    before, _, after = session["results"]
+    _, before, _, after = session["results"]
     assert [tool["name"] for tool in after if tool not in before] == [GROWN]
 
 
@@ -79,6 +80,7 @@ def test_a_typescript_client_is_told(node: Node, target: Launch | HttpGoat, clie
 def test_a_client_that_has_seen_everything_is_left_in_peace(growing: Launch) -> None:
     with Wire(growing.command, growing.environment, growing.workspace) as wire:
         wire.handshake()
+        wire.text("mcp__plain__pid", {})  # from now on its tools are in every list
         listed = wire.request("tools/list")["result"]["tools"]
         wire.text("Bash", {"command": f"sleep {QUIET_S}"})
 

@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 
 from goat_mcp.core.names import exposed_name
-from tests.e2e.goat import Launch, connected
+from tests.e2e.goat import Launch, connected, listed_with
 from tests.upstreams.fleet import server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -37,7 +37,8 @@ async def test_a_name_is_as_long_as_the_host_takes_and_its_tool_is_called_by_it(
     launch = Launch(tmp_path, tmp_path / "ws", (*files, "--mode", "bypassPermissions", *options))
 
     async with connected(launch, mode) as client:
-        listed = [tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("mcp__b__a_tool")]
+        tools = await listed_with(client, "mcp__b__pid")
+        listed = [tool.name for tool in tools if tool.name.startswith("mcp__b__a_tool")]
         result = await client.call_tool(name, {})
 
     assert listed == [name]

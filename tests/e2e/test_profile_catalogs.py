@@ -10,6 +10,7 @@ import pytest
 from mcp import Client
 
 from tests.e2e.goat import HttpGoat, Launch, http_goat
+from tests.e2e.http_wire import listed_with
 from tests.e2e.test_profiles import BOTH, client, names, refusal
 from tests.e2e.wire import text_of
 from tests.upstreams.changing import Changing, tool
@@ -46,6 +47,7 @@ def goat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpGoat]:
     (folder / "goat-mcp.yaml").write_text(PROFILES)
     files = ("--config", str(folder / "goat-mcp.yaml"), "--upstreams", str(folder / "servers.json"))
     with http_goat(Launch(folder, folder / "ws", ("--mode", "bypassPermissions", *files))) as running:
+        listed_with(running, "mcp__w__fit")
         yield running
 
 

@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.e2e.http_wire import listed_with
 from tests.manifests.test_gateway_over_manifests import document
 from tests.upstreams.fleet import server
 
@@ -57,6 +58,7 @@ def goat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpGoat]:
         str(folder / "servers.json"),
     )
     with http_goat(Launch(folder, folder / "ws", options)) as running:
+        listed_with(running, "mcp__a__pid", "mcp__b__pid", "mcp__items__give")
         yield running
 
 
@@ -194,7 +196,7 @@ async def test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows
             before = await names(first)
             document(folder, "Profile", "first", tools={"allow": ["Glob"]})
             document(folder, "Profile", "second", tools={"allow": ["Grep"]})
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 while await names(first) != {"Glob"}:  # noqa: ASYNC110  # another process looks at the files
                     await anyio.sleep(0.1)
             refused = await refusal(first, "Read", file_path="@/x")

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
-NOTICE_TIMEOUT_S = 30
+NOTICE_TIMEOUT_S = 60
 TODOS = [
     {"content": "Look", "status": "completed", "activeForm": "Looking"},
     {"content": "Mend", "status": "in_progress", "activeForm": "Mending"},

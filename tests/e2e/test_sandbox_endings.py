@@ -15,13 +15,15 @@ from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import Launch
 from tests.e2e.processes import descendants, kill_all, mentioning
 from tests.e2e.wire import Wire, text_of
+from tests.repetitions import times
 from tests.sandbox.boxes import git, names, needs_bubblewrap
 
 pytestmark = [pytest.mark.e2e, needs_bubblewrap]
 
 OURS = ["notes.md", "src"]
 HELD = {".claude", ".mcp.json", ".vscode", "goat-mcp.yaml"}
-GONE_WITHIN_S = 10.0
+GONE_WITHIN_S = times(60, at_night=10)
+ENDED_WITHIN_S = times(60, at_night=3)
 COMMAND = "sleep 86313 & sleep 86314"
 
 
@@ -87,8 +89,10 @@ def test_a_cancelled_call_leaves_nothing(boxed: Launch) -> None:
         wire.notify("notifications/cancelled", {"requestId": call, "reason": "enough"})
 
         # R-PROC-5: TERM ends these at once; what ignores it has 2 s.
-        assert holds(lambda: names(boxed.workspace) == OURS, 3)
-        assert holds(lambda: not any("sleep 8631" in one.command for one in descendants(wire.process.pid)), 3)
+        assert holds(lambda: names(boxed.workspace) == OURS, ENDED_WITHIN_S)
+        assert holds(
+            lambda: not any("sleep 8631" in one.command for one in descendants(wire.process.pid)), ENDED_WITHIN_S
+        )
 
 
 @pytest.mark.parametrize("ending", ["its client goes", "SIGTERM", "SIGINT", "SIGKILL"])

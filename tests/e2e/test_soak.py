@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.conftest import UNASKED, fill, ours, upstream_file
 from tests.e2e.goat import HttpGoat, Launch, http_goat
-from tests.e2e.http_wire import Response, call, exchange
+from tests.e2e.http_wire import Response, call, exchange, listed_with
 from tests.e2e.processes import descendants
 from tests.repetitions import times
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
 CLIENTS = 50
 FOR_S = times(12, at_night=60)
 MIB = 1024 * 1024
-SETTLED_S = 20.0
+SETTLED_S = 120.0
 
 
 def text_of(response: Response) -> str:
@@ -57,9 +57,9 @@ class Visitor:
         self.answered = 0
         self.wrong: list[tuple[str, str]] = []
 
-    def stay(self, ends_at_s: float) -> None:
+    def stay(self, over: threading.Event) -> None:
         self._path.write_text(f"own text of {self._number}\n")
-        while time.monotonic() < ends_at_s:
+        while not over.is_set():
             self._round()
 
     def _round(self) -> None:
@@ -99,24 +99,33 @@ def test_ld_01_no_answer_is_wrong_or_lost_beside_a_hang_and_crashes(tmp_path: Pa
             over.wait(1)
 
     with http_goat(launch) as goat, ThreadPoolExecutor(CLIENTS + 1) as threads:
-        assert "mcp__good__echo" in exchange(goat).body.decode()
+        listed_with(goat, "mcp__good__echo", "mcp__hanging__echo", "mcp__crashing__echo")
         visitors = [Visitor(goat, launch.workspace, number) for number in range(CLIENTS)]
-        started_s = time.monotonic()
         beside = threads.submit(call_bad_ones, goat)
-        stays = [threads.submit(visitor.stay, started_s + FOR_S) for visitor in visitors]
-        time.sleep(FOR_S / 2)
-        halfway_bytes = memory_bytes(goat)
-        for stay in stays:
-            stay.result(60)
-        at_the_end_bytes = memory_bytes(goat)
-        over.set()
-        beside.result(60)
+        stays = [threads.submit(visitor.stay, over) for visitor in visitors]
+        try:
+            time.sleep(FOR_S / 2)
+            halfway_bytes = memory_bytes(goat)
+            time.sleep(FOR_S / 2)
+            # A busy machine takes longer for as much.
+            was_enough = settles(
+                lambda: (
+                    (
+                        min(visitor.answered for visitor in visitors) >= 10
+                        and min(bad["hanging ERROR"], bad["crashing ERROR"]) >= 2
+                    )
+                    or any(stay.done() for stay in stays)
+                )
+            )
+            at_the_end_bytes = memory_bytes(goat)
+        finally:
+            over.set()
+        for stay in (*stays, beside):
+            stay.result(120)
         exchange(goat)
 
         assert [wrong for visitor in visitors for wrong in visitor.wrong] == []
-        assert min(visitor.answered for visitor in visitors) >= 3
-        assert sum(visitor.answered for visitor in visitors) >= CLIENTS * 10
-        assert bad["hanging ERROR"] >= 2 and bad["crashing ERROR"] >= 2
+        assert was_enough
         assert set(bad) == {"hanging ERROR", "crashing ERROR"}
         assert at_the_end_bytes - halfway_bytes < 16 * MIB
         assert settles(lambda: descriptors(goat) < 60)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import StdioServerParameters
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
-from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.e2e.goat import HttpGoat, Launch, connected, http_goat, listed_with
 from tests.e2e.node_side import Node
 from tests.e2e.test_clients import BUILT_IN
 
@@ -90,7 +90,7 @@ async def test_their_tools_are_listed_beside_the_built_in_ones(
                     expected[f"mcp__{name}__{tool.name}"] = tool
 
     async with connected(launch_with_servers, "legacy") as client:
-        tools = await listed_once_all_are_in(client, set(expected))
+        tools = await listed_with(client, *expected)
         listed = {tool.name: tool for tool in tools if not needs_tasks(tool)}
 
     assert sorted(set(listed) - set(expected)) == BUILT_IN
@@ -105,7 +105,7 @@ async def test_every_answer_of_server_everything_arrives_as_it_was_sent(
     servers: Mapping[str, StdioServerParameters], goat_with_servers: HttpGoat, mode: str
 ) -> None:
     async with connected(servers["everything"], "legacy") as direct, connected(goat_with_servers, mode) as client:
-        await listed_once_all_are_in(client, {"mcp__everything__echo"})
+        await listed_with(client, "mcp__everything__echo")
         for tool, arguments in EVERYTHING_CALLS:
             sent = await direct.call_tool(tool, arguments)
 
@@ -120,7 +120,7 @@ async def test_a_resource_reference_arrives_whole(
     # Its text holds the time of the call, so the two calls are compared without that.
     arguments = {"resourceType": "Text", "resourceId": 1}
     async with connected(servers["everything"], "legacy") as direct, connected(goat_with_servers, "auto") as client:
-        await listed_once_all_are_in(client, {"mcp__everything__echo"})
+        await listed_with(client, "mcp__everything__echo")
         sent = relayed(await direct.call_tool("get-resource-reference", arguments))
         received = relayed(await client.call_tool("mcp__everything__get-resource-reference", arguments))
 
@@ -131,7 +131,7 @@ async def test_a_resource_reference_arrives_whole(
 
 async def test_a_server_does_not_see_the_secrets_of_our_environment(goat_with_servers: HttpGoat) -> None:
     async with connected(goat_with_servers, "auto") as client:
-        await listed_once_all_are_in(client, {"mcp__everything__get-env"})
+        await listed_with(client, "mcp__everything__get-env")
         answer = await client.call_tool("mcp__everything__get-env")
 
     seen = json.loads(answer.content[0].model_dump()["text"])
@@ -148,7 +148,7 @@ async def test_progress_of_a_long_operation_arrives(goat_with_servers: HttpGoat,
         seen.append((progress, total))
 
     async with connected(goat_with_servers, mode) as client:
-        await listed_once_all_are_in(client, {"mcp__everything__echo"})
+        await listed_with(client, "mcp__everything__echo")
         await client.call_tool(
             "mcp__everything__trigger-long-running-operation", {"duration": 1, "steps": 4}, progress_callback=note
         )
@@ -168,7 +168,7 @@ async def test_files_and_times_are_asked_through_goat(
         ("time", "convert_time", {"source_timezone": "Mars", "time": "12:00", "target_timezone": "UTC"}),
     ]
     async with connected(goat_with_servers, "auto") as client:
-        await listed_once_all_are_in(client, {"mcp__files__read_text_file", "mcp__time__convert_time"})
+        await listed_with(client, "mcp__files__read_text_file", "mcp__time__convert_time")
         for server in ("files", "time"):
             async with connected(servers[server], "legacy") as direct:
                 for _, tool, arguments in (call for call in calls if call[0] == server):
@@ -193,18 +193,6 @@ async def test_a_node_client_reaches_a_node_server_through_goat(node: Node, goat
         _, total, operation = session["results"]
         assert total["content"] == [{"type": "text", "text": "The sum of 20 and 22 is 42."}]
         assert [step["progress"] for step in operation["progress"] if step.get("total") == 2] == [1, 2]
-
-
-async def listed_once_all_are_in(client: Client, wanted: set[str]) -> list[Any]:
-    """The tools, once those wanted are among them: a slow server's tools may miss the first list (LIF-2)."""
-    import anyio
-
-    with anyio.fail_after(30):
-        while True:
-            tools = (await client.list_tools()).tools
-            if wanted <= {tool.name for tool in tools}:
-                return tools
-            await anyio.sleep(0.2)
 
 
 def needs_tasks(tool: Any) -> bool:

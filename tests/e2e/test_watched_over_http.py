@@ -13,9 +13,9 @@ import pytest
 
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected, http_goat
+from tests.free_port import free_port
 from tests.server.test_resources import Told
 from tests.upstreams.fleet import serving_at, warm
-from tests.upstreams.test_http_upstreams import free_port
 
 pytestmark = [
     pytest.mark.e2e,

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from tests.e2e.processes import end
 
-FRAME_TIMEOUT_S = 30.0
+FRAME_TIMEOUT_S = 60.0
+LISTED_WITHIN_S = 60.0
 PROTOCOL_VERSION = "2025-11-25"
 
 
@@ -84,6 +85,20 @@ class Wire:
         self, method: str, params: Mapping[str, Any] | None = None, timeout_s: float = FRAME_TIMEOUT_S
     ) -> dict[str, Any]:
         return self.answer(self.start(method, params), timeout_s)
+
+    def is_answered(self, request_id: Any) -> bool:
+        """Whether its answer has come, among all that was sent before the last answer that was read."""
+        return request_id in self._answers
+
+    def listed_with(self, *wanted: str) -> list[str]:
+        """The names of the tools, once those wanted are among them: a slow server's miss the first list (LIF-2)."""
+        ends_at_s = time.monotonic() + LISTED_WITHIN_S
+        while True:
+            names = [tool["name"] for tool in self.request("tools/list")["result"]["tools"]]
+            if set(wanted) <= set(names):
+                return names
+            assert time.monotonic() < ends_at_s, f"{sorted(set(wanted) - set(names))} are not listed"
+            time.sleep(0.1)
 
     def handshake(self) -> dict[str, Any]:
         client = {"name": "e2e-wire", "version": "1.0.0"}

@@ -95,7 +95,7 @@ async def test_a_tool_added_later_is_told_to_clients_and_can_be_called(tmp_path:
         async with Client(adapter.server, mode="legacy", message_handler=heard) as client:
             before = await names(client)
             await client.call_tool("late__begin", {})
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await changed.wait()
             after = await names(client)
             result = await client.call_tool("late__added", {})

@@ -29,14 +29,15 @@ async def long(ctx, input):
     await asyncio.sleep(600)
 async def quick(ctx, input):
     return 1
-handlers = {"block": block, "crash": crash, "long": long, "look": long, "quick": quick}
+handlers = {"block": block, "crash": crash, "long": long, "look": long, "quick": quick, "first": quick}
 """
 EXPORTS: tuple[dict[str, Any], ...] = (
-    {"name": "block", "timeoutMs": 3_000},
+    {"name": "block", "timeoutMs": 6_000},
     {"name": "crash"},
     {"name": "long", "sideEffect": "mutating"},
     {"name": "look"},
     {"name": "quick", "timeoutMs": 1_000, "sideEffect": "mutating"},
+    {"name": "first"},
 )
 
 
@@ -51,6 +52,7 @@ async def together(tmp_path: Path, guilty: str, *innocent: str, late: str = "") 
 
     with anyio.fail_after(60):
         async with gateway.running(), anyio.create_task_group() as group:
+            await call(gateway, "probe__first")  # the time of a call covers the loading
             for name in innocent:
                 group.start_soon(lambda name=name: one(gateway, name, begun=str(tmp_path / name)))
                 await eventually((tmp_path / name).exists)

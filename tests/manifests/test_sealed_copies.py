@@ -228,7 +228,7 @@ async def test_a_handler_that_comes_after_its_manifest_is_found(tmp_path: Path) 
     async with gateway.running():
         assert "probe__say" not in names(gateway)
         (tmp_path / "handlers.py").rename(place / "handlers.py")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while "probe__say" not in names(gateway):  # noqa: ASYNC110  # the watcher looks by itself
                 await anyio.sleep(0.05)
         assert (await call(gateway, "probe__say")).text == "as it was"

@@ -17,7 +17,7 @@ from tests.manifests.test_gateway_over_manifests import ONE, document, names
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
+BOUND_S = 60.0
 SMALL = Rights(profiles=("small",))
 
 

@@ -17,7 +17,7 @@ from goat_mcp.sandbox.relaying import RelayLimits
 from tests.http_client.local_server import page, serving
 
 pytestmark = pytest.mark.anyio
-LIMIT_S = 30
+LIMIT_S = 60
 HOST = "files.example.org"
 
 

@@ -62,7 +62,7 @@ def listens(port: int) -> bool:
 
 
 async def until_closed(port: int) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while await anyio.to_thread.run_sync(listens, port):  # noqa: ASYNC110  # what is waited for is a socket's end
             await anyio.sleep(0.02)
 
@@ -162,7 +162,7 @@ async def goat_before(
             running = HttpServer(adapter, parse_address("127.0.0.1:0"), OPERATORS, settings.limits, {"narrow": NARROW})
             running.bind()
             group.start_soon(running.serve, listens)
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await listening.wait()
             yield Goat(gateway, adapter, folder, urls[0])
             running.stop()

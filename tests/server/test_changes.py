@@ -16,7 +16,7 @@ import pytest
 from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
 
 pytestmark = pytest.mark.anyio
-WAIT_S = 10
+WAIT_S = 60
 TOOLS = "tools"
 
 

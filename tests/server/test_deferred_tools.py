@@ -91,7 +91,7 @@ async def test_DEF_1_growth_beyond_the_budget_is_told_and_the_new_list_is_short(
     catalog = {"mode": "auto", "token_budget": budget}
     async with behind_search(tmp_path, mode, catalog=catalog, client={"message_handler": on_message}) as client:
         before = [tool.name for tool in (await client.list_tools()).tools]
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             if mode == "legacy":
                 await client.call_tool("mcp__good__grow", {})
                 await told.wait()

@@ -111,7 +111,7 @@ async def serving(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
         server = HttpServer(Adapter(gateway, "http"), parse_address("127.0.0.1:0"), "unused", settings.limits)
         server.bind()
         group.start_soon(server.serve, listens)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await listening.wait()
         yield Client(client, urls[0], "a"), Client(client, urls[0], "b")
         server.stop()

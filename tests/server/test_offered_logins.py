@@ -51,7 +51,7 @@ def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def read(client: Client) -> types.CallToolResult:
-    with anyio.fail_after(50):
+    with anyio.fail_after(60):
         return await client.call_tool("mcp__web__read", {})
 
 
@@ -113,7 +113,7 @@ async def test_calls_that_come_meanwhile_share_the_login_and_the_question(tmp_pa
             async with anyio.create_task_group() as group:
                 for _ in range(3):
                     group.start_soon(call)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await user.was_shown.wait()
                 await anyio.wait_all_tasks_blocked()
                 assert user.answers is not None
@@ -143,7 +143,7 @@ async def test_who_says_no_ends_their_own_call_and_nobody_elses(tmp_path: Path, 
                 texts.append(text_of(await read(one)))
 
             group.start_soon(call)
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await yes.was_shown.wait()
             refused.append(await read(other))
             await anyio.to_thread.run_sync(visit, yes.shown[0].url)
@@ -186,7 +186,7 @@ async def test_a_client_that_goes_away_takes_its_login_along(tmp_path: Path, mod
                         await read(client)
 
                 group.start_soon(call_and_leave)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await gone.was_shown.wait()
                 port = comes_back_to(gone.shown[0].url)
                 was_open = await anyio.to_thread.run_sync(listens, port)
@@ -208,7 +208,7 @@ async def test_a_call_that_is_cancelled_ends_the_login_that_only_it_wanted(tmp_p
         async with goat_before(server, tmp_path) as goat, goat.client(mode, user) as client:
             async with anyio.create_task_group() as group:
                 group.start_soon(read, client)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await user.was_shown.wait()
                 # It has agreed, and the call waits for the browser.
                 await anyio.wait_all_tasks_blocked()
@@ -256,11 +256,11 @@ async def test_whoever_lists_or_reads_resources_is_shown_where_to_log_in_too(
     lister, reader = User(), User()
     with guarded_server(tmp_path) as server:
         async with goat_before(server, tmp_path, knows_tools=knows_tools) as goat, goat.client(mode, lister) as client:
-            with anyio.fail_after(50):
+            with anyio.fail_after(60):
                 listed = await client.call_tool("ListMcpResources", {"server": "web"})
         await login_of(tmp_path, server.url).log_out()
         async with goat_before(server, tmp_path) as goat, goat.client(mode, reader) as client:
-            with anyio.fail_after(50):
+            with anyio.fail_after(60):
                 result = await client.call_tool("ReadMcpResource", {"server": "web", "uri": "guarded://note"})
                 asked = len(reader.shown)
                 while "guarded://note" not in await uris(client):  # noqa: ASYNC110  # a list of another process's
@@ -299,7 +299,7 @@ async def test_who_hears_of_progress_hears_none_while_the_call_is_parked_and_all
                 results.append(await client.call_tool("ReadMcpResource", arguments, progress_callback=on_progress))
 
             group.start_soon(call)
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await user.was_shown.wait()
             await anyio.sleep(1.5 * HEARTBEAT_S)
             assert user.answers is not None
@@ -376,7 +376,7 @@ async def test_a_right_that_the_login_has_not_is_asked_for_with_those_it_has(tmp
     user = User()
     with guarded_server(tmp_path) as server:
         async with goat_before(server, tmp_path) as goat, goat.client(mode, user) as client:
-            with anyio.fail_after(50):
+            with anyio.fail_after(60):
                 answer = text_of(await client.call_tool("mcp__web__write", {}))
         asked = [event["scopes"] for event in server.events("authorize")]
 
@@ -468,7 +468,7 @@ async def test_a_call_whose_client_hears_of_its_progress_waits_longer(
 
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await beats.wait()
                 await anyio.to_thread.run_sync(visit, user.shown[0].url)
 
@@ -488,7 +488,7 @@ async def test_who_is_turned_away_at_the_page_is_told_so(tmp_path: Path, mode: s
 
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await user.was_shown.wait()
                 query = {name: values[0] for name, values in parse_qs(urlsplit(user.shown[0].url).query).items()}
                 forged = f"{query['redirect_uri']}?error=access_denied&state=forged"
@@ -531,7 +531,7 @@ async def test_somebody_who_logs_in_at_a_terminal_meanwhile_is_enough(tmp_path: 
 
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await user.was_shown.wait()
                 await log_in(tmp_path, server)
             await until_closed(comes_back_to(user.shown[0].url))

@@ -15,7 +15,7 @@ from goat_mcp.server import other_processes
 from goat_mcp.server.other_processes import OtherProcesses
 
 pytestmark = pytest.mark.anyio
-WAIT_S = 20
+WAIT_S = 60
 
 
 @dataclass

@@ -27,7 +27,7 @@ both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
 TODO = {"content": "Mend it", "status": "in_progress", "activeForm": "Mending it"}
 OTHER = ToolContext(call_id="o", principal="somebody else")
-WAIT_S = 20
+WAIT_S = 60
 
 
 def gateway(folder: Path, **settings: Any) -> Gateway:

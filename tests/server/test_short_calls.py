@@ -31,7 +31,7 @@ from tests.tool_doubles import fake
 pytestmark = pytest.mark.anyio
 ERAS = ("handshake", "modern")
 both_eras = pytest.mark.parametrize("era", ERAS)
-FRAME_TIMEOUT_S = 20.0
+FRAME_TIMEOUT_S = 60.0
 PREFIX = "io.modelcontextprotocol/"
 Tool = Any
 

@@ -17,14 +17,14 @@ from mcp.shared.exceptions import MCPError
 
 from goat_mcp.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
+from tests.free_port import free_port
 from tests.server.test_items import START_S, serving, uris
 from tests.server.test_resources import Told
 from tests.upstreams.fleet import server, serving_at, warm
-from tests.upstreams.test_http_upstreams import free_port
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
 LISTED = [{"name": name, "inputSchema": {"type": "object"}} for name in ("touch", "subscribed", "die", "drop", "grow")]
-WAIT_S = 30
+WAIT_S = 60
 T = TypeVar("T")
 upstream_eras = pytest.mark.parametrize("era", ["handshake", "stateless"])
 

@@ -111,9 +111,9 @@ def test_for_deny_rules_the_programs_spelling_does_not_count(words: tuple[str, .
 
 def test_a_pattern_full_of_stars_takes_no_exponential_time() -> None:
     pattern = CommandPattern.parse("a " + "* x " * 40 + "y*a*a*a*a*a*b")
-    started = time.monotonic()
+    computed_s = time.thread_time()
 
     matches = pattern.matches(("a", *("x" * 500 for _ in range(500))))
 
     assert not matches
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - computed_s < 10

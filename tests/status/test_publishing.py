@@ -20,7 +20,7 @@ from goat_mcp.status.publishing import StatusPublisher
 from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
-WAIT_S = 30
+WAIT_S = 60
 
 
 @asynccontextmanager

@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
+from tests.subprocesses.processes import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
@@ -54,15 +53,6 @@ def marked(value: str) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
-
-
 def spawn_sleeper(guard: ProcessGuard) -> subprocess.Popen[bytes]:
     child = subprocess.Popen(["sleep", "300"], start_new_session=True)
     guard.watch(child.pid)
@@ -78,7 +68,7 @@ def test_nothing_survives_an_owner_that_was_killed_whatever_thread_or_session_st
     assert wait_until(lambda: len(marked(marker)) >= 4, 5)
 
     owner.send_signal(signal.SIGKILL)
-    owner.wait(5)
+    owner.wait(60)
 
     assert wait_until(lambda: not marked(marker) and not any(alive(pid) for pid in pids), 3)
 
@@ -91,11 +81,11 @@ def test_a_forgotten_group_is_left_alone_when_the_guard_closes() -> None:
     guard.close()
 
     try:
-        assert ended.wait(5) == -signal.SIGTERM
+        assert ended.wait(60) == -signal.SIGTERM
         assert kept.poll() is None
     finally:
         kept.kill()
-        kept.wait(5)
+        kept.wait(60)
 
 
 def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() -> None:
@@ -109,7 +99,7 @@ def test_a_guard_that_was_killed_is_replaced_and_knows_the_groups_of_before() ->
     second = spawn_sleeper(guard)
     guard.close()
 
-    assert (first.wait(5), second.wait(5)) == (-signal.SIGTERM, -signal.SIGTERM)
+    assert (first.wait(60), second.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
 
 
 def test_the_guard_leaves_by_itself_when_there_is_nothing_to_end() -> None:
@@ -152,6 +142,6 @@ def test_the_last_command_runs_when_nothing_is_left_of_the_others(tmp_path: Path
 
     guard.close()
 
-    child.wait(5)
+    child.wait(60)
     text = "it's \\n \\0 100% $HOME\n\té"
     assert wait_until(lambda: said.exists() and said.read_text() == text, 5), said.read_text()

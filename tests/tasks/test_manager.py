@@ -63,7 +63,7 @@ def restarted(state: StateDirectory, workspace: str = "/ws") -> TaskManager:
 
 async def recorded(state: StateDirectory, task: Task, status: str) -> None:
     path = state.folder("tasks") / f"{task.id}.json"
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):  # a thread writes it
         while not (os.path.exists(path) and f'"{status}"' in await anyio.Path(path).read_text()):  # noqa: ASYNC110,ASYNC240,PTH110
             await asyncio.sleep(0.01)
 

@@ -51,7 +51,7 @@ class Bench:
         return await tool.execute(tool.validate(arguments), ctx)
 
     async def heard(self, name: str, text: str) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not any(text in batch for batch in self.members.heard[name]):  # noqa: ASYNC110  # no event to wait for
                 await anyio.sleep(0.01)
 
@@ -61,7 +61,7 @@ class Bench:
         async def innermost(arguments: Any) -> ToolResult:
             return text_result("done")
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while True:
                 result = await self.teams.deliver_to_lead(READ, {}, LEAD, innermost)
                 if containing in result.text:
@@ -205,7 +205,7 @@ async def test_an_unknown_reader_is_refused_with_the_members(bench: Bench) -> No
 async def test_one_that_has_ended_reads_no_mail(bench: Bench) -> None:
     await bench.create(TESTER)
     await bench.send(to="tester", type="shutdown_request")
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await bench.members.works["tester"].wait(None)
 
     with pytest.raises(ToolError, match="tester has ended"):

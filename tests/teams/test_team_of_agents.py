@@ -45,7 +45,7 @@ def _text(request: ModelRequest, at: int) -> str:
 
 async def until(place: Ground, text: str) -> str:
     """Calls until a result brings mail that holds `text`."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while text not in (found := (await place.call("Glob", {"pattern": "*"})).text):  # noqa: ASYNC110  # a poll
             await anyio.sleep(0.02)
     return found

@@ -25,6 +25,7 @@ from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.workspace import Workspace
+from tests.subprocesses.processes import soon
 
 
 class ShellBench:
@@ -83,6 +84,12 @@ class ShellBench:
 
     async def end(self, task_id: str, *, ctx: ToolContext | None = None) -> ToolResult:
         return await call(self.stop, ctx, task_id=task_id)
+
+    async def until_printed(self, task_id: str, text: str) -> None:
+        """Until a running task has printed so much. It is not read for that: what a client has read counts."""
+        (file,) = (task.work.output_file for task in self.tasks.running() if task.id == task_id)
+        assert file is not None
+        assert await soon(lambda: file.read_text() == text), file.read_text()
 
     async def close(self) -> None:
         await self.tasks.stop_all()

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.tool import Access
 from goat_mcp.state.sessions import FileSeen
-from tests.subprocesses.processes import alive, running, wait_until
+from tests.subprocesses.processes import alive, running, soon, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
@@ -36,11 +36,6 @@ async def bench(tmp_path: Path) -> AsyncGenerator[ShellBench]:
 
 def unique_sleep() -> str:
     return f"4{secrets.randbelow(10**9):09d}"
-
-
-async def soon(condition: Callable[[], bool]) -> bool:
-    """Wait up to 5 s for a condition, without holding up the event loop that may have to bring it about."""
-    return await anyio.to_thread.run_sync(wait_until, condition, 5)
 
 
 # --- what comes back
@@ -299,12 +294,10 @@ async def test_a_script_of_200_kilobytes_runs(bench: ShellBench) -> None:
 
 async def test_bx_01_a_timeout_ends_the_command_and_keeps_its_output(bench: ShellBench) -> None:
     sleep = unique_sleep()
-    before = time.monotonic()
 
-    result = await bench.run(f"echo before; sleep {sleep}", timeout=1000)
+    result = await bench.run(f"echo before; sleep {sleep}", timeout=3000)
 
-    assert time.monotonic() - before < 3
-    assert result.text.splitlines()[:2] == ["before", "timed out after 1 s and was ended with all it started"]
+    assert result.text.splitlines()[:2] == ["before", "timed out after 3 s and was ended with all it started"]
     assert (result.error_code, fact(result, "timed_out"), running("sleep", sleep)) == ("E_TIMEOUT", True, [])
 
 
@@ -341,9 +334,10 @@ async def test_a_timeout_over_the_most_is_reduced_and_said(bench: ShellBench) ->
 
 
 async def test_a_long_command_becomes_a_task_and_goes_on(tmp_path: Path) -> None:
-    bench = ShellBench(tmp_path, auto_background_after_s=0.3)
-    result = await bench.run("echo early; sleep 0.6; echo late")
+    bench = ShellBench(tmp_path, auto_background_after_s=2)
+    result = await bench.run("echo early; until [ -e go ]; do sleep 0.05; done; echo late")
 
+    (bench.root / "go").touch()
     first, second, *_ = result.text.splitlines()
     assert (first, second, result.is_error) == (f"Task started: {task_id(result)}", "early", False)
     assert size_and_mode(fact(result, "output_file")) == (6, 0o600)
@@ -355,10 +349,9 @@ async def test_a_long_command_becomes_a_task_and_goes_on(tmp_path: Path) -> None
 async def test_a_command_that_was_queued_too_long_becomes_a_task_at_once(bench: ShellBench) -> None:
     queued = context(started_at_s=time.monotonic() - 44.8)
 
-    before = time.monotonic()
-    result = await bench.run("sleep 5", ctx=queued)
+    with anyio.fail_after(30):  # it would be 45 s, had it not been queued
+        result = await bench.run("sleep 600", ctx=queued)
 
-    assert time.monotonic() - before < 1
     assert result.text.startswith("Task started: ")
 
 
@@ -376,30 +369,30 @@ async def test_bash_013_progress_rises_while_a_command_runs(bench: ShellBench) -
 
     async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
         seen.append((done, message))
+        if len(seen) == 2:
+            (bench.root / "go").touch()
 
-    result = await bench.run(
-        "for i in 1 2 3; do echo $i; sleep 1; done", ctx=context(progress=progress, wants_progress=True)
-    )
+    with anyio.fail_after(60):
+        result = await bench.run(
+            "echo 1; echo 2; until [ -e go ]; do sleep 0.1; done; echo 3",
+            ctx=context(progress=progress, wants_progress=True),
+        )
 
     assert result.text == "1\n2\n3"
     values = [value for value, _ in seen]
-    assert values and values == sorted(set(values))
-    assert all(later - earlier <= 5 for earlier, later in zip([0.0, *values], [*values, 3.0], strict=True))
-    assert seen[0][1] in ("2", "3")
+    assert values == sorted(set(values))
+    assert seen[1][1] == "2", "the last line so far"
 
 
 async def test_cancelling_a_call_ends_its_tree(bench: ShellBench) -> None:
     sleep = unique_sleep()
     call = asyncio.create_task(bench.run(f"trap '' TERM; sleep {sleep} & wait; sleep 1000"))
     assert await soon(lambda: len(running("sleep", sleep)) == 1)
-    before = time.monotonic()
     call.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await call
 
-    assert time.monotonic() - before < 2
-    assert await soon(lambda: running("sleep", sleep) == [])
-    assert time.monotonic() - before < 3
+    assert await soon(lambda: running("sleep", sleep) == [], 3)
 
 
 # --- background
@@ -407,26 +400,22 @@ async def test_cancelling_a_call_ends_its_tree(bench: ShellBench) -> None:
 
 async def test_bash_002_a_child_that_stays_becomes_a_task(bench: ShellBench) -> None:
     sleep = unique_sleep()
-    before = time.monotonic()
 
     result = await bench.run(f"sleep {sleep} & echo done")
 
-    assert time.monotonic() - before < 1
     assert result.text == f"done\n[still running: sleep {sleep}. Task started: {task_id(result)}; TaskStop ends it]"
     await bench.end(task_id(result))
     assert running("sleep", sleep) == []
 
 
-async def test_a_background_command_is_started_within_300_ms_and_changes_no_directory(bench: ShellBench) -> None:
+async def test_a_background_command_is_answered_while_it_runs_and_changes_no_directory(bench: ShellBench) -> None:
     (bench.root / "sub").mkdir()
-    await bench.run("true")
-    before = time.monotonic()
 
-    result = await bench.run("cd sub; sleep 0.2; echo done", run_in_background=True)
+    result = await bench.run("cd sub; until [ -e ../go ]; do sleep 0.05; done; echo done", run_in_background=True)
 
-    assert time.monotonic() - before < 0.3
     assert result.text.splitlines()[0] == f"Task started: {task_id(result)}"
     assert size_and_mode(fact(result, "output_file")) == (0, 0o600)
+    (bench.root / "go").touch()
     assert "done" in (await bench.read(task_id(result))).text
     assert (await bench.run("pwd")).text == str(bench.root)
 
@@ -573,7 +562,7 @@ def test_bx_28_nothing_is_left_3_seconds_after_the_server_was_killed(tmp_path: P
     assert wait_until(lambda: len(running("sleep", sleep)) == 5, 5)
 
     server.send_signal(signal.SIGKILL)
-    server.wait(5)
+    server.wait(60)
 
     assert wait_until(lambda: running("sleep", sleep) == [], 3)
     assert not alive(server.pid)

@@ -181,7 +181,7 @@ async def test_bx_02_a_timeout_ends_setsid_grandchildren_too(bench: ShellBench) 
 
 
 async def test_term_reaches_the_command_before_kill_does(bench: ShellBench) -> None:
-    result = await bench.run("trap 'echo tidied > tidy; exit 1' TERM; echo up; sleep 60 & wait", timeout=1500)
+    result = await bench.run("trap 'echo tidied > tidy; exit 1' TERM; echo up; sleep 600 & wait", timeout=6000)
 
     assert result.error_code == "E_TIMEOUT"
     assert (bench.root / "tidy").read_text() == "tidied\n"

@@ -71,9 +71,3 @@ class Changing:
         finally:
             process.kill()
             process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

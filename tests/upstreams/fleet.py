@@ -50,7 +50,7 @@ def serving_at(port: int, script: str, *args: str | int | Path) -> Generator[Non
     """One of our test servers as a process that listens at this port."""
     process = subprocess.Popen([sys.executable, str(SERVERS / script), *map(str, args)], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(400):
+        for _ in range(1200):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
@@ -91,7 +91,7 @@ class Fleet:
     def status(self, name: str) -> UpstreamStatus:
         return next(status for status in self.upstreams.status() if status.name == name)
 
-    async def until(self, holds: Callable[[], bool], max_wait_s: float = 10.0) -> None:
+    async def until(self, holds: Callable[[], bool], max_wait_s: float = 60.0) -> None:
         with anyio.fail_after(max_wait_s):
             while not holds():  # noqa: ASYNC110  # what is waited for happens in another process
                 await anyio.sleep(0.02)

@@ -31,7 +31,7 @@ from tests.upstreams.test_stdio_upstreams import is_alive, lines, pid_of
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
 BOUND_S = 120.0
-GOOD_S = 15.0
+GOOD_S = 60.0
 """A call of the healthy one. Its neighbour's calls may take four times as long."""
 MIB = 1024 * 1024
 CANARY = "canary-of-the-upstream-cases"
@@ -108,9 +108,8 @@ def peak_memory_bytes() -> int:
 async def test_up_02_one_that_never_answers_the_handshake_is_given_up_while_others_work(tmp_path: Path) -> None:
     entries = {"evil": server("raw.py", "hang"), "good": server("raw.py", "plain")}
     warm(tmp_path, entries, {"evil": T})
-    limits = replace(QUICK, connect_wait_s=1.0)
+    limits = replace(QUICK, connect_wait_s=1.0, start_timeout_s=60)
     async with fleet(tmp_path, entries, limits=limits, first_list=False) as running:
-        started_s = time.monotonic()
         answers: list[str] = []
         errors: list[ToolError] = []
 
@@ -122,17 +121,17 @@ async def test_up_02_one_that_never_answers_the_handshake_is_given_up_while_othe
             await running.upstreams.first_list(1.0)
             group.start_soon(beside)
             errors.append(await running.failing("mcp__evil__t"))
-        took_s = time.monotonic() - started_s
+        state = running.status("evil").state
 
     assert [error.code for error in errors] == [ErrorCode.UPSTREAM_DOWN]
     assert "still starting" in errors[0].message and "did not run" in errors[0].message
     assert answers == ["pong"] * 5
-    assert took_s < 10
+    assert state is UpstreamState.STARTING, "the caller waited for its whole time to start"
     assert SupervisorLimits().connect_wait_s <= 10
 
 
 async def test_up_03_a_call_that_hangs_ends_is_cancelled_and_gives_its_place_back(tmp_path: Path) -> None:
-    async with pair(tmp_path, {"timeout_s": 0.5, "concurrency": 1}) as running:
+    async with pair(tmp_path, {"timeout_s": 4, "concurrency": 1}) as running:
         hung = await running.evil("t")
         in_flight = running.status().calls_in_flight
         next_one = await running.evil("add", {"x": 1})
@@ -209,7 +208,7 @@ async def test_up_10_ten_thousand_blocks_are_cut_with_a_notice(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["no_object", "no_content", "both", "string_error", "unknown_id"])
 async def test_up_11_what_is_no_result_is_an_error_that_names_the_upstream(tmp_path: Path, name: str) -> None:
     """R-UP-3"""
-    async with pair(tmp_path, {"timeout_s": 1}) as running:
+    async with pair(tmp_path, {"timeout_s": 4}) as running:
         result = await running.evil(name)
         after = await running.evil("add")
 
@@ -291,12 +290,10 @@ async def test_up_25_a_schema_thousands_deep_is_withheld(tmp_path: Path, depth: 
 async def test_up_27_a_pattern_of_an_upstream_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     """R-SCHEMA-4: inputs are the upstream's own to check; of outputs see test_output_check."""
     async with pair(tmp_path) as running:
-        started_s = time.monotonic()
         result = await running.evil("pattern", {"a": "a" * 32 + "!"})
-        took_s = time.monotonic() - started_s
 
+    # `pair` calls the other one meanwhile, and measures how long the loop computed.
     assert json.loads(result.text) == {"a": "a" * 32 + "!"}
-    assert took_s < 2
 
 
 # ERA-3
@@ -414,14 +411,14 @@ async def test_up_43_a_process_that_was_stopped_is_found_out_and_started_anew(tm
     """R-UP-4"""
     log = tmp_path / "log"
     limits = replace(QUICK, ping_timeout_s=0.5)
-    entries = {"evil": server("evil.py", log, timeout_s=1.0), "good": server("raw.py")}
+    entries = {"evil": server("evil.py", log, timeout_s=4.0), "good": server("raw.py")}
     async with fleet(tmp_path, entries, limits=limits) as running:
         stopped = pid_of(log)
         os.kill(stopped, signal.SIGSTOP)
         error = await running.failing("mcp__evil__add")
         pong = await running.call("mcp__good__ping")
-        await running.until(lambda: running.status("evil").reason_code == "lost" or pid_of(log) != stopped, 20)
-        await running.until(lambda: not is_alive(stopped), 20)
+        await running.until(lambda: running.status("evil").reason_code == "lost" or pid_of(log) != stopped)
+        await running.until(lambda: not is_alive(stopped))
         mended = await running.call("mcp__evil__add", {"z": 3})
 
     assert error.code is ErrorCode.TIMEOUT
@@ -442,7 +439,7 @@ async def test_up_43_a_busy_process_is_not_taken_for_a_hung_one(tmp_path: Path) 
 
 
 async def wait_for_answer(running: Fleet, name: str) -> str:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             result = await first_result(running, name)
             if result is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,18 +14,13 @@ from anyio.abc import SocketStream
 
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.upstreams.status import UpstreamState
+from tests.free_port import free_port
 from tests.upstreams.fleet import fleet, serving_at, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 
 NAMES = ("echo", "everything", "work", "mark", "die", "hang", "refuse", "seen", "grow")
 LISTED = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def web_server(port: int, log: Path) -> AbstractContextManager[None]:

@@ -312,7 +312,7 @@ def test_no_descriptor_stays_open(ground: Ground) -> None:
     before = len(names_in(Path("/proc/self/fd")))
     everything()
 
-    assert len(names_in(Path("/proc/self/fd"))) == before
+    assert len(names_in(Path("/proc/self/fd"))) <= before
 
 
 @pytest.mark.parametrize("swapped", ["folder", "file"])

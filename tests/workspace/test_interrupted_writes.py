@@ -18,7 +18,9 @@ from tests.workspace.conftest import names_in
 
 SIZE_BYTES = 50 * 1024 * 1024
 KILLS = times(6, at_night=100)
-START_LIMIT_S = 30.0
+MORE_KILLS = 30
+"""Where none of them came in time: a busy machine may be slow to kill, and find the write done."""
+START_LIMIT_S = 60.0
 
 WRITER = """
 import sys
@@ -63,7 +65,7 @@ def stop_in_a_write(writer: subprocess.Popen[bytes], top: Path) -> list[str]:
 
 def kill(writer: subprocess.Popen[bytes]) -> None:
     writer.send_signal(signal.SIGKILL)
-    writer.wait(10)
+    writer.wait(60)
 
 
 @pytest.mark.chaos
@@ -73,11 +75,13 @@ def test_a_killed_writer_leaves_a_whole_file_and_the_next_start_clears_up(tmp_pa
     (top / "file").write_bytes(b"A" * SIZE_BYTES)
     left_at_least_once = False
 
-    for turn in range(KILLS):
+    for turn in range(KILLS + MORE_KILLS):
+        if turn >= KILLS and left_at_least_once:
+            break
         writer = start_writer(top, locks)
         wait_for_temp(top)
         # from the first byte to the rename: each turn a little later
-        time.sleep(turn % 12 * 0.012)
+        time.sleep(turn % 12 * 0.012 if turn < KILLS else 0)
         kill(writer)
         content = (top / "file").read_bytes()
         left_at_least_once |= names_in(top) != ["file"]

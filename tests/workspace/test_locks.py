@@ -17,7 +17,7 @@ from tests.workspace.conftest import names_in
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_S = 30
+LIMIT_S = 60
 
 COUNTER = """
 import asyncio, sys

@@ -118,7 +118,7 @@ class Asking:
                 return result(f"{Path.cwd()} {os.environ.get('FOLDER', '')} {os.getpid()}")
             case "moved":
                 # Told between two calls, or just before this one.
-                with anyio.fail_after(10):
+                with anyio.fail_after(60):
                     await self.moved.wait()
                 self.moved = anyio.Event()
                 return result(said(await ask(ctx, types.ListRootsRequest())))

@@ -56,7 +56,7 @@ async def test_a_search_that_finds_nothing_has_not_failed(tmp_path: Path) -> Non
 async def test_a_timeout_keeps_what_was_printed_and_ends_all_that_was_started(tmp_path: Path) -> None:
     one = Caller(tmp_path)
 
-    result = await one.call(EXEC, command="sleep 600 & echo $! > pid; echo so far; wait", timeoutMs=1500)
+    result = await one.call(EXEC, command="sleep 600 & echo $! > pid; echo so far; wait", timeoutMs=5000)
 
     value = json.loads(result.text.split("\n")[0])
     assert result.error_code == "E_TIMEOUT"
@@ -65,9 +65,9 @@ async def test_a_timeout_keeps_what_was_printed_and_ends_all_that_was_started(tm
 
 
 async def test_what_runs_long_becomes_a_task_that_has_both_outputs(tmp_path: Path) -> None:
-    one = Caller(tmp_path, {"bash": {"auto_background_after_s": 1}})
+    one = Caller(tmp_path, {"bash": {"auto_background_after_s": 4}})
 
-    value = await one.value(EXEC, command="echo out; echo err >&2; read -t 3 <> <(:); echo end")
+    value = await one.value(EXEC, command="echo out; echo err >&2; read -t 8 <> <(:); echo end")
     ended = await one.call("TaskOutput", task_id=value["taskId"])
 
     assert (value["stdout"], value["stderr"], value["exitCode"]) == ("out", "err", None)

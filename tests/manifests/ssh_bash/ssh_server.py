@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Generator, Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.free_port import free_port
 
 SSHD = Path("/usr/sbin/sshd")
 _SETTINGS = """
@@ -31,7 +32,7 @@ AllowAgentForwarding yes
 AllowTcpForwarding yes
 X11Forwarding yes
 """
-_START_S = 20.0
+_START_S = 60.0
 _ATTEMPTS = 5
 
 
@@ -74,7 +75,7 @@ def ssh_server(folder: Path) -> Generator[SshServer]:
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     for _ in range(_ATTEMPTS):
-        server = SshServer(folder, _free_port())
+        server = SshServer(folder, free_port())
         (folder / "settings").write_text(_SETTINGS.format(port=server.port, folder=folder))
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
@@ -91,12 +92,6 @@ def ssh_server(folder: Path) -> Generator[SshServer]:
             process.terminate()
             process.wait(10)
     raise AssertionError(f"sshd does not start: {(folder / 'log').read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _listens(server: SshServer, process: subprocess.Popen[bytes]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +175,12 @@ def test_what_cannot_be_done_is_told_with_its_place(operations: list[Any], told:
 )
 async def test_a_pattern_that_never_ends_is_ended(tmp_path: Path, operation: dict[str, Any]) -> None:
     caller = Caller(tmp_path)
-    started_s = time.monotonic()
 
     problem = await caller.problem(TOOL, text="a" * 60 + "!", operations=[operation])
 
     assert re.search(r"it took longer than 2 s", problem)
     assert problem.endswith("[E_TIMEOUT]")
-    assert time.monotonic() - started_s < 40
+
     assert (await caller.value(TOOL, text="a", operations=[{"op": "trim"}])) == {"result": "a"}
 
 

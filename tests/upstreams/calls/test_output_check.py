@@ -175,7 +175,7 @@ async def test_a_pattern_that_would_run_for_years_does_not_hold_up_anybody(schem
     output, _ = checker("warn")
     evil = "a" * 60 + "!"
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         await output.check("t", schema, evil)
         await output.check("t", schema, {evil: evil})
 

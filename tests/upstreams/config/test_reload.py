@@ -21,7 +21,7 @@ from goat_mcp.state.directory import StateDirectory
 from tests.upstreams.fleet import Fleet, fleet, load, server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
-PATIENCE_S = 40.0
+PATIENCE_S = 60.0
 
 
 def steady(folder: Path, *tools: str, **members: Any) -> dict[str, Any]:

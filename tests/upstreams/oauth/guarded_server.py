@@ -28,6 +28,7 @@ from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+from tests.free_port import free_port
 from tests.upstreams.fleet import SERVERS
 
 
@@ -91,16 +92,13 @@ class Guarded:
 
 @contextmanager
 def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
-    with socket.socket() as first, socket.socket() as second:
-        first.bind(("127.0.0.1", 0))
-        second.bind(("127.0.0.1", 0))
-        ports = first.getsockname()[1], second.getsockname()[1]
+    ports = free_port(), free_port()
     running = Guarded(folder, *ports)
     running.control(**control)
     arguments = [*map(str, ports), str(folder / "log"), str(folder / "control.json")]
     process = subprocess.Popen([sys.executable, str(SERVERS / "guarded.py"), *arguments])
     try:
-        for _ in range(600):
+        for _ in range(1200):
             if all(_listens(port) for port in ports):
                 break
             try:
@@ -174,5 +172,5 @@ def stored_in(folder: Path) -> bytes:
 
 async def log_in(folder: Path, server: Guarded, **kwargs: Any) -> None:
     """As `auth login` does."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await login_of(folder, server.url, keyring=kwargs.pop("keyring", None)).log_in(Agreeable(), **kwargs)

@@ -17,7 +17,8 @@ from goat_mcp.upstreams.pins.pinned_instructions import MAX_KEPT_CHARS, settle_i
 from goat_mcp.upstreams.pins.pins import UpstreamPins
 from goat_mcp.upstreams.reason_code import ReasonCode
 from tests.cli.test_call import run
-from tests.upstreams.changing import Changing, free_port, tool
+from tests.free_port import free_port
+from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import fleet, load
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]

@@ -11,7 +11,8 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.pins.pin_lock import LockContent, Pin, PinLock
-from tests.upstreams.changing import Changing, free_port, tool
+from tests.free_port import free_port
+from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import Fleet, fleet, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -124,7 +125,7 @@ async def test_an_approved_change_is_shown_and_called_without_a_restart(changing
 
             approve(changing.folder, "t")
 
-            await running.until(lambda: described(running.registry, "t") == "as it is", 5)
+            await running.until(lambda: described(running.registry, "t") == "as it is")
             assert (await running.call("mcp__x__t")).text == "t ran"
             assert running.status("x").quarantined == running.status("x").waiting_pins == ()
 
@@ -256,7 +257,7 @@ async def test_pm_08_a_tool_added_later_is_pinned_and_reported_and_under_strict_
         assert why.code is ErrorCode.QUARANTINED
         assert why.message == "mcp__x__last is quarantined: it waits for approval, as pin: strict wants"
         approve(quiet.folder, "last")
-        await running.until(lambda: described(running.registry, "last") == "as it was", 5)
+        await running.until(lambda: described(running.registry, "last") == "as it was")
         assert (await running.call("mcp__x__last")).text == "last ran"
 
 
@@ -290,7 +291,7 @@ async def test_what_is_pinned_at_first_after_the_lock_was_damaged_waits(quiet: C
         assert "goat.lock was damaged and set aside as goat.lock.corrupt" in why.message
         await running.until(lambda: running.status("x").waiting_pins != ())
         approve(quiet.folder, "t")
-        await running.until(lambda: described(running.registry, "t") == "as it was", 5)
+        await running.until(lambda: described(running.registry, "t") == "as it was")
     assert path.with_name("goat.lock.corrupt").exists()
 
 
