@@ -7,7 +7,6 @@ handler can do ends with its process.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 import logging
 import sys
@@ -18,20 +17,20 @@ from typing import Any
 
 import anyio
 
-from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.manifests.asked_agents import answer_of_agents
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.handler_log import LEFT_OUT
 from goat_mcp.manifests.handler_process import (
-    MAX_ANSWER_BYTES,
     CallInProcess,
     HandlerCalls,
     HandlerPipes,
     HandlerProcess,
 )
+from goat_mcp.manifests.lost_process import told_broken, told_death, told_slow
 from goat_mcp.manifests.shared_end import no_answer, told_end
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.subprocesses.guarded_child import start_guarded
@@ -105,7 +104,9 @@ class PythonWorker:
                 await asyncio.wait([life.starting])
                 return await self._call(self._process_of(life), call, export, input, ctx)
             if not life.starting.done():
-                raise self._not_loaded(f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on.")
+                raise told_slow(
+                    self._entry, f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on."
+                )
             raise no_answer(call, export, timeout_s)
         finally:
             life.calls -= 1
@@ -147,7 +148,11 @@ class PythonWorker:
                 with anyio.move_on_after(CANCEL_GRACE_S):
                     await process.pipes.exited.wait()
                 raise told_end(
-                    self._died(process), process, process.pipes.calls.calls[number], export, self._message_limit
+                    told_death(process, self._name, self._message_limit),
+                    process,
+                    process.pipes.calls.calls[number],
+                    export,
+                    self._message_limit,
                 )
             if "value" in message:
                 del queues[number]
@@ -164,36 +169,7 @@ class PythonWorker:
                 lines = message["left_out"]
                 ctx.logger.warning("%d more lines are left out", lines, extra={LEFT_OUT: lines})
             elif "ask" in message:
-                process.send({"reply": message["ask"], **await _asked(ctx.runtime, message)})
-
-    def _died(self, process: HandlerProcess) -> ToolError:
-        if process.pipes.broken_by == "size":
-            what = f"{self._name} answered with more than {MAX_ANSWER_BYTES} bytes"
-            return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
-        if process.pipes.broken_by == "protocol":
-            return handler_failed(
-                f"something in the process of {self._name} wrote to the pipe of its answers; it was ended",
-                "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, writes "
-                "to a file descriptor that it has not opened.",
-                name="AnswerPipeBroken",
-            )
-        last = process.pipes.complaint.splitlines()[-1:] or ["it said nothing"]
-        code = process.child.exit_code
-        if code is None:
-            return handler_failed(
-                f"the process of {self._name} closed the pipe of its answers during the call: {last[0]}",
-                "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, closes "
-                "a file descriptor that it has not opened.",
-                name="AnswerPipeClosed",
-                limit=self._message_limit,
-            )
-        ended = f"exit code {code}" if code >= 0 else f"signal {-code}"
-        return handler_failed(
-            f"the process of {self._name} ended during the call ({ended}): {last[0]}",
-            "Call it again: it is started anew. If it stays so, tell the user.",
-            name="ProcessEnded",
-            limit=self._message_limit,
-        )
+                process.send({"reply": message["ask"], **await answer_of_agents(ctx.runtime, message)})
 
     async def _abandon(self, process: HandlerProcess, number: int) -> None:
         """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
@@ -231,7 +207,7 @@ class PythonWorker:
             )
         process = life.starting.result()
         if not process.is_usable:
-            raise self._died(process)
+            raise told_death(process, self._name, self._message_limit)
         return process
 
     async def _start(self) -> HandlerProcess:
@@ -254,9 +230,9 @@ class PythonWorker:
                 if first is not None and "ready" in first:
                     return process
                 if first is not None and "broken" in first:
-                    raise self._broken(first["broken"])
-                raise self._died(process)
-            raise self._not_loaded(f"within {START_S:g} s and was ended", "Tell the user.")
+                    raise told_broken(self._entry, first["broken"], self._message_limit)
+                raise told_death(process, self._name, self._message_limit)
+            raise told_slow(self._entry, f"within {START_S:g} s and was ended", "Tell the user.")
         except BaseException:
             await process.end(CANCEL_GRACE_S)
             raise
@@ -265,23 +241,6 @@ class PythonWorker:
         if self._entry.file is not None:
             return {"name": self._name.replace("-", "_"), "file": str(self._entry.file)}
         return {"module": self._entry.module}
-
-    def _broken(self, error: Mapping[str, Any]) -> ToolError:
-        what = self._entry.file or self._entry.module
-        return handler_failed(
-            f"{what} cannot be loaded: {error.get('name')}: {error.get('message')}",
-            "Tell the user; `goat-mcp manifest check` shows the whole error.",
-            name=str(error.get("name", "")),
-            limit=self._message_limit,
-        )
-
-    def _not_loaded(self, when: str, step: str) -> ToolError:
-        return ToolError(
-            ErrorCode.TIMEOUT,
-            f"{self._entry.file or self._entry.module} was not loaded {when}",
-            f"{step} What takes long there belongs inside the handlers, not where the file is imported.",
-            facts={"timed_out": True},
-        )
 
     def _state_of_file(self) -> tuple[int, int] | None:
         if self._entry.file is None:
@@ -324,23 +283,3 @@ class PythonWorker:
         """End what runs."""
         while self._lives:
             await self._end(self._lives[-1])
-
-
-async def _asked(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the agents answer a handler, or the error."""
-    methods = ("request", "send", "spawn", "list", "catalog")
-    if runtime is None or message["method"] not in methods:
-        return {"error": {"message": "there are no agents here"}}
-    for name, given in message["params"].items():
-        if not isinstance(given, str) and (name != "timeout_s" or not isinstance(given, int | float | None)):
-            return {"error": {"message": f"{message['method']}: {name} cannot be {given!r:.100}"}}
-    method = getattr(runtime, message["method"])
-    try:
-        inspect.signature(method).bind(**message["params"])
-    except TypeError as problem:
-        return {"error": {"message": f"{message['method']}: {problem}"}}
-    try:
-        value: Any = await method(**message["params"])
-    except ToolError as error:
-        return {"error": {"message": error.message, "suggestion": error.suggestion}}
-    return {"value": value}
