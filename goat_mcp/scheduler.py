@@ -11,8 +11,6 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
 
-_NOTHING = Access()
-
 
 @dataclass(eq=False)
 class _Running:
@@ -39,7 +37,7 @@ class Scheduler:
 
         `while_waiting` is entered for as long as it waits for them.
         """
-        if access == _NOTHING:
+        if not (access.reads or access.writes or access.category):  # nothing that could be in anybody's way
             return nullcontext()
         return self._slot(access, session_key, max_wait_s, while_waiting)
 

@@ -87,7 +87,7 @@ class HandlerPipes(GuardedPipes):
 
     def _take(self, line: bytearray) -> None:
         try:
-            message: Any = json.loads(line)
+            message: Any = json.loads(line.decode())
         except (ValueError, RecursionError):
             self._break("protocol")
             return

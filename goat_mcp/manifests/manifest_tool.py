@@ -7,7 +7,7 @@ import os
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,9 @@ class ManifestTool:
 
     def access(self, input: Mapping[str, Any]) -> Access:
         """The files that a call touches by its declaration, as the workspace knows them, and whether it only reads."""
-        access = replace(self._access(input), handler=self.resource.files.state(self.export.name))
+        handler = self.resource.files.state(self.export.name)
+        touches_nothing = self.export.access == _TOUCHES_NOTHING
+        access = Access(handler=handler) if touches_nothing else replace(self._access(input), handler=handler)
         if not self.export.read_only_when:
             return access
         from goat_mcp.manifests.reading_calls import only_reads
@@ -88,8 +90,6 @@ class ManifestTool:
 
     def _access(self, input: Mapping[str, Any]) -> Access:
         fields = self.export.access
-        if fields == _TOUCHES_NOTHING:
-            return Access()
         if fields.note:
             from goat_mcp.manifests.note_access import note_access
 
@@ -159,10 +159,9 @@ class ManifestTool:
 
     async def _run(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         roots = self.resource.workspace.roots
-        logger = self.resource.logger(ctx.call_id)
         context = HandlerContext(
             workdir=ctx.rights.writes_below or (str(roots[0]) if roots else ""),
-            logger=logger,
+            make_logger=partial(self.resource.logger, ctx.call_id),
             tool_call_id=ctx.call_id,
             call=ctx,
             runtime=self.resource.agents(ctx),
@@ -173,8 +172,7 @@ class ManifestTool:
         try:
             value = await self.resource.runner().run(self.export, input, context, timeout_s)
         finally:
-            for handler in logger.handlers:
-                handler.close()
+            context.end()
         return self._result(value)
 
     def _result(self, value: Any) -> ToolResult:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.surrogates import visible_surrogates
@@ -98,10 +99,13 @@ class PythonWorker:
         call = CallInProcess(export.spec.name)
         try:
             with anyio.move_on_after(timeout_s):
-                if before is not None:
+                if before is not None and before is not life:
                     await self._end_if_done(before)
-                # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
-                await asyncio.wait([life.starting])
+                # Nothing of a call is sent that was cancelled, or had no time left, before it began.
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                if not life.starting.done():
+                    # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
+                    await asyncio.wait([life.starting])
                 return await self._call(self._process_of(life), call, export, input, ctx)
             if not life.starting.done():
                 raise told_slow(
@@ -121,8 +125,9 @@ class PythonWorker:
         ctx: HandlerContext,
     ) -> Any:
         number = next(self._numbers)
-        process.pipes.calls.queues[number] = asyncio.Queue()
-        process.pipes.calls.calls[number] = call
+        calls = process.pipes.calls
+        calls.queues[number] = asyncio.Queue()
+        calls.calls[number] = call
         try:
             process.send(
                 {
@@ -135,9 +140,9 @@ class PythonWorker:
             )
             return await self._answer(process, number, export, ctx)
         finally:
-            if number in process.pipes.calls.queues:
+            if number in calls.queues:
                 await self._abandon(process, number)
-            del process.pipes.calls.calls[number]
+            del calls.calls[number]
 
     async def _answer(self, process: HandlerProcess, number: int, export: Export, ctx: HandlerContext) -> Any:
         queues = process.pipes.calls.queues

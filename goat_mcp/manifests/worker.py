@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from types import FunctionType
 from typing import Any, cast
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
@@ -28,6 +29,7 @@ MAX_LOG_LINES = 200
 _TELL_EVERY_S = 0.5
 _MAX_SIGNATURE_CHARS = 100
 _MAX_ERROR_CHARS = 100_000
+_ENCODER = json.JSONEncoder(allow_nan=False)
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
 
@@ -91,13 +93,29 @@ class Runtime:
 class Context:
     """A handler's `ctx`."""
 
-    def __init__(self, given: Mapping[str, Any], config: Mapping[str, Any], logger: logging.Logger) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], config: Mapping[str, Any], make_logger: Callable[[], logging.Logger]
+    ) -> None:
         self.workdir: str = given["workdir"]
         self.tool_call_id: str = given["toolCallId"]
         self.message: Mapping[str, Any] | None = given.get("message")
         self.config = config
-        self.logger = logger
+        self._make_logger = make_logger
+        self._logger: logging.Logger | None = None
         self.runtime: Runtime | None = None
+
+    @property
+    def logger(self) -> logging.Logger:
+        # Made when something is logged: making one takes longer than most of a short call.
+        if self._logger is None:
+            self._logger = self._make_logger()
+        return self._logger
+
+    def tell_left_out(self) -> None:
+        """The call is over."""
+        for handler in self._logger.handlers if self._logger is not None else ():
+            if isinstance(handler, Logger):
+                handler.tell_left_out()
 
     @property
     def toolCallId(self) -> str:  # as the seed spells it
@@ -130,7 +148,7 @@ class Requests(asyncio.Protocol):
             return
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
+            self._take(json.loads(line.decode()))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
@@ -184,7 +202,9 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Raises `ValueError` or `TypeError` for what is no JSON. Any thread may call it."""
-        data = json.dumps(message, allow_nan=False).encode() + b"\n"
+        self._write(_ENCODER.encode(message).encode() + b"\n")
+
+    def _write(self, data: bytes) -> None:
         with self._lock:
             while data:
                 data = data[os.write(self._answers, data) :]
@@ -252,21 +272,23 @@ class Worker:
             known = ", ".join(sorted(self._handlers)) or "none"
             raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
         # Sent before anything of it runs: of a call without this, the server can say that it did nothing.
-        self.send({"id": message["id"], "begun": True})
-        logger = logging.Logger(message["export"])
-        to_server = Logger(self.send, message["id"])
-        logger.addHandler(to_server)
-        ctx = Context(message["ctx"], self._config, logger)
+        self._write(b'{"id": %d, "begun": true}\n' % message["id"])
+        ctx = Context(message["ctx"], self._config, lambda: self._logger_of(message))
         if message["has_runtime"]:
             ctx.runtime = Runtime(lambda method, params: self._ask(message["id"], method, params))
         try:
-            if inspect.iscoroutinefunction(handler):
+            if _is_coroutine_function(handler):
                 return await handler(ctx, message["input"])
             value: Any = await asyncio.to_thread(self._in_thread, handler, ctx, message["input"])
             return await value if inspect.isawaitable(value) else value
         finally:
             if not self._is_copy:
-                to_server.tell_left_out()
+                ctx.tell_left_out()
+
+    def _logger_of(self, message: Mapping[str, Any]) -> logging.Logger:
+        logger = logging.Logger(message["export"])
+        logger.addHandler(Logger(self.send, message["id"]))
+        return logger
 
     def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
@@ -319,6 +341,13 @@ def _text(tell: Callable[[], Any]) -> str:
 def _show_traceback() -> None:
     with suppress(BaseException):  # as above; standard error may be closed, too
         traceback.print_exc()
+
+
+def _is_coroutine_function(handler: Any) -> bool:
+    # Nearly all are functions as they are written; for the rest `inspect` has to look around for long.
+    if type(handler) is FunctionType and handler.__code__.co_flags & inspect.CO_COROUTINE:
+        return True
+    return inspect.iscoroutinefunction(handler)
 
 
 def _is_deep(value: Any) -> bool:

@@ -16,6 +16,7 @@ from goat_mcp.core.result import text_block
 MAX_COMPLETIONS = 100
 """Of one answer; the protocol allows no more."""
 _PLAIN = {"content", "isError", "resultType"}
+_PLAIN_AND_OBJECT = _PLAIN | {"structuredContent"}
 _PLAIN_BLOCK = {"type", "text"}
 _FRESH = {"ttlMs": 0, "cacheScope": "private"}
 """Of a read, nobody but the upstream could say how long; it is a matter between it and us."""
@@ -25,7 +26,7 @@ def deliverable(answer: dict[str, Any], version: str) -> dict[str, Any]:
     """The answer to `tools/call`; where `version` does not know it whole, unreadable blocks as their JSON and other
     members left out. Structured content that would be all that is left out of an answer without blocks is a text."""
 
-    if is_plain_text(answer):
+    if is_plain_text(answer) or is_known_everywhere(answer):
         return answer
 
     def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,6 +49,20 @@ def is_plain_text(answer: dict[str, Any]) -> bool:
             and block["type"] == "text"
             and isinstance(text := block["text"], str)
             and text.isascii()
+            for block in answer["content"]
+        )
+    )
+
+
+def is_known_everywhere(answer: dict[str, Any]) -> bool:
+    """Whether a readable answer is texts and an object beside them: no revision would leave any of it out, so that
+    none need be asked, which costs more than making the answer."""
+    return (
+        answer.keys() == _PLAIN_AND_OBJECT
+        and answer["resultType"] == "complete"
+        and isinstance(answer["structuredContent"], dict)
+        and all(
+            block.keys() == _PLAIN_BLOCK and block["type"] == "text" and isinstance(block["text"], str)
             for block in answer["content"]
         )
     )

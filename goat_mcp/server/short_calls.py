@@ -27,7 +27,7 @@ from opentelemetry import trace
 from pydantic import ValidationError
 
 from goat_mcp.core.gateway_chain import HOPS_KEY
-from goat_mcp.server.deliverable import is_plain_text
+from goat_mcp.server.deliverable import is_known_everywhere, is_plain_text
 from goat_mcp.server.dialogue import Context
 from goat_mcp.server.frame_writer import FrameWriter
 from goat_mcp.server.requests import CalledTool
@@ -168,10 +168,11 @@ class ShortCalls:
     def _wire(self, result: Any, version: str) -> dict[str, Any]:
         """The result as this revision has it, and signed in the era that has that."""
         is_modern = version in MODERN_PROTOCOL_VERSIONS
-        if isinstance(result, dict) and is_plain_text(answer := cast("dict[str, Any]", result)):
-            wire: dict[str, Any] = {"content": answer["content"], "isError": answer["isError"]}
-            if is_modern:
-                wire["resultType"] = "complete"
+        answer = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+        if is_plain_text(answer) or is_known_everywhere(answer):
+            wire = dict(answer)
+            if not is_modern:
+                del wire["resultType"]
         else:
             if not isinstance(result, dict):
                 result = result.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -18,6 +18,7 @@ import anyio
 
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
+from goat_mcp.subprocesses.read_at_once import read_at_once
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 
 _COMPLAINT_BYTES = 8 * 1024
@@ -30,6 +31,10 @@ class GuardedPipes(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.exited = asyncio.Event()
         self._complaint = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        pipes = cast("asyncio.SubprocessTransport", transport)
+        read_at_once(cast("asyncio.ReadTransport", pipes.get_pipe_transport(_STDOUT)), self.printed)
 
     @property
     def complaint(self) -> str:

@@ -4,14 +4,18 @@ server goes on. Source: Goondan, "Error handling philosophy"."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
+from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
 from goat_mcp.gateway import Gateway
+from goat_mcp.manifests.handler_process import HandlerProcess
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +89,32 @@ async def test_a_plain_function_is_a_handler_too(tmp_path: Path) -> None:
 
     async with gateway.running():
         assert (await call(gateway, "probe__plain")).text == "7"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["partial(echo)", "partial(plain)", "Kept()", "Kept().method", "lambda ctx, input: echo(ctx, input)"],
+)
+async def test_whatever_can_be_called_with_the_context_and_the_input_is_a_handler(tmp_path: Path, given: str) -> None:
+    source = f"""
+from functools import partial
+def plain(ctx, input):
+    return input
+class Kept:
+    async def __call__(self, ctx, input):
+        return input
+    async def method(self, ctx, input):
+        return input
+{GOOD}
+handlers = {{"any": {given}}}
+"""
+    python(tmp_path / "tools", "probe", source, "any")
+    gateway = gateway_over(tmp_path, tmp_path / "tools")
+
+    async with gateway.running():
+        result = await call(gateway, "probe__any", a=1)
+
+    assert result.wire()["structuredContent"] == {"a": 1}, result.text
 
 
 async def test_an_exception_is_an_error_with_its_own_name_words_and_suggestion(tmp_path: Path) -> None:
@@ -332,6 +362,26 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+
+
+async def test_a_call_without_any_time_left_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = over(tmp_path, "")
+    sent: list[Mapping[str, Any]] = []
+    send = HandlerProcess.send
+
+    def noting(self: HandlerProcess, message: Mapping[str, Any]) -> None:
+        sent.append(message)
+        send(self, message)
+
+    async with gateway.running():
+        await call(gateway, "probe__echo")
+        monkeypatch.setattr(HandlerProcess, "send", noting)
+        late = ToolContext(call_id="late", started_at_s=time.monotonic() - 2 * WAIT_LIMIT_S)
+        result = await gateway.call("probe__echo", {}, late)
+
+        assert error_of(result)["code"] == "E_TIMEOUT"
+        assert sent == []
+        assert not (await call(gateway, "probe__echo")).is_error
 
 
 async def test_a_call_that_is_cancelled_is_cancelled_in_its_handler(tmp_path: Path) -> None:

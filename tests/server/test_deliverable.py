@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp_types import methods
 
-from goat_mcp.server.deliverable import deliverable
+from goat_mcp.server.deliverable import deliverable, is_known_everywhere
 
 both_eras = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+CALL = "tools/call"
 GOOD = {"type": "text", "text": "good"}
 
 
@@ -21,6 +23,39 @@ def answer(*blocks: dict[str, Any], **members: Any) -> dict[str, Any]:
 def test_a_result_in_order_is_the_same_object(version: str) -> None:
     whole = answer(GOOD, structuredContent={"a": None}, _meta={"vendor/key": 1})
     assert deliverable(whole, version) is whole
+
+
+@pytest.mark.parametrize("version", sorted({version for method, version in methods.SERVER_RESULTS if method == CALL}))
+@pytest.mark.parametrize(
+    "structured",
+    [{}, {"result": None}, {"a": [None, {"b": None, "_meta": {"c": None}}], "é": 1.5, "": True, "isError": 3}],
+    ids=["empty", "null", "nested"],
+)
+@pytest.mark.parametrize("blocks", [(), (GOOD,), (GOOD, {"type": "text", "text": "Pärís \u2028"})], ids=len)
+def test_an_answer_that_passes_unasked_is_one_that_no_revision_would_change(
+    version: str, structured: dict[str, Any], blocks: tuple[dict[str, Any], ...]
+) -> None:
+    whole = answer(*blocks, structuredContent=structured)
+
+    assert is_known_everywhere(whole)
+    assert {**methods.serialize_server_result(CALL, version, whole), "resultType": "complete"} == whole
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer(GOOD),
+        answer(GOOD, structuredContent=[1]),
+        answer(GOOD, structuredContent={}, _meta={}),
+        answer(GOOD, structuredContent={}, vendor=1),
+        answer({**GOOD, "annotations": {}}, structuredContent={}),
+        answer({"type": "text", "text": 5}, structuredContent={}),
+        answer({"type": "image", "data": "", "mimeType": "image/png"}, structuredContent={}),
+        {**answer(GOOD, structuredContent={}), "resultType": "input_required"},
+    ],
+)
+def test_of_any_other_answer_the_revision_is_asked(other: dict[str, Any]) -> None:
+    assert not is_known_everywhere(other)
 
 
 # REL-4

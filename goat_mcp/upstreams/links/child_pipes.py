@@ -19,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.subprocesses.read_at_once import read_at_once
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
@@ -193,24 +194,6 @@ class Outbox:
         return None
 
 
-class _Output(asyncio.Protocol):
-    """Takes what a process prints in the turn of the event loop that reads it; the protocol `instead` of which it is
-    there would take one more for that. The end goes to that one."""
-
-    def __init__(self, take: Callable[[bytes], None], instead: asyncio.Protocol) -> None:
-        self._take = take
-        self._instead = instead
-
-    def data_received(self, data: bytes) -> None:
-        self._take(data)
-
-    def eof_received(self) -> bool | None:
-        return self._instead.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._instead.connection_lost(exc)
-
-
 class ChildPipes(asyncio.SubprocessProtocol):
     """The event loop's callbacks for one process."""
 
@@ -239,7 +222,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
         pipes = self._pipes = cast("asyncio.SubprocessTransport", transport)
         self._stdin = cast("asyncio.WriteTransport", pipes.get_pipe_transport(0))
         self._stdout = cast("asyncio.ReadTransport", pipes.get_pipe_transport(1))
-        self._stdout.set_protocol(_Output(self._take, cast("asyncio.Protocol", self._stdout.get_protocol())))
+        read_at_once(self._stdout, self._take)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
