@@ -20,10 +20,11 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
 )
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
-from goat_mcp.core.surrogates import with_visible_surrogates
+from goat_mcp.core.surrogates import mended_in_steps, with_visible_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
+from goat_mcp.upstreams.links.json_parts import JsonParts
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.links.large_frame import parsed_in_steps
 
@@ -159,10 +160,13 @@ class FrameReader:
         return self._understood(frame)
 
     def _parse_in_steps(self, line: bytearray) -> Generator[None, None, JSONRPCMessage | None]:
+        parts = JsonParts()
         try:
-            frame = yield from parsed_in_steps(line, loads)
+            frame = yield from parsed_in_steps(line, parts.loads)
         except ValueError as broken:
             return self._broken(line, broken)
+        if parts.have_halves and _goes_on(frame):
+            frame["params"] = yield from mended_in_steps(frame["params"])
         return self._understood(frame)
 
     def _broken(self, line: bytes | bytearray, broken: ValueError) -> JSONRPCMessage | None:
@@ -221,25 +225,21 @@ class FrameReader:
 
 
 def loads(line: bytes | bytearray) -> Any:
-    try:
-        return from_json(line)
-    except ValueError:
-        if line[:1] not in (b"{", b'"'):
-            raise
-        # The slow parser knows what the fast one refuses: lone surrogates, which JavaScript writes.
-        try:
-            return _as_it_may_go_on(json.loads(line))
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+    """What a whole frame says. Raises `ValueError`."""
+    parts = JsonParts()
+    frame = parts.loads(line)
+    if parts.have_halves and _goes_on(frame):
+        return {**frame, "params": with_visible_surrogates(frame["params"])}
+    return frame
 
 
-def _as_it_may_go_on(frame: Any) -> Any:
-    """Notices and questions go on to clients as they are, whose readers, or whose transport, would refuse all of it.
-    Answers are mended where their client gets them: a name in them is said to its upstream again."""
-    if isinstance(frame, dict) and "method" in frame and "params" in frame:
-        notice = cast("dict[str, Any]", frame)
-        return {**notice, "params": with_visible_surrogates(notice["params"])}
-    return cast("Any", frame)
+def _goes_on(frame: Any) -> bool:
+    """Whether it is a notice or a question.
+
+    These go on to clients as they are, whose readers, or whose transport, would refuse all of it for a lone surrogate.
+    Answers are mended where their client gets them: a name in them is said to its upstream again.
+    """
+    return isinstance(frame, dict) and "method" in frame and "params" in frame
 
 
 def _is_id(value: Any) -> bool:

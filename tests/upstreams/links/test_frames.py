@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.upstreams.faults import FaultKind, FaultMarks
-from goat_mcp.upstreams.links.frames import FrameReader, encode_frame
+from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode_frame
+from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -197,6 +198,36 @@ def test_half_a_surrogate_pair_in_a_notice_or_a_question_is_shown_as_its_escape(
     assert isinstance(notice, JSONRPCNotification) and notice.params == {r"\udfff": [r"\ud83d"]}
     assert isinstance(question, JSONRPCRequest) and question.id == "\ud83d"
     assert question.params == {"a": r"\ud83d", "b": "😀"}
+
+
+def test_half_a_surrogate_pair_in_a_large_notice_is_shown_as_its_escape_and_in_a_large_answer_stays() -> None:
+    large = b'"large":"' + b"x" * LARGE_BYTES + b'"'
+    halves = b'"\\udfff":["\\ud83d",{"\\ud83d":1}],"b":"\\ud83d\\ude00"'
+    wire = (
+        b'{"jsonrpc":"2.0","method":"n","params":{' + halves + b"," + large + b"}}\n",
+        b'{"jsonrpc":"2.0","id":"\\ud83d","method":"q","params":{' + large + b"," + halves + b"}}\n",
+        b'{"jsonrpc":"2.0","id":1,"result":{"method":"n","params":{' + large + b"," + halves + b"}}}\n",
+    )
+
+    notice, question, answer = (in_steps(reader(2 * LARGE_BYTES), line) for line in wire)
+
+    shown = {r"\udfff": [r"\ud83d", {r"\ud83d": 1}], "b": "😀", "large": "x" * LARGE_BYTES}
+    as_it_came = {"\udfff": ["\ud83d", {"\ud83d": 1}], "b": "😀", "large": "x" * LARGE_BYTES}
+    assert isinstance(notice, JSONRPCNotification) and notice.params == shown
+    assert isinstance(question, JSONRPCRequest) and (question.id, question.params) == ("\ud83d", shown)
+    assert isinstance(answer, JSONRPCResponse) and answer.result["params"] == as_it_came
+
+
+def in_steps(frames: FrameReader, line: bytes) -> Any:
+    """The message in a line that comes in two reads."""
+    assert not list(frames.feed(line[:100]))
+    (large,) = frames.feed(line[100:])
+    assert isinstance(large, LargeFrame)
+    while True:
+        try:
+            next(large.steps)
+        except StopIteration as done:
+            return done.value
 
 
 def test_half_a_surrogate_pair_survives_both_ways() -> None:

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.anyio
 
 TEXT = "line\n" * 1_000_000
 ANSWER = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": TEXT}}).encode() + b"\n"
+ROWS = [{"id": number, "name": f"n{number}"} for number in range(60_000)]
+MANY = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"rows": ROWS}}).encode() + b"\n"
 NOTICE = b'{"jsonrpc":"2.0","method":"m"}\n'
 MAX_WAIT_S = 60.0
 ANSWERS_AND_ENDS = """
@@ -35,6 +37,8 @@ print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "line\\n" * 1_00
 def told(item: SessionMessage | Exception) -> str:
     assert isinstance(item, SessionMessage)
     match item.message:
+        case JSONRPCResponse(result={"rows": rows}):
+            return "whole" if rows == ROWS else "broken"
         case JSONRPCResponse(result={"text": text}):
             return "whole" if text == TEXT else "broken"
         case JSONRPCNotification():
@@ -44,13 +48,16 @@ def told(item: SessionMessage | Exception) -> str:
 
 
 # ISO-1, ISO-3
-async def test_others_have_their_turns_while_a_large_answer_is_read_and_what_follows_comes_after_it() -> None:
+@pytest.mark.parametrize("answer", [ANSWER, MANY], ids=["one text", "many small values"])
+async def test_others_have_their_turns_while_a_large_answer_is_read_and_what_follows_comes_after_it(
+    answer: bytes,
+) -> None:
     marks = FaultMarks()
     pipes = ChildPipes(StdioLink(marks, FrameReader(marks)))
     turns = 0
 
-    pipes.pipe_data_received(1, ANSWER[:100])
-    pipes.pipe_data_received(1, ANSWER[100:] + NOTICE)
+    pipes.pipe_data_received(1, answer[:100])
+    pipes.pipe_data_received(1, answer[100:] + NOTICE)
     received: list[str] = []
     async with anyio.create_task_group() as group:
 
