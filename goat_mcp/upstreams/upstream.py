@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -35,12 +35,13 @@ from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
 from goat_mcp.upstreams.pins.pin_gate import PinGate
 from goat_mcp.upstreams.pins.pin_lock import LockContent
-from goat_mcp.upstreams.pins.pins import LAUNCH, Pinning, UpstreamPins
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.pins.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy
+from goat_mcp.upstreams.shelves.known_asks import KnownAsks
 from goat_mcp.upstreams.shelves.offer_shelf import OfferShelf
 from goat_mcp.upstreams.shelves.tool_shelf import ToolShelf
 from goat_mcp.upstreams.shelves.warm_catalog import WarmCatalog
+from goat_mcp.upstreams.standing import Standing
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
 
@@ -126,7 +127,7 @@ class Upstream:
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
-        self._asks = _Asks(config, warm)
+        self._asks = KnownAsks(config, warm)
         self._instances = Instances(config, make, declare, self._asks, asks_for_roots)
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
@@ -153,6 +154,16 @@ class Upstream:
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
             on_listed=on_change,
+        )
+        self._standing = Standing(
+            config,
+            self._supervisor,
+            tools=self._tools,
+            offer=self.offer,
+            pins=self.pins,
+            calls=self.calls,
+            output=self._output,
+            visible=self._visible,
         )
         self._on_updated = on_updated
         self._list_problem = ""
@@ -396,66 +407,8 @@ class Upstream:
         return self._tools.path_of(name)
 
     def status(self) -> UpstreamStatus:
-        supervisor = self._supervisor
-        connection = supervisor.last_connection
-        junk, oversized = connection.junk() if connection is not None else (0, 0)
-        reason_code, detail = self._trouble()
-        offered = self.offer.items
-        return UpstreamStatus(
-            name=self.config.name,
-            server=self.config.server,
-            state=supervisor.state,
-            reason_code=reason_code,
-            detail=detail,
-            since_s=time.monotonic() - supervisor.since_s,
-            next_try_s=supervisor.next_try_s,
-            version=connection.version if connection is not None else (supervisor.known_version or ""),
-            tool_count=self._tools.count,
-            resource_count=len(offered.resources),
-            template_count=len(offered.templates),
-            prompt_count=len(offered.prompts),
-            withheld=(*self._tools.withheld, *self._tools.unwanted, *self.offer.withheld),
-            quarantined=(*self._tools.quarantined, *self.offer.quarantined),
-            waiting_pins=self.pins.changes(),
-            collisions=(*self._tools.collisions(), *self.offer.collisions()),
-            shortened_descriptions=self._tools.shortened,
-            mentions=self._tools.mentions,
-            junk_lines=junk,
-            oversized_frames=oversized,
-            dropped_logs=connection.callers.dropped_logs if connection is not None else 0,
-            unknown_blocks=self.calls.unknown_blocks,
-            escaped_tools=self._tools.escaped,
-            escaped_results=self._visible.escaped if self._visible is not None else 0,
-            output_mismatches=self._output.mismatches,
-            unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
-            calls_in_flight=self.calls.slots.in_flight,
-            catalog_at_s=self._tools.listed_at_s(),
-            stderr_tail=connection.stderr_text() if connection is not None else "",
-        )
-
-    def _trouble(self) -> tuple[ReasonCode | Literal[""], str]:
-        """What is wrong, the connection first."""
-        supervisor = self._supervisor
-        if supervisor.reason_code:
-            return supervisor.reason_code, supervisor.detail
-        if supervisor.refused_because:
-            return ReasonCode.AUTH_REQUIRED, supervisor.refused_because
-        if self._list_problem:
-            return ReasonCode.LIST_FAILED, self._list_problem
-        if self.offer.problem:
-            return ReasonCode.LIST_FAILED, self.offer.problem
-        if self._tools.cyclic:
-            return ReasonCode.GATEWAY_CYCLE, self._tools.cyclic
-        if self._tools.truncated:
-            return ReasonCode.LIST_TRUNCATED, supervisor.detail or self._tools.truncated
-        if self.offer.truncated:
-            return ReasonCode.LIST_TRUNCATED, self.offer.truncated
-        waiting = self.pins.changes()
-        if waiting == (LAUNCH,) and self.config.pin != "strict":
-            return ReasonCode.LAUNCH_CHANGED, "it is launched in another way than when it was pinned"
-        if waiting:
-            return ReasonCode.QUARANTINED, f"{len(waiting)} changed or new definitions wait: {', '.join(waiting[:5])}"
-        return "", supervisor.detail
+        """How it stands now."""
+        return self._standing.status(self._list_problem)
 
 
 def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
@@ -470,22 +423,3 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
     """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
     root = workspace()
     return roots(client_has_some) if root is None else (root,)
-
-
-class _Asks:
-    """Whether an upstream has ever asked a client anything, kept beside its stored catalog."""
-
-    def __init__(self, config: UpstreamConfig, warm: WarmCatalog) -> None:
-        self._config = config
-        self._warm = warm
-        self._known: bool | None = None
-
-    def __bool__(self) -> bool:
-        if self._known is None:
-            self._known = self._warm.asks(self._config.server, self._config.fingerprint)
-        return self._known
-
-    def learn(self) -> None:
-        if not self:
-            self._known = True
-            self._warm.note_asks(self._config.server, self._config.fingerprint)
