@@ -54,6 +54,8 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.questions.callers import Callers
 
 DRAIN_LOOK_S = 0.05
+HEARS_WITHIN_S = 0.5
+"""So long the first list waits for the stream that tells of changes: what changed in between would be missed."""
 AFTER_LOGIN_S = 10.0
 """How long the first list may take where a login has used up the time of its call."""
 
@@ -364,11 +366,15 @@ class Upstream:
 
     async def _beside(self, connection: LiveConnection) -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(self._keep_listed, connection)
             if connection is self._supervisor.last_connection:
                 # The others are for the calls of single clients.
+                hears = anyio.Event()
+                group.start_soon(self.subscriptions.keep, connection, hears)
+                with anyio.move_on_after(HEARS_WITHIN_S):
+                    await hears.wait()
+                hears.set()
                 group.start_soon(self.offer.keep, connection)
-                group.start_soon(self.subscriptions.keep, connection)
+            group.start_soon(self._keep_listed, connection)
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""

@@ -520,6 +520,16 @@ async def test_a_tool_that_appears_is_listed_after_the_upstream_says_so(tmp_path
         await running.until(lambda: "mcp__good__extra_0" in running.registry.names())
 
 
+# CHG-2
+@pytest.mark.parametrize("takes_s", ["0.1", "2"])
+async def test_what_changed_before_the_change_stream_began_is_listed_all_the_same(tmp_path: Path, takes_s: str) -> None:
+    log = tmp_path / "log"
+    async with fleet(tmp_path, {"late": server("late_stream.py", takes_s, log)}) as running:
+        await running.until(lambda: running.registry.names() == ("mcp__late__one", "mcp__late__two"))
+
+    assert lines(log)[-2:] == ["hears", "list"]
+
+
 # ERA-3
 async def test_a_request_of_the_upstream_is_answered_with_an_error_at_once(tmp_path: Path) -> None:
     log = tmp_path / "log"

@@ -97,8 +97,12 @@ class Subscriptions:
         for uri in list(self._counts):
             self._on_updated(uri)
 
-    async def keep(self, connection: LiveConnection) -> None:
-        """Until cancelled: have this connection tell of all that is watched."""
+    async def keep(self, connection: LiveConnection, hears: anyio.Event) -> None:
+        """Until cancelled: have this connection tell of all that is watched.
+
+        Sets `hears` once changes of its lists are told, or are known not to be. If somebody else has set it by then,
+        they have listed without: what was listed is marked as changed.
+        """
         connection.notices.on_updated = self.updated
         self._live = frozenset()
         for uri in list(self._counts) if self._was_connected else ():
@@ -106,8 +110,9 @@ class Subscriptions:
             self._on_updated(uri)
         self._was_connected = True
         if connection.stateless:
-            await self._keep_listening(connection)
+            await self._keep_listening(connection, hears)
         else:
+            hears.set()
             await self._keep_subscribed(connection)
 
     async def _keep_subscribed(self, connection: LiveConnection) -> None:
@@ -186,35 +191,48 @@ class Subscriptions:
             facts={"upstream": self._config.name},
         )
 
-    async def _keep_listening(self, connection: LiveConnection) -> None:
-        """Hold the change stream; when it is lost, list again, for changes were missed."""
+    async def _keep_listening(self, connection: LiveConnection, hears: anyio.Event) -> None:
+        """Hold the change stream; when it was lost, list again once it stands, for changes were missed."""
+        if not connection.listened_lists:
+            hears.set()
+        missed: frozenset[str] = frozenset()
         while True:
             watched = frozenset(self._counts)
             self._changed = anyio.Event()
             if connection.listened_lists or watched:
                 refusal = None
                 async with anyio.create_task_group() as streams:
-                    refusal = await self._streams(connection, watched, streams)
+                    refusal = await self._streams(connection, watched, streams, hears, missed)
                 if refusal is not None:
                     # To be refused again is no news, until something else is to be asked for.
                     await self._changed.wait()
                     continue
                 await anyio.sleep(self._reopen_s)
-                connection.tools_changed.set()
-                connection.notices.mark("resources", "prompts")
-                for uri in watched & set(self._counts):
-                    self._on_updated(uri)
+                missed = watched
             else:
                 await self._changed.wait()
 
     async def _streams(
-        self, connection: LiveConnection, watched: frozenset[str], streams: anyio.abc.TaskGroup
+        self,
+        connection: LiveConnection,
+        watched: frozenset[str],
+        streams: anyio.abc.TaskGroup,
+        hears: anyio.Event,
+        missed: frozenset[str],
     ) -> UpstreamError | None:
         """Open a stream, and another whenever something else is watched; the old one ends once that stands.
 
-        Returns when the last one has ended: with the upstream's refusal, if that is why.
+        Of `missed` nobody was told for a while. Returns when the last one has ended: with the upstream's refusal, if
+        that is why.
         """
         current = await self._open(connection, watched, streams)
+        # Only now: what changed between such a look and the stream's beginning would be told to nobody.
+        if hears.is_set() and connection.listened_lists:
+            connection.tools_changed.set()
+            connection.notices.mark("resources", "prompts")
+        for uri in missed & set(self._counts):
+            self._on_updated(uri)
+        hears.set()
         while True:
             ended = await _first(current.ended, self._changed)
             if ended is current.ended:
