@@ -10,7 +10,7 @@ BENCH_NODE := bench/node
 # How many processes run tests: `make test WORKERS=4`.
 WORKERS ?= 2
 
-.PHONY: setup demo test unit surroundings lint generated bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test unit surroundings lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -87,6 +87,10 @@ lint: setup
 
 generated: setup
 	@$(BIN)/python scripts/generated_files.py
+
+# What a desktop host installs with a click.
+mcpb: setup
+	@$(BIN)/python -m scripts.bundle dist
 
 bench: setup bench-peers
 	@$(BIN)/python -m bench.run $(BENCH)

@@ -97,6 +97,8 @@ def _with_given(
     for variable, text in sorted(os.environ.items()):
         if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS:
             key = _key_of_variable(variable)
+            if not text:
+                continue  # as if it were not there: hosts set it also where its field was left empty
             value = place(tree, key, text, variable)
             sources |= dict.fromkeys(keys_in(value, key), "environment")
     given = {key: value for key, value in flags.items() if value not in (None, (), [])}

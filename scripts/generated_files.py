@@ -1,6 +1,6 @@
 """Make what is generated from the code: the contracts, manifests/builtin/*.yaml, manifests/schema.json,
-docs/tools/*.md, the README's table and docs/upstream-problems.md; and from tables of the tests docs/attack-cases.md,
-docs/security.md, docs/gateway.md and docs/seeds.md.
+docs/tools/*.md, the README's table, docs/upstream-problems.md and manifests/packaging/*.json; and from tables of the
+tests docs/attack-cases.md, docs/security.md, docs/gateway.md and docs/seeds.md.
 
 `python scripts/generated_files.py` writes them; `--check` only compares, and exits 1 with what differs.
 """
@@ -22,6 +22,7 @@ from goat_mcp.chosen_manifests import shipped
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.manifest_schema import manifest_schema
 from goat_mcp.meta_tools import META_CLASSES
+from goat_mcp.settings import Settings
 from goat_mcp.tool_docs.page import document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
 
@@ -198,10 +199,22 @@ def _file_of(module: str) -> str:
 
 
 def _table(name: str) -> Any:
-    # Only the root of the repository has the tests, and a script's own folder stands first on the path.
+    return _from_root(f"tests.contract.{name}")
+
+
+def _from_root(name: str) -> Any:
+    # Only the root of the repository has these, and a script's own folder stands first on the path.
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
-    return importlib.import_module(f"tests.contract.{name}")
+    return importlib.import_module(name)
+
+
+def packaging() -> dict[Path, str]:
+    """What registries and hosts are told of the package."""
+    files = _from_root("scripts.packaging_files")
+    offered = [spec for spec in builtin_specs() if spec.toolset in Settings().catalog.toolsets]
+    documents = {files.REGISTRY_FILE: files.registry_entry(), files.BUNDLE_FILE: files.bundle_manifest(offered)}
+    return {path: json.dumps(document, indent=2, ensure_ascii=False) + "\n" for path, document in documents.items()}
 
 
 def wanted_files() -> dict[Path, str]:
@@ -216,6 +229,7 @@ def wanted_files() -> dict[Path, str]:
     files[GATEWAY] = gateway_page()
     files[SEEDS] = seeds_page()
     files[REASONS] = reasons_page()
+    files |= packaging()
     files[SCHEMA] = json.dumps(manifest_schema(), indent=1, ensure_ascii=False) + "\n"
     head, _, rest = README.read_text().partition(TABLE_START)
     _, _, tail = rest.partition(TABLE_END)

@@ -126,6 +126,18 @@ def test_a_variable_may_hold_one_value_a_list_or_an_object(monkeypatch: pytest.M
     assert settings.output.max_chars == 7000
 
 
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A host with a field for it sets the variable also where nobody has filled in the field."""
+    monkeypatch.setenv("GOAT_MCP_UPSTREAMS", "")
+    monkeypatch.setenv("GOAT_MCP_OUTPUT__MAX_CHARS", "")
+
+    settings = load_settings({}, config_file=config(tmp_path, "output: {max_chars: 7000}\n"))
+
+    assert (settings.upstreams, settings.output.max_chars) == ((), 7000)
+    monkeypatch.setenv("GOAT_MCP_UPSTREAM", "")
+    assert "GOAT_MCP_UPSTREAM: no such setting" in problem()
+
+
 def test_a_key_below_a_value_is_refused() -> None:
     assert "--set output.max_chars: output is set to 5 already" in problem("output=5", "output.max_chars=3")
 
