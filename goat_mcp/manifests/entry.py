@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from goat_mcp.manifests.fields import Fields
@@ -21,6 +21,28 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MODULE_SHAPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 _RUNS_WITH = {".js": "node", ".mjs": "node", ".ts": "bun", ".sh": "bash", ".rb": "ruby", ".go": "go run"}
 _WANTED = "a Python file (./tool.py), {command: [...]}, or {http: {url: ...}}"
+
+
+class _Shape(NamedTuple):
+    """What names and values of one kind look like."""
+
+    what: str
+    name: re.Pattern[str]
+    example: str
+    value: re.Pattern[str]
+    remedy: str
+
+
+_VARIABLE = _Shape(
+    "variable", re.compile(r"[^=\0]+"), "WEATHER_KEY", re.compile(r"[^\0]*"), "take the NUL character out"
+)
+_HEADER = _Shape(
+    "header",
+    re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII),
+    "X-Api-Key",
+    re.compile(r"[^\r\n\0]*"),
+    "write it in one line",
+)
 
 
 @dataclass(frozen=True)
@@ -96,10 +118,13 @@ def _python(entry: Fields, folder: Path) -> Entry | None:
 
 
 def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
+    if "\0" in value:
+        fields.fail(f"{value!r:.80} holds a NUL character", "take it out", key)
+        return None
     file = os.path.normpath(folder / value)
     # A name alone is looked at once: five hundred manifests are read at a start.
     is_plain = os.path.dirname(file) == str(folder) and not os.path.islink(file)  # noqa: PTH114, PTH120  # see above
-    if not is_plain and not Path(file).resolve().is_relative_to(folder.resolve()):
+    if not is_plain and not is_below(Path(file), folder):
         fields.fail(f"{value} lies outside the manifest's directory", "move the file beside the manifest", key)
         return None
     try:
@@ -116,6 +141,11 @@ def _file(fields: Fields, value: str, folder: Path, key: str) -> Entry | None:
     return PythonEntry(file=Path(file))
 
 
+def is_below(file: Path, folder: Path) -> bool:
+    """Whether it lies in the directory, links followed, as far as they lead anywhere."""
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
 def _module(entry: Fields, folder: Path) -> Entry | None:
     module = entry.matching("module", MODULE_SHAPE, "a module's name, e.g. my_package.tools")
     return PythonEntry(module=module)
@@ -130,7 +160,10 @@ def _command(entry: Fields, folder: Path) -> Entry | None:
         words = ", ".join(arguments[0].split())
         entry.fail("spec.entry.command is one text", f"no shell reads it: write a list, [{words}]", "command")
         return None
-    return CommandEntry(arguments, entry.text_map("env"))
+    if any("\0" in argument for argument in arguments):
+        entry.fail("spec.entry.command holds a NUL character", "take it out", "command")
+        return None
+    return CommandEntry(arguments, _texts_by_name(entry, "env", _VARIABLE))
 
 
 def _http(entry: Fields, folder: Path) -> Entry | None:
@@ -139,7 +172,19 @@ def _http(entry: Fields, folder: Path) -> Entry | None:
         return None
     http.only(*HTTP_KEYS)
     method = http.choice("method", METHODS, default="POST") or "POST"
-    return _checked_url(http, http.text("url", what="a URL"), method, http.text_map("headers"), "url")
+    return _checked_url(http, http.text("url", what="a URL"), method, _texts_by_name(http, "headers", _HEADER), "url")
+
+
+def _texts_by_name(fields: Fields, key: str, shape: _Shape) -> Mapping[str, str]:
+    found = fields.text_map(key)
+    for name, value in found.items():
+        if not shape.name.fullmatch(name):
+            what = f"{fields.name_of(key)}: {name!r:.60} is no name of a {shape.what}"
+            fields.fail(what, f"write e.g. {shape.example}", key, name)
+        if not shape.value.fullmatch(value):
+            what = f"{fields.name_of(key)}.{name:.60} is no value of a {shape.what}: {value!r:.60}"
+            fields.fail(what, shape.remedy, key, name)
+    return found
 
 
 def _checked_url(fields: Fields, url: str, method: str, headers: Mapping[str, str], key: str) -> Entry | None:
@@ -153,7 +198,7 @@ def why_no_url(url: str) -> tuple[str, str] | None:
     """Why no calls can be sent there, and what to write instead; None where they can."""
     try:
         parts = urlsplit(url.replace("{export}", "x"))
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = url.isprintable() and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         parts, is_usable = None, False
     if parts is None or not is_usable:

@@ -89,7 +89,9 @@ class Fields:
     def integer(self, key: str, default: int, *, least: int, most: int) -> int:
         value = self._value(key, int, f"a whole number from {least} to {most}", default)
         if isinstance(value, int) and not least <= value <= most:
-            self.fail(f"{self.name_of(key)}: {value} is out of range", f"write {least} to {most}", key)
+            self.fail(
+                f"{self.name_of(key)}: {value!s:.{_SHOWN_CHARS}} is out of range", f"write {least} to {most}", key
+            )
             return default
         return cast("int", value)
 

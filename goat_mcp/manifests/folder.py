@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -40,17 +41,33 @@ class ManifestSet:
 
 
 def manifest_files(folder: Path) -> Sequence[Path]:
-    """The files that may hold manifests. Raises `OSError`."""
+    """The files that may hold manifests; of those that must be one, also what is no file. Raises `OSError`."""
     found: list[Path] = []
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    for entry in _entries(folder):
         if entry.name.startswith("."):
             continue
-        if entry.name.endswith(_SUFFIXES) and entry.is_file():
+        if is_a(entry.is_dir):
+            with suppress(OSError):  # one that cannot be looked into leaves the others alone
+                found += [Path(one.path) for one in _entries(entry.path) if _may_be_manifest(one)]
+        elif _may_be_manifest(entry):
             found.append(Path(entry.path))
-        elif entry.is_dir():
-            inner = sorted(os.scandir(entry.path), key=lambda one: one.name)
-            found += [Path(one.path) for one in inner if one.name.endswith(_SUFFIXES) and one.is_file()]
     return found
+
+
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
+    return sorted(os.scandir(folder), key=lambda one: one.name)
+
+
+def _may_be_manifest(entry: os.DirEntry[str]) -> bool:
+    return entry.name in _TOOL_FILES or (entry.name.endswith(_SUFFIXES) and is_a(entry.is_file))
+
+
+def is_a(question: Callable[[], bool]) -> bool:
+    """`entry.is_dir` or `entry.is_file`, also of a link that leads to itself: it is neither."""
+    try:
+        return question()
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -123,6 +140,8 @@ class ManifestFolders:
         problems: list[ManifestProblem] = []
         state = (0, 0, 0)
         try:
+            if not file.is_file():  # opening a pipe would wait for whoever writes into it
+                raise BrokenManifest(_about(original, "is no file", "put the manifest there, or take it away"))
             with file.open("rb") as opened:
                 found = os.fstat(opened.fileno())
                 state = (found.st_ino, found.st_size, found.st_mtime_ns)
@@ -132,9 +151,7 @@ class ManifestFolders:
                     raise BrokenManifest(_about(file, f"not used: it, or its directory, {reason}", "chmod go-w both"))
                 data = opened.read(MAX_BYTES + 1)
             documents = read_documents(original, data, file.parent)
-            if original.name in _TOOL_FILES and all(document.tree is None for document in documents):
-                raise BrokenManifest(ManifestProblem(original, 1, "the file is empty", _BEGIN))
-            _read_documents(documents, declared, problems, ships_with_us=self._ships_with_us)
+            _read_documents(_meant(original, documents), declared, problems, ships_with_us=self._ships_with_us)
         except OSError as problem:
             problems.append(_about(original, f"cannot be read: {problem.strerror}", "mend its rights"))
         except BrokenManifest as broken:
@@ -142,6 +159,19 @@ class ManifestFolders:
         # What is missing beside a manifest may come without a change of the manifest.
         is_whole = not any(problem.is_fatal for problem in problems)
         return _Read(state, tuple(declared), tuple(problems), is_whole)
+
+
+def _meant(file: Path, documents: Sequence[MarkedDocument]) -> Sequence[MarkedDocument]:
+    """Those that mean to be manifests. Raises `BrokenManifest` where a file that must be one holds something else."""
+    if file.name not in _TOOL_FILES:
+        return [document for document in documents if is_manifest(document)]
+    meant = [document for document in documents if document.tree is not None]
+    if not meant:
+        raise BrokenManifest(ManifestProblem(file, 1, "the file is empty", _BEGIN))
+    others = [document for document in meant if not isinstance(document.tree, dict)]
+    if others:
+        raise BrokenManifest(*(one.problem((), f"here is {one.shown((), one.tree)}", _BEGIN) for one in others))
+    return meant
 
 
 def _about(place: Path, what: str, remedy: str) -> ManifestProblem:
@@ -156,7 +186,7 @@ def _read_documents(
     ships_with_us: bool,
 ) -> None:
     """A broken document of several leaves the others alone."""
-    for document in filter(is_manifest, documents):
+    for document in documents:
         try:
             found, odd = read_declared(document, ships_with_us=ships_with_us)
         except BrokenManifest as broken:

@@ -19,7 +19,7 @@ from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
 from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
-from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, together
+from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, is_a, together
 from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.handler_log import HandlerLog
 from goat_mcp.manifests.host import Host
@@ -225,13 +225,17 @@ class Manifests:
 
 def _files_below(folder: Path) -> Iterable[os.DirEntry[str]]:
     """The files of a directory of manifests and of the directories in it."""
+    for entry in _entries(folder):
+        if entry.name.startswith("."):
+            continue
+        if is_a(entry.is_dir):
+            yield from (inner for inner in _entries(entry.path) if is_a(inner.is_file))
+        elif is_a(entry.is_file):
+            yield entry
+
+
+def _entries(folder: Path | str) -> Iterable[os.DirEntry[str]]:
     try:
-        for entry in os.scandir(folder):
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                yield from (inner for inner in os.scandir(entry.path) if inner.is_file())
-            elif entry.is_file():
-                yield entry
+        yield from os.scandir(folder)
     except OSError:
         return  # gone, or not readable now: loading says so

@@ -6,6 +6,7 @@ The reader in C is used where it is there: it is what makes hundreds of files a 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +24,16 @@ _YAML: Any = yaml  # an untyped library
 _LOADER = getattr(_YAML, "CSafeLoader", _YAML.SafeLoader)
 _CONSTRUCTOR = _YAML.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
+_COLLECTIONS = (f"{_TAG}map", f"{_TAG}seq")
+_WHAT_JSON_HAS = {"int": "whole number that JSON has", "float": "number that JSON has"}
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """As YAML counts lines."""
+_MAY_BE_DEEP = 1_000
+"""So many brackets, or indicators that a line begins with, can nest so deep that the reader, which calls itself for
+each level, would end the process. Nearly no manifest has them, and looking closer takes as long as reading."""
+_DEEP_LINE = re.compile(rf"^[ ?:-]{{{_MAY_BE_DEEP}}}", re.MULTILINE)
+_MAX_NUMBER_BITS = 1_000
+"""As far as JSON's readers go."""
 _KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 _SHOWN_CHARS = 60
 
@@ -77,6 +86,7 @@ def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Seque
         line = data.count(b"\n", 0, wrong.start) + 1
         raise _broken(file, line, "the file is not UTF-8 text", "save it as UTF-8") from None
     try:
+        _check_depth(file, text)
         nodes: list[yaml.Node] = [node for node in _YAML.compose_all(text, Loader=_LOADER) if node is not None]
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
@@ -87,6 +97,24 @@ def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Seque
     except (ValueError, RecursionError) as wrong:
         raise _broken(file, 1, f"not YAML: {type(wrong).__name__}", "write it simpler") from None
     return [_document(file, node, folder or file.parent) for node in nodes]
+
+
+def _check_depth(file: Path, text: str) -> None:
+    """Raises `BrokenManifest`, and `yaml.YAMLError` for what is none. For events the reader does not call itself."""
+    if text.count("[") + text.count("{") < _MAY_BE_DEEP and _DEEP_LINE.search(text) is None:
+        return
+    depth = 0
+    for event in _YAML.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH + 1:
+            raise _too_much(file, event.start_mark.line + 1)
+
+
+def _too_much(file: Path, line: int) -> BrokenManifest:
+    return _broken(file, line, "holds too many values", f"at most {MAX_VALUES}, {MAX_DEPTH} deep")
 
 
 def _line_of_character(text: str, wrong: yaml.YAMLError) -> int:
@@ -116,7 +144,9 @@ class _Reader:
         self.lines[place] = line
         # Aliases count each time: few lines can stand for more values than there is memory for.
         if len(self.lines) > MAX_VALUES or len(place) > MAX_DEPTH:
-            raise _broken(self._file, line, "holds too many values", f"at most {MAX_VALUES}, {MAX_DEPTH} deep")
+            raise _too_much(self._file, line)
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
+            raise self._not_supported(node, line)
         if isinstance(node, yaml.MappingNode):
             return {key.value: self._member(key, child, place) for key, child in self._members(node)}
         if isinstance(node, yaml.SequenceNode):
@@ -144,9 +174,20 @@ class _Reader:
         if kind in ("str", "timestamp", "value"):
             return node.value
         if kind not in ("int", "float", "bool", "null"):
-            raise _broken(self._file, line, f"the tag {node.tag!r:.60} is not supported", "write a plain value")
+            raise self._not_supported(node, line)
         self.words[place] = node.value
         try:
-            return _CONSTRUCTOR.construct_object(node)
+            value = _CONSTRUCTOR.construct_object(node)
         except (ValueError, yaml.YAMLError):
-            raise _broken(self._file, line, f"{node.value!r:.60} is no {kind}", "quote it to make it a text") from None
+            value = math.nan
+        if (isinstance(value, float) and not math.isfinite(value)) or _is_huge(value):
+            what = f"{node.value!r:.60} is no {_WHAT_JSON_HAS.get(kind, kind)}"
+            raise _broken(self._file, line, what, "quote it to make it a text")
+        return value
+
+    def _not_supported(self, node: yaml.Node, line: int) -> BrokenManifest:
+        return _broken(self._file, line, f"the tag {node.tag!r:.60} is not supported", "write a plain value")
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() > _MAX_NUMBER_BITS

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.manifests.entry import CommandEntry, PythonEntry
+from goat_mcp.manifests.entry import CommandEntry, PythonEntry, is_below
 from goat_mcp.manifests.first_line import why_not_run
 from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.python_worker import START_S
@@ -127,10 +127,9 @@ def _unfit(tool: ToolDocument, signatures: Mapping[str, str]) -> list[ManifestPr
 def _broken(tool: ToolDocument, entry: PythonEntry, error: Mapping[str, Any], complaint: str) -> ManifestProblem:
     """Where the traceback ends in a file of the tool's, that is the place; else the member `entry`."""
     what = f"cannot be loaded: {error.get('name')}: {error.get('message')}"
-    folder = tool.document.folder.resolve()
     for found in reversed(list(_FRAME.finditer(complaint))):
         file = Path(found["file"])
-        if file.resolve().is_relative_to(folder) and file.is_file():
+        if is_below(file, tool.document.folder) and file.is_file():
             return ManifestProblem(file, int(found["line"]), what, "mend the Python file")
     name = entry.file.name if entry.file is not None else entry.module
     remedy = _REMEDIES.get(str(error.get("name")), "mend the Python file")

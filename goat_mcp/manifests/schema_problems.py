@@ -5,6 +5,7 @@ Loading it takes a tenth of a second: this is for `manifest check`; a start has 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -39,6 +40,28 @@ def _schema(tool: ToolDocument, around: Mapping[str, Any], place: Place, key: st
         yield tool.document.problem(
             (*place, key, *path), f"{where} is no JSON Schema: {error.message:.{_MAX_SHOWN}}", "see json-schema.org"
         )
+
+    for path, pattern in _patterns(around[key]):
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as wrong:
+            what = f"{'.'.join(map(str, (key, *path)))}: {pattern!r:.{_MAX_SHOWN}} is no pattern: {wrong}"
+            yield tool.document.problem((*place, key, *path), what, "mend it; a bracket that is meant is written \\(")
+
+
+def _patterns(schema: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Those of a schema and of the schemas in it."""
+    if isinstance(schema, list):
+        for index, child in enumerate(cast("list[Any]", schema)):
+            yield from _patterns(child, (*path, index))
+    if not isinstance(schema, dict):
+        return
+    for name, child in cast("dict[str, Any]", schema).items():
+        if name == "pattern" and isinstance(child, str):
+            yield (*path, name), child
+        elif name == "patternProperties" and isinstance(child, dict):
+            yield from (((*path, name, key), key) for key in cast("dict[str, Any]", child))
+        yield from _patterns(child, (*path, name))
 
 
 def _examples(tool: ToolDocument, export: Mapping[str, Any], place: Place) -> Iterator[ManifestProblem]:

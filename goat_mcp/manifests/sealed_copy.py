@@ -59,7 +59,7 @@ def _linked_to(folder: Path) -> Iterator[Path]:
         for name in (*names, *files):
             path = Path(where) / name
             if path.is_symlink():
-                yield path.resolve()
+                yield Path(os.path.realpath(path))  # also one that leads to itself
 
 
 def _files_of(folder: Path) -> Iterator[tuple[Path, tuple[bytes, int]]]:

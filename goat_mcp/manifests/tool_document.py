@@ -165,9 +165,10 @@ def _export(fields: Fields, resource: str, toolset: Toolset, timeout_ms: int, *,
 
 
 def _side_effect(fields: Fields) -> str:
-    if "sideEffect" not in fields.tree:
+    if fields.tree.get("sideEffect") is None:
         remedy = f"write one of {', '.join(SIDE_EFFECTS)}; until then it counts as network"
-        fields.fail("sideEffect is missing, so people are asked before each call", remedy, is_fatal=False)
+        state, below = ("has no value", ("sideEffect",)) if "sideEffect" in fields.tree else ("is missing", ())
+        fields.fail(f"sideEffect {state}, so people are asked before each call", remedy, *below, is_fatal=False)
     return fields.choice("sideEffect", SIDE_EFFECTS) or SideEffect.NETWORK.value
 
 

@@ -207,6 +207,25 @@ def test_a_place_may_be_given_as_it_is_seen_from_here(tmp_path: Path, folder: st
     assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing is wrong: 1 tool.\n", "")
 
 
+def test_a_pattern_that_is_none_is_told_and_a_property_of_that_name_is_not(tmp_path: Path) -> None:
+    make(tmp_path, "weather")
+    file = own(tmp_path) / "weather" / "tool.yaml"
+    text = file.read_text()
+    city = next(line for line in text.splitlines() if "minLength: 1" in line)
+    blanks = city.removesuffix(city.lstrip())
+    more = f"{blanks}pattern: {{type: array, items: {{type: string, pattern: '(a'}}}}"
+    file.write_text(text.replace(city, f"{city}\n{more}"))
+
+    done = run("manifest", "check", cwd=tmp_path)
+
+    line = text.splitlines().index(city) + 2
+    assert done.stdout.splitlines()[0] == (
+        f"{file}:{line}: parameters.properties.pattern.items.pattern: '(a' is no pattern: missing ), unterminated "
+        "subpattern at position 0; mend it; a bracket that is meant is written \\("
+    )
+    assert done.returncode == 1
+
+
 def test_an_example_whose_text_yaml_takes_for_something_else_is_to_be_quoted(tmp_path: Path) -> None:
     make(tmp_path, "weather")
     file = own(tmp_path) / "weather" / "tool.yaml"

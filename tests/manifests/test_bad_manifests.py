@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,47 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         "apiVersion: goat-mcp/v1\nspec: &a\n  b: *a\n",
         "2: holds too many values; at most 10000, 40 deep",
     ),
+    **{
+        f"deep-{name}": (text, "1: holds too many values; at most 10000, 40 deep")
+        # The reader calls itself for each level: these ended the process.
+        for name, text in (("flow", "[" * 200_000), ("lines", "- " * 100_000), ("keys", "? " * 100_000))
+    },
+    "huge-number": (
+        export(f"timeoutMs: 0x{'F' * 6000}"),
+        f"11: '0x{'F' * 57} is no whole number that JSON has; quote it to make it a text",
+    ),
+    "long-number": (
+        export(f"timeoutMs: {'9' * 200}"),
+        f"11: spec.exports[0].timeoutMs: {'9' * 60} is out of range; write 1 to 45000",
+    ),
+    **{
+        f"no-number-{value}": (
+            but("{type: string}", f"{{type: number, maximum: {value}}}"),
+            f"14: '{value}' is no number that JSON has; quote it to make it a text",
+        )
+        for value in (".inf", "-.Inf", ".nan")
+    },
+    "tag-of-a-mapping": (
+        but("metadata:\n", "metadata: !!python/object:os.system\n"),
+        "3: the tag 'tag:yaml.org,2002:python/object:os.system' is not supported; write a plain value",
+    ),
+    "tag-of-a-list": (
+        but("  exports:\n", "  exports: !!omap\n"),
+        "7: the tag 'tag:yaml.org,2002:omap' is not supported; write a plain value",
+    ),
+    "alias-of-nothing": (
+        but("The weather of a city, today.", "*weather"),
+        "9: not YAML: found undefined alias; mend the indentation or quote the value",
+    ),
+    "utf-16": (TOOL.encode("utf-16"), "1: the file is not UTF-8 text; save it as UTF-8"),
+    "ten-megabytes": (TOOL + "#" * 10_000_000, "1: the file is longer than 262144 bytes; split it"),
+    **{
+        f"holds-{name}": (
+            text,
+            f"1: here is {said}; begin it with apiVersion: goat-mcp/v1 and kind: Tool, or remove it",
+        )
+        for name, text, said in (("a-list", "- 1\n", "a list"), ("a-text", "weather\n", "the text 'weather'"))
+    },
     "too-long": (TOOL + "#" * 256 * 1024, "1: the file is longer than 262144 bytes; split it"),
     **{
         f"empty-{name}": (
@@ -135,6 +177,42 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "entry-is-gone": (
         entry("./handler.py"),
         "6: ./handler.py is not there; create handler.py beside the manifest, or mend the path",
+    ),
+    "entry-with-nul": (
+        entry('"./hand\\0lers.py"'),
+        "6: './hand\\x00lers.py' holds a NUL character; take it out",
+    ),
+    "entry-leads-to-itself": (
+        entry("./loop.py"),
+        "6: ./loop.py is not there; create loop.py beside the manifest, or mend the path",
+    ),
+    "entry-is-a-pipe": (
+        entry("./pipe.py"),
+        "6: ./pipe.py is not there; create pipe.py beside the manifest, or mend the path",
+    ),
+    "argument-with-nul": (
+        entry('{command: [./tool, "a\\0b"]}'),
+        "6: spec.entry.command holds a NUL character; take it out",
+    ),
+    "variable-with-nul": (
+        entry('{command: [./tool], env: {KEY: "a\\0b"}}'),
+        "6: spec.entry.env.KEY is no value of a variable: 'a\\x00b'; take the NUL character out",
+    ),
+    "variable-without-a-name": (
+        entry('{command: [./tool], env: {"KEY=a": b}}'),
+        "6: spec.entry.env: 'KEY=a' is no name of a variable; write e.g. WEATHER_KEY",
+    ),
+    "header-of-two-lines": (
+        entry('{http: {url: "https://weather.example", headers: {key: "a\\nhost: b"}}}'),
+        "6: spec.entry.http.headers.key is no value of a header: 'a\\nhost: b'; write it in one line",
+    ),
+    "header-without-a-name": (
+        entry('{http: {url: "https://weather.example", headers: {"my key": b}}}'),
+        "6: spec.entry.http.headers: 'my key' is no name of a header; write e.g. X-Api-Key",
+    ),
+    "url-with-nul": (
+        entry('"https://weather.example/\\0"'),
+        "6: 'https://weather.example/\\x00' is no http or https URL; write e.g. https://host/path",
     ),
     "entry-outside": (
         entry("../handlers.py"),
@@ -330,6 +408,11 @@ ODD = {
         f"unfit-{name}": (but("{type: string}", f"{{type: {kind}, {written}}}"), f"14: properties.city.{said}")
         for name, (kind, written, said) in UNFIT.items()
     },
+    "empty-side-effect": (
+        but("sideEffect: read_only", "sideEffect:"),
+        "10: sideEffect has no value, so people are asked before each call; "
+        "write one of none, read_only, mutating, network, blocking, spawns; until then it counts as network",
+    ),
     "no-side-effect": (
         but(EFFECT, ""),
         "8: sideEffect is missing, so people are asked before each call; "
@@ -347,6 +430,8 @@ def test_a_bad_manifest_is_told_with_line_and_remedy_and_its_neighbours_are_load
     text, said = BAD[kind]
     put(tmp_path / "a", TOOL.replace("name: weather", "name: first"))
     file = put(tmp_path / "b", text)
+    (file.parent / "loop.py").symlink_to("loop.py")
+    os.mkfifo(file.parent / "pipe.py")
     put(tmp_path / "c", TOOL.replace("name: weather", "name: last"))
 
     read = ManifestFolders([tmp_path]).read()
