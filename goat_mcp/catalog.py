@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from goat_mcp.catalog_filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, server_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES, RESOURCE_PREFIX, SEPARATOR, TOOL_ALIASES, TOOLSET_PREFIX, UPSTREAM_PREFIX
+from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
-from goat_mcp.core.side_effect import Risk
-from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, Toolset, ToolSpec
+from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from goat_mcp.deferral import Deferral
 from goat_mcp.registry import AnyTool, Registry, Snapshot
@@ -26,82 +26,8 @@ from goat_mcp.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
     from goat_mcp.schemas.subschemas import Rewrite
 
-TEAMS_VARIABLE = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
-"""Turns the team tools on, where it is set to anything but empty, 0, false, no or off. Source: Goat, "Teams"."""
-
-
 _NAMED_SERVERS = 40
-_NO_LABELS: frozenset[str] = frozenset()
 _NO_PROFILES: Mapping[str, CatalogProfile] = {}
-
-
-def server_of(spec: ToolSpec) -> str:
-    """The upstream a tool is of, as its canonical name has it; empty for one of our own."""
-    if not spec.rule_name.startswith(UPSTREAM_PREFIX):
-        return ""
-    return spec.rule_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
-
-
-def labels_of(spec: ToolSpec) -> frozenset[str]:
-    """Everything that selects this tool: its names, its toolset, its server."""
-    labels = {spec.name, spec.rule_name, f"{TOOLSET_PREFIX}{spec.toolset}"}
-    if spec.toolset in DECLARED_TOOLSETS:
-        labels.add(f"{RESOURCE_PREFIX}{spec.name.partition(SEPARATOR)[0]}")
-    if server := server_of(spec):
-        labels.add(f"{UPSTREAM_PREFIX}{server}")
-    return frozenset(labels)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CatalogFilter:
-    """Which tools are in. `allow` None means all; `deny` wins. Both hold labels (`labels_of`), as does `also_on`:
-    what a user's own toolset holds, whichever of ours it is in.
-
-    `servers` None means all. `only_reads`: nothing that may change something, whoever's word it is (RSK-3). What
-    `also` keeps out is out, too.
-    """
-
-    toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
-    also_on: frozenset[str] = frozenset()
-    allow: frozenset[str] | None = None
-    deny: frozenset[str] = frozenset()
-    servers: frozenset[str] | None = None
-    only_reads: bool = False
-    also: CatalogFilter | None = None
-
-    def hides_server(self, server: str) -> bool:
-        """Whether all of this upstream is out."""
-        return (
-            f"{UPSTREAM_PREFIX}{server}" in self.deny
-            or (self.servers is not None and server not in self.servers)
-            or (self.also is not None and self.also.hides_server(server))
-        )
-
-    def admits(self, spec: ToolSpec) -> bool:
-        if self.also is not None and not self.also.admits(spec):
-            return False
-        # Of a large catalog most of the time would go into labels that nothing is held against.
-        labels = labels_of(spec) if self.deny or self.also_on or self.allow is not None else _NO_LABELS
-        if labels & self.deny:
-            return False
-        if spec.toolset == "meta":  # they reach what is in, and nothing else
-            return True
-        if self.servers is not None and (server := server_of(spec)) and server not in self.servers:
-            return False
-        if self.only_reads and not (spec.hints.read_only and spec.risk <= Risk.LOW):
-            return False
-        is_on = spec.toolset in self.toolsets or bool(labels & self.also_on)
-        return is_on and (self.allow is None or bool(labels & self.allow))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CatalogProfile:
-    """How a profile narrows the catalog, and what a client of it is shown of the rest. None: as without it."""
-
-    filter: CatalogFilter
-    name_cap: int | None = None
-    dialect: DialectName | None = None
-    token_budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

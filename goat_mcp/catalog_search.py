@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from goat_mcp.catalog import Catalog, server_of
+from goat_mcp.catalog import Catalog
+from goat_mcp.catalog_filter import server_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.spec import ToolSpec
 

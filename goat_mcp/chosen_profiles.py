@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
 
-from goat_mcp.catalog import CatalogFilter, CatalogProfile
+from goat_mcp.catalog_filter import CatalogFilter, CatalogProfile
 from goat_mcp.chosen_toolsets import Declared, labels_in, split
 from goat_mcp.core.names import UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.core.spec import Toolset

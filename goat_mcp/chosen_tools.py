@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from goat_mcp.catalog import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
+from goat_mcp.catalog_filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
 from goat_mcp.chosen_toolsets import Declared, labels_in, split
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.catalog import Catalog, CatalogFilter
+from goat_mcp.catalog import Catalog
+from goat_mcp.catalog_filter import CatalogFilter
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import META_NAMES
 from goat_mcp.core.token_cost import token_cost

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog import labels_of
+from goat_mcp.catalog_filter import labels_of
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.gateway import Gateway
 from goat_mcp.permissions.mode import Approval

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from goat_mcp.catalog import server_of
+from goat_mcp.catalog_filter import server_of
 from goat_mcp.catalog_search import CatalogSearch, FoundTools
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog import TEAMS_VARIABLE
+from goat_mcp.catalog_filter import TEAMS_VARIABLE
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES
 from goat_mcp.core.side_effect import SideEffect

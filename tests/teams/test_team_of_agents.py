@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.catalog import TEAMS_VARIABLE
+from goat_mcp.catalog_filter import TEAMS_VARIABLE
 from goat_mcp.core.model import ModelReply, ModelRequest
 from goat_mcp.core.result import ToolResult
 from tests.agents.scripted import Ground, ground, says, use
