@@ -44,12 +44,12 @@ def allows_more(before: Mode, wanted: Mode) -> bool:
     if wanted is before:
         return False
     if wanted is Mode.PLAN:
-        return before is Mode.DONT_ASK  # that denies requests to the network, too
+        return before is Mode.DONT_ASK  # that denies requests to the network, which planning asks about
     return before is Mode.PLAN or _NARROWER_FIRST.index(wanted) > _NARROWER_FIRST.index(before)
 
 
 def changes_nothing(spec: ToolSpec) -> bool:
-    """Whether plan mode may run the tool: its side effect and its own hints both say that nothing changes.
+    """Whether plan mode leaves the tool to `default`: its side effect and its own hints both say that nothing changes.
 
     A network tool changes nothing where it is not destructive and repeatable (WebFetch, not Bash).
     """
@@ -62,19 +62,22 @@ def changes_nothing(spec: ToolSpec) -> bool:
 
 def effect_by_mode(mode: Mode, spec: ToolSpec) -> Effect:
     """What `mode` says about a tool that no rule names."""
-    low = spec.risk <= Risk.LOW
     if mode is Mode.BYPASS:
         return Effect.ALLOW
-    if mode is Mode.PLAN:
-        if spec.risk in (Risk.MEDIUM, Risk.CRITICAL):
-            return Effect.DENY
-        # State a tool keeps about the work (TodoWrite) is none of the user's files; a stop or a write is.
-        allowed = spec.risk is Risk.NONE or spec.side_effect is SideEffect.NONE or changes_nothing(spec)
-        return Effect.ALLOW if allowed else Effect.DENY
-    if low:
+    if mode is Mode.PLAN and not _may_run_while_planning(spec):
+        return Effect.DENY
+    if spec.risk <= Risk.LOW:
         return Effect.ALLOW
     if mode is Mode.DONT_ASK:
         return Effect.DENY
     if mode is Mode.ACCEPT_EDITS and spec.risk is Risk.MEDIUM and spec.side_effect is SideEffect.MUTATING:
         return Effect.ALLOW if not spec.hints.open_world else Effect.ASK
+    # Planning, too: what changes nothing may still tell others something, and a model may enter plan mode by itself.
     return Effect.ASK
+
+
+def _may_run_while_planning(spec: ToolSpec) -> bool:
+    if spec.risk in (Risk.MEDIUM, Risk.CRITICAL):
+        return False
+    # State a tool keeps about the work (TodoWrite) is none of the user's files; a stop or a write is.
+    return spec.risk is Risk.NONE or spec.side_effect is SideEffect.NONE or changes_nothing(spec)

@@ -175,7 +175,7 @@ async def test_plan_mode_runs_only_what_changes_nothing(tmp_path: Path, spec: To
 
     asks_the_network_only = spec.name in ("WebFetch", "WebSearch")
     changes_nothing = spec.hints.read_only or spec.side_effect is SideEffect.NONE or asks_the_network_only
-    assert effect == ("allow" if changes_nothing else "deny")
+    assert effect == ("ask" if asks_the_network_only else "allow" if changes_nothing else "deny")
 
 
 @pytest.mark.anyio

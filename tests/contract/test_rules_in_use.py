@@ -70,7 +70,7 @@ async def test_pr_26_the_model_does_not_end_plan_mode_by_itself(tmp_path: Path) 
 async def test_pm_05_in_plan_mode_nothing_that_may_change_something_runs(tmp_path: Path) -> None:
     """Every tool, an upstream's as well, with the input of its own first example; what only looks goes on working.
 
-    Fetching a page changes nothing, so that plan mode lets it pass (design D8).
+    Fetching a page changes nothing: plan mode asks about it, as the default mode does (design D8).
     """
     upstreams = tmp_path / "upstreams.json"
     upstreams.write_text(json.dumps({"mcpServers": {"evil": server("evil.py")}}))

@@ -11,7 +11,7 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.decide import decide as decide_call
-from goat_mcp.permissions.mode import Effect, Mode
+from goat_mcp.permissions.mode import Effect, Mode, allows_more
 from goat_mcp.permissions.rule import BrokenRule, parse_rule
 from goat_mcp.permissions.rules import RuleSet
 
@@ -59,7 +59,7 @@ ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
         #                      TODO   LOW    STOP   WRITE  FETCH  UPSTR  BASH   AGENT
         (Mode.DEFAULT, [ALLOW, ALLOW, ALLOW, ASK, ASK, ASK, ASK, ASK]),
         (Mode.ACCEPT_EDITS, [ALLOW, ALLOW, ALLOW, ALLOW, ASK, ASK, ASK, ASK]),
-        (Mode.PLAN, [ALLOW, ALLOW, DENY, DENY, ALLOW, DENY, DENY, DENY]),
+        (Mode.PLAN, [ALLOW, ALLOW, DENY, DENY, ASK, DENY, DENY, DENY]),
         (Mode.DONT_ASK, [ALLOW, ALLOW, ALLOW, DENY, DENY, DENY, DENY, DENY]),
         (Mode.BYPASS, [ALLOW] * 8),
     ],
@@ -98,6 +98,28 @@ def test_a_decision_says_what_made_it() -> None:
 
     assert decide(BASH, rules, Mode.BYPASS).reason == "rule Bash"
     assert decide(WRITE, rules, Mode.DONT_ASK).reason == "mode dontAsk"
+
+
+@pytest.mark.parametrize("risk", list(Risk))
+@pytest.mark.parametrize("side_effect", list(SideEffect))
+@pytest.mark.parametrize("is_repeatable", [True, False])
+@pytest.mark.parametrize("is_read_only", [True, False])
+@pytest.mark.parametrize("before", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS])
+def test_a_mode_that_is_entered_unasked_allows_nothing_more(
+    side_effect: SideEffect, risk: Risk, is_repeatable: bool, is_read_only: bool, before: Mode
+) -> None:
+    """Planning, too, which a model may begin by itself."""
+    tool = spec("t", side_effect, risk, read_only=is_read_only, destructive=False, repeatable=is_repeatable)
+    freedom = {ALLOW: 2, ASK: 1, DENY: 0}
+
+    for wanted in Mode:
+        if not allows_more(before, wanted):
+            effects = [decide(tool, RuleSet(), mode).effect for mode in (before, wanted)]
+            assert freedom[effects[1]] <= freedom[effects[0]], wanted
+
+
+def test_an_allow_rule_lets_pages_be_fetched_while_planning() -> None:
+    assert decide(FETCH, RuleSet.parse(allow=["WebFetch"]), Mode.PLAN).effect is ALLOW
 
 
 def test_an_allow_rule_grants_no_change_while_planning() -> None:
