@@ -17,15 +17,29 @@ def check_state(state: StateDirectory) -> None:
         folder = state.folder()
         mode = folder.stat().st_mode
     except OSError as problem:
-        raise BrokenSettings(
-            f"state directory {state.path} cannot be used: {problem.strerror}",
-            "Name another one with GOAT_MCP_STATE_DIR.",
-        ) from None
+        raise _unusable(state, problem.strerror) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unusable(state, "it may not be written")
     if os.name == "posix" and mode & 0o022:
         raise BrokenSettings(
             f"state directory {state.path} can be written by others (mode {mode & 0o777:04o})",
             "Name one that only you can write with GOAT_MCP_STATE_DIR.",
         )
+
+
+def refused_by_state(problem: OSError, state: StateDirectory) -> BrokenSettings | None:
+    """What to say where the problem is with the state directory or something in it; None for any other."""
+    named = problem.filename
+    if not isinstance(named, str) or not Path(named).is_relative_to(state.path):
+        return None
+    below = "" if Path(named) == state.path else f" ({named})"
+    return _unusable(state, f"{problem.strerror}{below}")
+
+
+def _unusable(state: StateDirectory, why: str | None) -> BrokenSettings:
+    return BrokenSettings(
+        f"state directory {state.path} cannot be used: {why}", "Name another one with GOAT_MCP_STATE_DIR."
+    )
 
 
 def scope_of(directories: Sequence[Path]) -> str:

@@ -12,6 +12,7 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
+    from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway import Gateway
     from goat_mcp.status.finding import Finding
     from goat_mcp.upstreams.status import UpstreamStatus
@@ -46,7 +47,10 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
         from goat_mcp.permissions.mode import Approval
 
         gateway = Gateway(settings, approval=Approval.DENY)
-    except ToolError as broken:
+    except (ToolError, OSError) as problem:
+        broken = problem if isinstance(problem, ToolError) else _refused_by_state(problem)
+        if broken is None:
+            raise
         findings = [Finding(id="settings", detail=broken.message, fix=broken.suggestion, exit_code=USAGE)]
     else:
         only = _chosen(gateway, servers)
@@ -66,6 +70,13 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         _print(findings)
     return code
+
+
+def _refused_by_state(problem: OSError) -> ToolError | None:
+    from goat_mcp.places import refused_by_state
+    from goat_mcp.state.directory import StateDirectory
+
+    return refused_by_state(problem, StateDirectory.default())
 
 
 async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[Finding]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # loaded when something goes wrong
+    from goat_mcp.core.errors import ToolError
 
 USAGE_ERROR = 1
 INTERRUPTED = 130
@@ -35,8 +38,23 @@ def _run(arguments: list[str]) -> int:
         return _fail(wrong.format_message(), "See goat-mcp --help.", arguments)
     except ToolError as error:
         return _fail(error.message, error.suggestion, arguments, code=str(error.code))
-    except (click.Abort, KeyboardInterrupt, BrokenPipeError):
+    except OSError as problem:
+        if isinstance(problem, BrokenPipeError):
+            return INTERRUPTED
+        refused = _refused_by_state(problem)
+        if refused is None:
+            raise
+        return _fail(refused.message, refused.suggestion, arguments, code=str(refused.code))
+    except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+
+
+def _refused_by_state(problem: OSError) -> ToolError | None:
+    """A state directory that cannot be used is a setting to mend, whichever command meets it first."""
+    from goat_mcp.places import refused_by_state
+    from goat_mcp.state.directory import StateDirectory
+
+    return refused_by_state(problem, StateDirectory.default())
 
 
 def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E_USAGE") -> int:

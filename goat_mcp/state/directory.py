@@ -26,7 +26,7 @@ class StateDirectory:
             return cls(home / "Library" / "Application Support" / "goat-mcp")
         if sys.platform == "win32":
             return cls(Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "goat-mcp")
-        return cls(Path(os.environ.get("XDG_STATE_HOME", home / ".local" / "state")) / "goat-mcp")
+        return cls(Path(os.environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "goat-mcp")
 
     def folder(self, *names: str) -> Path:
         """A private folder below, created if it is not there."""

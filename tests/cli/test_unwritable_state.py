@@ -1,0 +1,89 @@
+"""A state directory that is there and may not be written: a setting to mend, whichever command meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.ordinary_user import run_as_ordinary_user
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="root gives up its rights as Linux has them"),
+]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Generator[Path]:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    folder.chmod(0o500)
+    yield folder
+    folder.chmod(0o700)
+
+
+def run(*words: str, state: Path) -> subprocess.CompletedProcess[str]:
+    places = {"HOME": str(state.parent), "GOAT_MCP_STATE_DIR": str(state)}
+    return run_as_ordinary_user(*words, cwd=state.parent, variables=places)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("serve",),
+        ("status",),
+        ("list",),
+        ("call", "Read", "file_path=x"),
+        ("inspect", "Read"),
+        ("lock", "--check"),
+        ("auth", "list"),
+        ("logs",),
+    ],
+    ids=" ".join,
+)
+def test_each_command_says_that_the_state_directory_cannot_be_used_and_how_to_name_another(
+    words: tuple[str, ...], state: Path
+) -> None:
+    done = run(*words, state=state)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"goat-mcp: state directory {state} cannot be used: ")
+    assert done.stderr.splitlines()[1:] == ["Name another one with GOAT_MCP_STATE_DIR."]
+
+
+@pytest.mark.parametrize("words", [("status",), ("logs",), ("lock", "--check"), ("auth", "list")], ids=" ".join)
+def test_with_json_it_is_one_line(words: tuple[str, ...], state: Path) -> None:
+    done = run(*words, "--json", state=state)
+
+    (line,) = done.stderr.splitlines()
+    error = json.loads(line)["error"]
+    assert (error["code"], error["suggestion"]) == ("E_CONFIG", "Name another one with GOAT_MCP_STATE_DIR.")
+    assert error["message"].startswith(f"state directory {state} cannot be used: ")
+
+
+def test_doctor_finds_it(state: Path) -> None:
+    # OBS-2
+    done = run("doctor", "--json", state=state)
+
+    document = json.loads(done.stdout)
+    (finding,) = document["findings"]
+    assert (done.returncode, document["exit_status"]) == (1, 1)
+    assert (finding["id"], finding["fix"]) == ("settings", "Name another one with GOAT_MCP_STATE_DIR.")
+    assert finding["detail"] == f"state directory {state} cannot be used: it may not be written"
+
+
+def test_doctor_finds_a_part_of_it_that_may_not_be_written_too(state: Path) -> None:
+    state.chmod(0o700)
+    (state / "spill").mkdir(mode=0o500)
+
+    done = run("doctor", "--json", state=state)
+
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert done.returncode == 1
+    assert finding["id"] == "settings"
+    assert finding["detail"].startswith(f"state directory {state} cannot be used: Permission denied ({state}/spill/")
