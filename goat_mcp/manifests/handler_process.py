@@ -18,11 +18,14 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 @dataclass(eq=False)
 class CallInProcess:
-    """How far one call has come. `beside` are the tools whose calls were at work in the process when this one was given
-    up, and `was_ended` says that the process was ended for it."""
+    """How far one call of a principal has come. `complained_before` is how much the process had printed as errors when
+    the call began (0: it has not). `beside` are the tools whose calls were at work in the process when this one was
+    given up, and `was_ended` says that the process was ended for it."""
 
     tool: str
+    principal: str = ""
     has_begun: bool = False
+    complained_before: int = 0
     beside: tuple[str, ...] = ()
     was_ended: bool = False
 
@@ -39,14 +42,17 @@ class HandlerCalls:
     """Those that were at work when the process ended, or was ended."""
     is_given_up: bool = False
     """The process was ended because it did not heed that a call was cancelled."""
+    principals: set[str] = field(default_factory=set[str])
+    """Whose calls the process was given so far."""
 
     def at_work(self) -> tuple[CallInProcess, ...]:
         return tuple(call for call in self.calls.values() if call.has_begun)
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def tell(self, message: Mapping[str, Any], *, complained_bytes: int) -> None:
         if "begun" in message:
-            if (call := self.calls.get(message["id"])) is not None:
-                call.has_begun = True
+            call = self.calls.get(message["id"])
+            if call is not None and not call.has_begun:
+                call.has_begun, call.complained_before = True, complained_bytes
             return
         queue = self.queues.get(message.get("id", -1))
         if queue is not None:
@@ -94,7 +100,7 @@ class HandlerPipes(GuardedPipes):
         if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
             self._break("protocol")
         elif self.ready.done():
-            self.calls.tell(message)
+            self.calls.tell(message, complained_bytes=self.complained_bytes)
         else:
             self.ready.set_result(message)
 
@@ -103,6 +109,16 @@ class HandlerPipes(GuardedPipes):
         self.broken_by = by
         self._rest.clear()
         self.output_ended()
+
+    def last_words(self, call: CallInProcess | None) -> str:
+        """The last line of errors that whoever made this call may see; None: it was started for nobody's call.
+
+        What was printed cannot be told apart by call: a thread, or a program, of an earlier one may still do it.
+        """
+        if call is not None and self.calls.principals - {call.principal}:
+            return "what it printed is not told, since it runs calls of others, too"
+        lines = self.complaint_since(0 if call is None else call.complained_before).splitlines()
+        return lines[-1] if lines else "it said nothing"
 
     def output_ended(self) -> None:
         self.is_over = True

@@ -11,11 +11,11 @@ from typing import Any
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed
-from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, HandlerProcess
+from goat_mcp.manifests.handler_process import MAX_ANSWER_BYTES, CallInProcess, HandlerProcess
 
 
-def told_death(process: HandlerProcess, resource: str, limit: int) -> ToolError:
-    """It ended, or broke the pipe that answers come by."""
+def told_death(process: HandlerProcess, resource: str, limit: int, *, call: CallInProcess | None) -> ToolError:
+    """It ended, or broke the pipe that answers come by. `call` is the one that is told; None: as it was loaded."""
     if process.pipes.broken_by == "size":
         what = f"{resource} answered with more than {MAX_ANSWER_BYTES} bytes"
         return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
@@ -26,11 +26,11 @@ def told_death(process: HandlerProcess, resource: str, limit: int) -> ToolError:
             "to a file descriptor that it has not opened.",
             name="AnswerPipeBroken",
         )
-    last = process.pipes.complaint.splitlines()[-1:] or ["it said nothing"]
+    last = process.pipes.last_words(call)
     code = process.child.exit_code
     if code is None:
         return handler_failed(
-            f"the process of {resource} closed the pipe of its answers during the call: {last[0]}",
+            f"the process of {resource} closed the pipe of its answers during the call: {last}",
             "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, closes "
             "a file descriptor that it has not opened.",
             name="AnswerPipeClosed",
@@ -38,7 +38,7 @@ def told_death(process: HandlerProcess, resource: str, limit: int) -> ToolError:
         )
     ended = f"exit code {code}" if code >= 0 else f"signal {-code}"
     return handler_failed(
-        f"the process of {resource} ended during the call ({ended}): {last[0]}",
+        f"the process of {resource} ended during the call ({ended}): {last}",
         "Call it again: it is started anew. If it stays so, tell the user.",
         name="ProcessEnded",
         limit=limit,

@@ -96,7 +96,7 @@ class PythonWorker:
         if life is None or not life.is_usable or life.state_of_file != state:
             life = self._begun(state)
         life.calls += 1
-        call = CallInProcess(export.spec.name)
+        call = CallInProcess(export.spec.name, ctx.call.principal)
         try:
             with anyio.move_on_after(timeout_s):
                 if before is not None and before is not life:
@@ -106,7 +106,7 @@ class PythonWorker:
                 if not life.starting.done():
                     # Not awaited itself: it goes on when this call is cancelled, and its being cancelled is not ours.
                     await asyncio.wait([life.starting])
-                return await self._call(self._process_of(life), call, export, input, ctx)
+                return await self._call(self._process_of(life, call), call, export, input, ctx)
             if not life.starting.done():
                 raise told_slow(
                     self._entry, f"within the {timeout_s:.3g} s of this call", "Call it again: loading goes on."
@@ -128,6 +128,7 @@ class PythonWorker:
         calls = process.pipes.calls
         calls.queues[number] = asyncio.Queue()
         calls.calls[number] = call
+        calls.principals.add(call.principal)
         try:
             process.send(
                 {
@@ -152,13 +153,9 @@ class PythonWorker:
                 del queues[number]
                 with anyio.move_on_after(CANCEL_GRACE_S):
                     await process.pipes.exited.wait()
-                raise told_end(
-                    told_death(process, self._name, self._message_limit),
-                    process,
-                    process.pipes.calls.calls[number],
-                    export,
-                    self._message_limit,
-                )
+                call = process.pipes.calls.calls[number]
+                end = told_death(process, self._name, self._message_limit, call=call)
+                raise told_end(end, process, call, export, self._message_limit)
             if "value" in message:
                 del queues[number]
                 return message["value"]
@@ -204,7 +201,7 @@ class PythonWorker:
         self._lives.append(life)
         return life
 
-    def _process_of(self, life: _Life) -> HandlerProcess:
+    def _process_of(self, life: _Life, call: CallInProcess) -> HandlerProcess:
         """Of one that has been started. Raises why it could not be, and for one that is over already."""
         if life.starting.cancelled():
             raise handler_failed(
@@ -212,7 +209,7 @@ class PythonWorker:
             )
         process = life.starting.result()
         if not process.is_usable:
-            raise told_death(process, self._name, self._message_limit)
+            raise told_death(process, self._name, self._message_limit, call=call)
         return process
 
     async def _start(self) -> HandlerProcess:
@@ -236,7 +233,7 @@ class PythonWorker:
                     return process
                 if first is not None and "broken" in first:
                     raise told_broken(self._entry, first["broken"], self._message_limit)
-                raise told_death(process, self._name, self._message_limit)
+                raise told_death(process, self._name, self._message_limit, call=None)
             raise told_slow(self._entry, f"within {START_S:g} s and was ended", "Tell the user.")
         except BaseException:
             await process.end(CANCEL_GRACE_S)

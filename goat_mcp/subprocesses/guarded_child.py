@@ -31,6 +31,8 @@ class GuardedPipes(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.exited = asyncio.Event()
         self._complaint = bytearray()
+        self.complained_bytes = 0
+        """How much of errors it has printed so far."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         pipes = cast("asyncio.SubprocessTransport", transport)
@@ -39,7 +41,12 @@ class GuardedPipes(asyncio.SubprocessProtocol):
     @property
     def complaint(self) -> str:
         """The end of what it printed as errors."""
-        return self._complaint.decode("utf-8", "replace").strip()
+        return self.complaint_since(0)
+
+    def complaint_since(self, mark: int) -> str:
+        """The end of what it printed as errors after these bytes of them."""
+        kept_from = self.complained_bytes - len(self._complaint)
+        return self._complaint[max(0, mark - kept_from) :].decode("utf-8", "replace").strip()
 
     def printed(self, data: bytes) -> None:
         """A piece of its output has come."""
@@ -51,6 +58,7 @@ class GuardedPipes(asyncio.SubprocessProtocol):
         if fd == _STDOUT:
             self.printed(data)
         else:
+            self.complained_bytes += len(data)
             self._complaint += data
             del self._complaint[:-_COMPLAINT_BYTES]
 

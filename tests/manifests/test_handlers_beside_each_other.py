@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.core.context import ToolContext
 from goat_mcp.gateway import Gateway
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python
 
@@ -92,3 +93,42 @@ async def test_calls_in_a_process_that_ends_are_told_what_was_at_work_and_whethe
     assert "exit code 3" in errors["long"]["message"]
     assert errors["long"]["suggestion"].startswith("This call may have done its work, or a part of it: look before")
     assert errors["look"]["suggestion"].startswith("Call it again")
+
+
+LAST_WORDS = """
+import os, sys
+def say(ctx, input):
+    print(input["what"], file=sys.stderr)
+def die(ctx, input):
+    print(*input["what"], file=sys.stderr)
+    os._exit(1)
+handlers = {"say": say, "die": die}
+"""
+
+
+async def died(tmp_path: Path, *, before: str, by: str, what: list[str]) -> str:
+    """What a call of `by` is told that ends the process, where a call of `before` has printed something secret."""
+    python(tmp_path / "tools", "probe", LAST_WORDS, "say", "die")
+    gateway = gateway_over(tmp_path, tmp_path / "tools", mode="bypassPermissions")
+    async with gateway.running():
+        said = await gateway.call("probe__say", {"what": "a secret"}, ToolContext(call_id="1", principal=before))
+        end = await gateway.call("probe__die", {"what": what}, ToolContext(call_id="2", principal=by))
+    assert not said.is_error
+    return str(error_of(end)["message"])
+
+
+async def test_what_a_process_printed_for_one_is_not_told_to_another(tmp_path: Path) -> None:
+    # Not even what came since: nothing says that it is of this call.
+    told = await died(tmp_path, before="alice", by="bob", what=["of bob"])
+
+    assert told == (
+        "the process of probe ended during the call (exit code 1): what it printed is not told, since it runs calls of "
+        "others, too"
+    )
+
+
+@pytest.mark.parametrize(("what", "reason"), [(["a reason"], "a reason"), ([], "it said nothing")])
+async def test_the_reason_of_an_end_is_of_the_call_that_met_it(tmp_path: Path, what: list[str], reason: str) -> None:
+    told = await died(tmp_path, before="alice", by="alice", what=what)
+
+    assert told == f"the process of probe ended during the call (exit code 1): {reason}"
