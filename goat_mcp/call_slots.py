@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -43,9 +42,10 @@ class CallSlots:
         self._per_principal = per_principal
         self._in_all = in_all
         self._queue_s = queue_s
-        self._running: Counter[_Owner] = Counter()
-        self._in_depth: Counter[int] = Counter()
-        self._away: Counter[_Owner] = Counter()
+        # No counters: what they add to a dictionary is written in Python, and a call asks eight times.
+        self._running: dict[_Owner, int] = {}
+        self._in_depth: dict[int, int] = {}
+        self._away: dict[_Owner, int] = {}
         self._waiting: list[tuple[_Owner, anyio.Event]] = []
         self._left = anyio.Event()
 
@@ -61,8 +61,8 @@ class CallSlots:
             await self._queue(owner, min(self._queue_s, wait_left_s()))
 
     def enter(self, owner: _Owner) -> None:
-        self._running[owner] += 1
-        self._in_depth[owner[0]] += 1
+        self._running[owner] = self._running.get(owner, 0) + 1
+        self._in_depth[owner[0]] = self._in_depth.get(owner[0], 0) + 1
 
     def leave(self, owner: _Owner) -> None:
         self._in_depth[owner[0]] -= 1
@@ -84,13 +84,15 @@ class CallSlots:
             await self._left.wait()
 
     def _has_room(self, owner: _Owner) -> bool:
-        return self._running[owner] < self._per_principal and self._in_depth[owner[0]] < self._in_all
+        running, in_depth = self._running.get(owner, 0), self._in_depth.get(owner[0], 0)
+        return running < self._per_principal and in_depth < self._in_all
 
     def goes_away(self, owner: _Owner) -> bool:
         """Whether one more call may leave its place to others while an upstream has it, until `comes_back`."""
-        if self._away[owner] >= MAX_AWAY:
+        away = self._away.get(owner, 0)
+        if away >= MAX_AWAY:
             return False
-        self._away[owner] += 1
+        self._away[owner] = away + 1
         return True
 
     def comes_back(self, owner: _Owner) -> None:
@@ -117,7 +119,7 @@ class CallSlots:
             raise self._busy(owner, wait_s)
 
     def _busy(self, owner: _Owner, waited_s: float) -> ToolError:
-        if self._running[owner] >= self._per_principal:
+        if self._running.get(owner, 0) >= self._per_principal:
             full = f"{self._per_principal} of your calls are running (limits.concurrent_calls)"
         else:
             full = f"{self._in_all} calls of all clients are running (limits.concurrent_calls_in_all)"

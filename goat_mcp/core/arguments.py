@@ -52,6 +52,8 @@ def canonical_arguments(input: object, arguments: Mapping[str, Any]) -> Mapping[
 
 def copied_json(value: Any) -> Any:
     """The same JSON value in objects and lists of its own: who holds the old ones changes nothing any more."""
+    if isinstance(value, str):  # as most are; whether it is a mapping takes longer to tell
+        return value
     if isinstance(value, Mapping):
         return {key: copied_json(one) for key, one in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):

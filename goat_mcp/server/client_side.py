@@ -38,6 +38,8 @@ class DialogueClient:
         self._session_key = session_key
         self.log_level = log_level
         self.given = given
+        self._told: types.ClientCapabilities | None = None
+        self._declared: Mapping[str, Any] | None = None
         self.is_over = False
         """The call has its result: what is told now goes beside it, where the era has a way for that."""
 
@@ -51,7 +53,12 @@ class DialogueClient:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        return self._dialogue.declared
+        # Asked for several times in a call, and worked out each time by the dialogue, since another request of the
+        # client's may go on with the call: whose capabilities are the same object as long as it is the same request.
+        told = self._dialogue.capabilities
+        if self._declared is None or self._told is not told:
+            self._told, self._declared = told, self._dialogue.declared
+        return self._declared
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
         try:

@@ -7,13 +7,12 @@ session only. In the stateless era each request says both, and one connection se
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol
 
 import anyio
@@ -35,13 +34,17 @@ QUIET_CALLS = 32
 """An upstream that has asked nothing in so many calls is taken for one that does not ask."""
 
 
+Audience = tuple[str, str, Mapping[str, Any] | None]
+"""Who may share a connection: those with the same workspace, principal and, but in the stateless era, capabilities."""
+
+
 @dataclass(eq=False)
 class Instance:
     """One connection and who it is for. Nobody yet, where `audience` is None: it has only been listed."""
 
     supervisor: Supervisor
     declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    audience: tuple[str, ...] | None = None
+    audience: Audience | None = None
     workspace: Path | None = None
     sessions: set[str] = field(default_factory=set[str])
     users: int = 0
@@ -107,25 +110,28 @@ class Instances:
         """Start the leader for a client that wants a list, if nobody has started it."""
         leader = self.leader
         if leader.audience is None and leader.is_free and ctx is not None:
-            self._claim(leader, ctx, None)
+            self._claim(leader, ctx, None, self._audience(ctx, None))
         leader.supervisor.want()
 
-    @contextmanager
-    def use(self, ctx: ToolContext, workspace: Path | None = None) -> Generator[Supervisor]:
-        """The connection for a call, this caller's until it leaves. Raises `ToolError(BUSY)` where there are too many.
+    def use(self, ctx: ToolContext, workspace: Path | None = None) -> InUse:
+        """The connection for a call, this caller's until it leaves. Entering raises `ToolError(BUSY)` where there are
+        too many.
 
         `workspace`: the caller's, where the upstream works in that.
         """
+        return InUse(self, ctx, workspace)
+
+    def enter(self, ctx: ToolContext, workspace: Path | None) -> Instance:
         instance = self.leader if self._group is None else self._for(ctx, workspace)
         self._calls += 1
         instance.users += 1
         instance.used_s = time.monotonic()
-        try:
-            yield instance.supervisor
-        finally:
-            instance.users -= 1
-            if not instance.users:
-                self._left(instance)
+        return instance
+
+    def leave(self, instance: Instance) -> None:
+        instance.users -= 1
+        if not instance.users:
+            self._left(instance)
 
     def _left(self, instance: Instance) -> None:
         """Nobody uses it any more."""
@@ -172,11 +178,12 @@ class Instances:
         return self._config.scope == "session" or self._calls < QUIET_CALLS or bool(self._asks)
 
     def _for(self, ctx: ToolContext, workspace: Path | None) -> Instance:
-        instance = self._fitting(ctx, workspace)
+        audience = self._audience(ctx, workspace)
+        instance = self._fitting(ctx, audience)
         if instance is None or not instance.users:
             self._check_share(ctx.principal)
         instance = instance or self._unused() or self._added(ctx.principal)
-        self._claim(instance, ctx, workspace)
+        self._claim(instance, ctx, workspace, audience)
         return instance
 
     def _check_share(self, principal: str) -> None:
@@ -191,8 +198,7 @@ class Instances:
     def _used_by(self, principal: str) -> int:
         return sum(1 for one in self._all if one.users and one.principal == principal)
 
-    def _fitting(self, ctx: ToolContext, workspace: Path | None) -> Instance | None:
-        audience = self._audience(ctx, workspace)
+    def _fitting(self, ctx: ToolContext, audience: Audience) -> Instance | None:
         fitting = (one for one in self._all if one.audience == audience and not one.must_move)
         return next((one for one in fitting if self._may_share(one, ctx)), None)
 
@@ -258,8 +264,7 @@ class Instances:
             with anyio.CancelScope() as instance.life:
                 await instance.supervisor.run()
 
-    def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None) -> None:
-        audience = self._audience(ctx, workspace)
+    def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None, audience: Audience) -> None:
         if instance.audience != audience:
             declared = self._declared_for(ctx)
             is_declared = self._is_stateless or declared == instance.declared
@@ -270,10 +275,31 @@ class Instances:
             instance.sessions = set()
         instance.sessions.add(ctx.session_key)
 
-    def _audience(self, ctx: ToolContext, workspace: Path | None) -> tuple[str, ...]:
-        if self._is_stateless:
-            return str(workspace), ctx.principal
-        return str(workspace), ctx.principal, json.dumps(self._declared_for(ctx), sort_keys=True)
+    def _audience(self, ctx: ToolContext, workspace: Path | None) -> Audience:
+        return str(workspace), ctx.principal, None if self._is_stateless else self._declared_for(ctx)
 
     def _declared_for(self, ctx: ToolContext) -> dict[str, Any]:
         return self._declare(ctx.client.capabilities if ctx.client is not None else {})
+
+
+class InUse:
+    """One call's connection, from entering to leaving."""
+
+    # Written out, as all contexts that every call has: as a generator it costs three times as much.
+    __slots__ = ("_ctx", "_instance", "_instances", "_workspace")
+
+    def __init__(self, instances: Instances, ctx: ToolContext, workspace: Path | None) -> None:
+        self._instances = instances
+        self._ctx = ctx
+        self._workspace = workspace
+        self._instance: Instance | None = None
+
+    def __enter__(self) -> Supervisor:
+        self._instance = self._instances.enter(self._ctx, self._workspace)
+        return self._instance.supervisor
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        if self._instance is not None:
+            self._instances.leave(self._instance)

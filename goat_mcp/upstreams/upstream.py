@@ -6,10 +6,11 @@ Contract: CHG-1, ISO-4.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,7 +30,7 @@ from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, first_here, follows_client, needs_workspace
 from goat_mcp.upstreams.faults import LoginWanted
-from goat_mcp.upstreams.instances import Instances
+from goat_mcp.upstreams.instances import Instances, InUse
 from goat_mcp.upstreams.links.confine import Confine
 from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -188,14 +189,9 @@ class Upstream:
             offer_login=self.offer_login,
         )
 
-    @asynccontextmanager
-    async def _connection_for(self, ctx: ToolContext | None) -> AsyncGenerator[Supervisor]:
-        """For a request of this client; the leader where none is behind it. Raises `ToolError`."""
-        if ctx is None:
-            yield self._supervisor
-            return
-        with self._instances.use(ctx, await self._workspace_of(ctx)) as supervisor:
-            yield supervisor
+    def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:
+        """For a request of this client; the leader where none is behind it. Entering raises `ToolError`."""
+        return nullcontext(self._supervisor) if ctx is None else _Connected(self._instances, self._workspace_of, ctx)
 
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
@@ -429,3 +425,27 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
     """The roots that one connection's upstream hears of: the workspace it is for, where it has one."""
     root = workspace()
     return roots(client_has_some) if root is None else (root,)
+
+
+class _Connected:
+    """One request's connection, once it is known where its client works."""
+
+    __slots__ = ("_ctx", "_instances", "_use", "_workspace_of")
+
+    def __init__(
+        self, instances: Instances, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
+    ) -> None:
+        self._instances = instances
+        self._workspace_of = workspace_of
+        self._ctx = ctx
+        self._use: InUse | None = None
+
+    async def __aenter__(self) -> Supervisor:
+        self._use = self._instances.use(self._ctx, await self._workspace_of(self._ctx))
+        return self._use.__enter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        if self._use is not None:
+            self._use.__exit__(exc_type, exc_val, exc_tb)

@@ -56,8 +56,14 @@ def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
     if "content" not in result and "structuredContent" not in result:
         raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered without content")
     listed = cast("list[Any]", content)
-    blocks: list[Block] = [block if _is_known(block) else text_block(json.dumps(block)) for block in listed]
-    unknown = sum(not _is_known(block) for block in listed)
+    blocks: list[Block] = []
+    unknown = 0
+    for block in listed:
+        if _is_known(block):
+            blocks.append(block)
+        else:
+            blocks.append(text_block(json.dumps(block)))
+            unknown += 1
     failed = result.get("isError") not in (None, False)  # "yes" is meant as a failure
     other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
     if result.get("structuredContent", "") is None:

@@ -8,10 +8,11 @@ from then on (WSP-1).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -105,22 +106,22 @@ class Callers:
         self.dropped_logs = 0
         """Log messages that clients wanted and did not get, for there were too many."""
 
-    @contextmanager
-    def one(self, ctx: ToolContext, clock: CallClock, *places: Place) -> Generator[Caller]:
-        """A call is in flight. `places` are given away while its client is asked."""
-        caller = Caller(ctx.session_key, ctx.client, clock, places)
-        self._sessions.add(ctx.session_key)
-        if ctx.client is not None and (notices := ctx.client.notices) is not None:
-            self._notices[ctx.session_key] = notices
+    def one(self, ctx: ToolContext, clock: CallClock, *places: Place) -> InFlight:
+        """A call, in flight from entering to leaving. `places` are given away while its client is asked."""
+        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, places))
+
+    def begins(self, caller: Caller) -> None:
+        self._sessions.add(caller.session_key)
+        if caller.client is not None and (notices := caller.client.notices) is not None:
+            self._notices[caller.session_key] = notices
         self._in_flight.append(caller)
-        try:
-            yield caller
-        finally:
-            self._in_flight.remove(caller)
-            if not self._in_flight:
-                for scope in self._asking:
-                    # Nobody is left who waits for what the answer is for.
-                    scope.cancel()
+
+    def ends(self, caller: Caller) -> None:
+        self._in_flight.remove(caller)
+        if not self._in_flight:
+            for scope in self._asking:
+                # Nobody is left who waits for what the answer is for.
+                scope.cancel()
 
     def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
         """What a single request declares, where each does so for itself."""
@@ -271,3 +272,23 @@ class Callers:
             self._of_url[name] = client.notices
             if len(self._of_url) > MAX_URL_ELICITATIONS:
                 self._of_url.pop(next(iter(self._of_url)))
+
+
+class InFlight:
+    """One call's time."""
+
+    # Written out: a generator as a context costs three times as much, and every call has one of these.
+    __slots__ = ("_caller", "_callers")
+
+    def __init__(self, callers: Callers, caller: Caller) -> None:
+        self._callers = callers
+        self._caller = caller
+
+    def __enter__(self) -> Caller:
+        self._callers.begins(self._caller)
+        return self._caller
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._callers.ends(self._caller)
