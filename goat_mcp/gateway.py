@@ -1,4 +1,7 @@
-"""The composition root: from `Settings` to a running gateway. The only place that wires things."""
+"""The composition root: from `Settings` to a running gateway. What is built is all here, in the order of its start;
+what the settings choose of a part, and what a part does, is in the file of its area.
+
+Below `__init__` stand the parts that are loaded when something first needs them."""
 
 from __future__ import annotations
 
