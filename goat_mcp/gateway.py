@@ -1,7 +1,6 @@
 """The composition root: from `Settings` to a running gateway. What is built is all here, in the order of its start;
 what the settings choose of a part, and what a part does, is in the file of its area.
-
-Below `__init__` stand the parts that are loaded when something first needs them."""
+"""
 
 from __future__ import annotations
 
@@ -230,6 +229,92 @@ class Gateway:
         )
         self.upstreams.load_warm_catalogs()
 
+    # What is asked of it
+
+    async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
+        await self.arrival.get_ready(name, arguments, ctx)
+        return await self.pipeline.call(name, arguments, ctx)
+
+    async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
+        """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
+        async with anyio.create_task_group() as group:
+            for request in requests:
+                group.start_soon(self.arrival.get_ready, request.name, request.arguments, request.ctx)
+        return await self.pipeline.call_all(requests, cancelled=cancelled)
+
+    def adopt_client_roots(self, roots: Sequence[Path]) -> None:
+        """Work where a client said; where it named nothing, in the current directory unless that is / or home."""
+        before = self.workspace.roots
+        self.directories.adopt_client_roots(roots)
+        if self.workspace.roots != before:
+            self.upstreams.workspace_changed()
+        self.declared.reached_by_tools(self.directories.writable())
+
+    def client_roots_changed(self, session_key: str) -> None:
+        """A client has said so. Where its roots are the workspace, they are asked for again before its next call."""
+        self.directories.client_roots_changed()
+        self.upstreams.roots_changed(session_key)
+
+    def more_instructions(self, room: int) -> str:
+        """What the user wants clients told at their start beside what the server says of itself. Blocking."""
+        if self._memories is None or not self.settings.tools.get("memento", {}).get("in_instructions"):
+            return ""
+        return self._memories.instructions(room)
+
+    def problems(self) -> list[dict[str, Any]]:
+        """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
+        found = known_problems(self.upstreams, self.registry, self._configured.chosen, self.audit, self.rules)
+        found += self.declared.problems()
+        return self.redactor.tree(found)
+
+    def log_problems(self) -> None:
+        """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
+        log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
+        self.declared.log_problems(self.telemetry)
+
+    def silent_hooks(self) -> Sequence[tuple[str, str]]:
+        """Hooks whose matcher means no tool that is there now, and why."""
+        return silent_hooks(self._hook_programs, self.registry, self.upstreams)
+
+    # Its life
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
+        async with anyio.create_task_group() as group:
+            await group.start(self.upstreams.run)
+            group.start_soon(self._configured.follow, self.upstreams)
+            group.start_soon(self.declared.watch, self._declared_again)
+            group.start_soon(self.spill.keep_pruned)
+            group.start_soon(self._load_tools)
+            try:
+                yield
+            finally:
+                if self._session_events is not None:
+                    await self._session_events.end_all()
+                with anyio.move_on_after(SHUTDOWN_S, shield=True):
+                    if "tasks" in self.__dict__:
+                        await self.tasks.stop_all()
+                    await self.declared.close()
+                    if "sandbox" in self.__dict__:
+                        await self.sandbox.close()
+                group.cancel_scope.cancel()
+        self.audit.close()
+        self.database.close()
+
+    async def _load_tools(self) -> None:
+        """While the client's model thinks, load what its first call needs anyway."""
+        await self.listed.wait()
+        await anyio.sleep(LOAD_TOOLS_AFTER_S)
+        for module in _LOADED_AFTER_THE_LIST:
+            await anyio.to_thread.run_sync(import_module, module, abandon_on_cancel=True)
+        _ = self.pipeline
+        self.redactor.text("")  # compiles its patterns
+        for place, problem in self.silent_hooks():
+            self.telemetry.warning("hook", hook=place, problem=problem)
+        await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
+
     def _declared_again(self) -> None:
         """Manifests were read again: what they say of upstreams, toolsets and profiles counts from now on."""
         if (chosen := self._configured.declared_again()) is not None:
@@ -240,72 +325,7 @@ class Gateway:
             self.lists_outdated()
         self.declared.log_problems(self.telemetry)
 
-    def _around_handlers(self) -> Surroundings:
-        """What declared tools are run over."""
-        from goat_mcp.computing.fair_places import FairPlaces
-        from goat_mcp.manifests.handler_log import HandlerLog
-        from goat_mcp.manifests.host import Host
-        from goat_mcp.manifests.manifests import Surroundings
-
-        host = Host(
-            workspace=self.workspace,
-            sessions=self.sessions,
-            tasks=self.tasks,
-            spill=self.spill,
-            guard=self.guard,
-            environment=self.environment,
-            sandbox=lambda: self.sandbox,
-            http=self.http,
-            allow_hosts=self.settings.web.allow_hosts,
-            state=self.state,
-            references=self.references,
-            announcements=self.announcements,
-            hides=self.directories.file_rules.hides,
-            tool=self.builtin,
-            restart=lambda: self.restart,
-            computing=FairPlaces(),
-            max_chars=self.settings.output.max_chars,
-        )
-        return Surroundings(
-            host=host, config=self.settings.tools, agents=self._agents_of, log=HandlerLog(self.telemetry)
-        )
-
-    def _why_missing(self, name: str) -> ToolError | None:
-        """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""
-        return self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
-
-    def builtin(self, name: str) -> AnyTool:
-        """A built-in tool itself. The first one loads the code of all."""
-        if not self._builtins:
-            from goat_mcp.builtin_tools import Services, build_tools
-            from goat_mcp.meta_tools import meta_tools
-
-            services = Services(
-                settings=self.settings,
-                workspace=self.workspace,
-                sessions=self.sessions,
-                tasks=self.tasks,
-                spill=self.spill,
-                guard=self.guard,
-                state=self.state,
-                todos=self.todos,
-                config_view=self.config_view,
-                session_settings=self.session_settings,
-                plan_approval=self.plan_approval,
-                http=self.http,
-                models=self.models,
-                environment=self.environment,
-                sandbox=self.sandbox,
-                references=self.references,
-                spawner=lambda: self.agents.spawner,
-                teams=lambda: self.agents.teams,
-                upstream_resources=lambda rights: self.upstreams.resources(self.servers.told_of(rights)),
-                hides=self.directories.file_rules.hides if self.directories.file_rules.hide_some else None,
-                changes=self.changes,
-            )
-            found_by_search = meta_tools(self.catalog, self.rules.denies_tool)
-            self._builtins = {tool.spec.name: tool for tool in (*build_tools(services), *found_by_search)}
-        return self._builtins[name]
+    # Parts that are loaded when something first needs them
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -345,6 +365,60 @@ class Gateway:
         )
 
     @cached_property
+    def arrival(self) -> CallArrival:
+        """What is seen to before a call enters the pipeline; loaded by the first."""
+        from goat_mcp.call_arrival import CallArrival
+
+        return CallArrival(self.catalog, self.plan_approval, self.upstreams, self.servers, self.steps)
+
+    @cached_property
+    def _around(self) -> AroundCalls:
+        from goat_mcp.around_calls import AroundCalls
+
+        return AroundCalls(self._session_events, self._extensions)
+
+    @cached_property
+    def _session_events(self) -> SessionEvents | None:
+        if self._hook_programs is None:
+            return None
+        from goat_mcp.hooks.session_events import SessionEvents
+
+        return SessionEvents(self._hook_programs)
+
+    def builtin(self, name: str) -> AnyTool:
+        """A built-in tool itself. The first one loads the code of all."""
+        if not self._builtins:
+            from goat_mcp.builtin_tools import Services, build_tools
+            from goat_mcp.meta_tools import meta_tools
+
+            services = Services(
+                settings=self.settings,
+                workspace=self.workspace,
+                sessions=self.sessions,
+                tasks=self.tasks,
+                spill=self.spill,
+                guard=self.guard,
+                state=self.state,
+                todos=self.todos,
+                config_view=self.config_view,
+                session_settings=self.session_settings,
+                plan_approval=self.plan_approval,
+                http=self.http,
+                models=self.models,
+                environment=self.environment,
+                sandbox=self.sandbox,
+                references=self.references,
+                spawner=lambda: self.agents.spawner,
+                teams=lambda: self.agents.teams,
+                upstream_resources=lambda rights: self.upstreams.resources(self.servers.told_of(rights)),
+                hides=self.directories.file_rules.hides if self.directories.file_rules.hide_some else None,
+                changes=self.changes,
+            )
+            found_by_search = meta_tools(self.catalog, self.rules.denies_tool)
+            self._builtins = {tool.spec.name: tool for tool in (*build_tools(services), *found_by_search)}
+        return self._builtins[name]
+
+    @cached_property
     def tasks(self) -> TaskManager:
         """Background work; loaded with the tools."""
         from goat_mcp.tasks.manager import TaskManager
@@ -368,17 +442,6 @@ class Gateway:
             runs_unasked=self._commands_run_unasked,
         )
 
-    async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
-        return await self.sandbox.confine_upstream(options, directory)
-
-    def _shell_directory(self, ctx: ToolContext, workdir: str) -> str:
-        """Where a command would begin, as rules know it."""
-        return self.directories.real_path(workdir or str(self.sessions.of(ctx.session_key).cwd or "@"))
-
-    def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
-        """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""
-        return self._serves_http or self.pipeline.permission.runs_some_unasked("Bash", session_key, principal)
-
     @cached_property
     def changes(self) -> FileChanges:
         """What keeps the old bytes of files, or queues their changes; loaded with the tools."""
@@ -393,18 +456,6 @@ class Gateway:
             telemetry=self.telemetry,
             record=self.audit,
         )
-
-    async def _load_tools(self) -> None:
-        """While the client's model thinks, load what its first call needs anyway."""
-        await self.listed.wait()
-        await anyio.sleep(LOAD_TOOLS_AFTER_S)
-        for module in _LOADED_AFTER_THE_LIST:
-            await anyio.to_thread.run_sync(import_module, module, abandon_on_cancel=True)
-        _ = self.pipeline
-        self.redactor.text("")  # compiles its patterns
-        for place, problem in self.silent_hooks():
-            self.telemetry.warning("hook", hook=place, problem=problem)
-        await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     @cached_property
     def agents(self) -> GatewayAgents:
@@ -430,24 +481,35 @@ class Gateway:
         )
         return agents
 
-    def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
-        from goat_mcp.teams.callers_agents import CallersAgents
+    def _around_handlers(self) -> Surroundings:
+        """What declared tools are run over."""
+        from goat_mcp.computing.fair_places import FairPlaces
+        from goat_mcp.manifests.handler_log import HandlerLog
+        from goat_mcp.manifests.host import Host
+        from goat_mcp.manifests.manifests import Surroundings
 
-        return CallersAgents(lambda: self.agents.bus, ctx)
-
-    @cached_property
-    def _session_events(self) -> SessionEvents | None:
-        if self._hook_programs is None:
-            return None
-        from goat_mcp.hooks.session_events import SessionEvents
-
-        return SessionEvents(self._hook_programs)
-
-    @cached_property
-    def _around(self) -> AroundCalls:
-        from goat_mcp.around_calls import AroundCalls
-
-        return AroundCalls(self._session_events, self._extensions)
+        host = Host(
+            workspace=self.workspace,
+            sessions=self.sessions,
+            tasks=self.tasks,
+            spill=self.spill,
+            guard=self.guard,
+            environment=self.environment,
+            sandbox=lambda: self.sandbox,
+            http=self.http,
+            allow_hosts=self.settings.web.allow_hosts,
+            state=self.state,
+            references=self.references,
+            announcements=self.announcements,
+            hides=self.directories.file_rules.hides,
+            tool=self.builtin,
+            restart=lambda: self.restart,
+            computing=FairPlaces(),
+            max_chars=self.settings.output.max_chars,
+        )
+        return Surroundings(
+            host=host, config=self.settings.tools, agents=self._agents_of, log=HandlerLog(self.telemetry)
+        )
 
     @cached_property
     def resources(self) -> OwnResources:
@@ -476,12 +538,6 @@ class Gateway:
         from goat_mcp.memory.memories import Memories
 
         return Memories(self.workspace, self.directories.file_rules.hides, self.changes.waiting_of)
-
-    def more_instructions(self, room: int) -> str:
-        """What the user wants clients told at their start beside what the server says of itself. Blocking."""
-        if self._memories is None or not self.settings.tools.get("memento", {}).get("in_instructions"):
-            return ""
-        return self._memories.instructions(room)
 
     @cached_property
     def status(self) -> GatewayStatus:
@@ -528,76 +584,27 @@ class Gateway:
             lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.servers.shown(rights)),
         )
 
-    @cached_property
-    def arrival(self) -> CallArrival:
-        """What is seen to before a call enters the pipeline; loaded by the first."""
-        from goat_mcp.call_arrival import CallArrival
+    # What parts ask about each other
 
-        return CallArrival(self.catalog, self.plan_approval, self.upstreams, self.servers, self.steps)
+    def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
+        from goat_mcp.teams.callers_agents import CallersAgents
 
-    async def call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
-        """`Pipeline.call`, but for a name nobody knows: it may belong to an upstream that was never seen."""
-        await self.arrival.get_ready(name, arguments, ctx)
-        return await self.pipeline.call(name, arguments, ctx)
+        return CallersAgents(lambda: self.agents.bus, ctx)
 
-    async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
-        """`Pipeline.call_all`; names nobody knows are waited for as in `call`, side by side."""
-        async with anyio.create_task_group() as group:
-            for request in requests:
-                group.start_soon(self.arrival.get_ready, request.name, request.arguments, request.ctx)
-        return await self.pipeline.call_all(requests, cancelled=cancelled)
+    def _why_missing(self, name: str) -> ToolError | None:
+        """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""
+        return self.upstreams.why_missing(name) or self.declared.why_missing(name) or why_off(name)
 
-    def adopt_client_roots(self, roots: Sequence[Path]) -> None:
-        """Work where a client said; where it named nothing, in the current directory unless that is / or home."""
-        before = self.workspace.roots
-        self.directories.adopt_client_roots(roots)
-        if self.workspace.roots != before:
-            self.upstreams.workspace_changed()
-        self.declared.reached_by_tools(self.directories.writable())
+    async def _confine_upstream(self, options: SandboxOptions, directory: Path) -> Confined | None:
+        return await self.sandbox.confine_upstream(options, directory)
 
-    def client_roots_changed(self, session_key: str) -> None:
-        """A client has said so. Where its roots are the workspace, they are asked for again before its next call."""
-        self.directories.client_roots_changed()
-        self.upstreams.roots_changed(session_key)
+    def _shell_directory(self, ctx: ToolContext, workdir: str) -> str:
+        """Where a command would begin, as rules know it."""
+        return self.directories.real_path(workdir or str(self.sessions.of(ctx.session_key).cwd or "@"))
+
+    def _commands_run_unasked(self, session_key: str, principal: str) -> bool:
+        """Whether commands may run without a person seeing each (design D8): what the sandbox's default depends on."""
+        return self._serves_http or self.pipeline.permission.runs_some_unasked("Bash", session_key, principal)
 
     def _status_changed(self) -> None:
         self.announcements.changed("goat://status")
-
-    def log_problems(self) -> None:
-        """One log line for each thing in the settings, their files and upstreams that has no effect or is wrong."""
-        log_problems(self.telemetry, self.settings, self.claude_settings, self.upstreams, self.rules)
-        self.declared.log_problems(self.telemetry)
-
-    def silent_hooks(self) -> Sequence[tuple[str, str]]:
-        """Hooks whose matcher means no tool that is there now, and why."""
-        return silent_hooks(self._hook_programs, self.registry, self.upstreams)
-
-    def problems(self) -> list[dict[str, Any]]:
-        """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
-        found = known_problems(self.upstreams, self.registry, self._configured.chosen, self.audit, self.rules)
-        found += self.declared.problems()
-        return self.redactor.tree(found)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Live until the block ends; then end every child, within `SHUTDOWN_S`."""
-        async with anyio.create_task_group() as group:
-            await group.start(self.upstreams.run)
-            group.start_soon(self._configured.follow, self.upstreams)
-            group.start_soon(self.declared.watch, self._declared_again)
-            group.start_soon(self.spill.keep_pruned)
-            group.start_soon(self._load_tools)
-            try:
-                yield
-            finally:
-                if self._session_events is not None:
-                    await self._session_events.end_all()
-                with anyio.move_on_after(SHUTDOWN_S, shield=True):
-                    if "tasks" in self.__dict__:
-                        await self.tasks.stop_all()
-                    await self.declared.close()
-                    if "sandbox" in self.__dict__:
-                        await self.sandbox.close()
-                group.cancel_scope.cancel()
-        self.audit.close()
-        self.database.close()
