@@ -31,7 +31,7 @@ SHIPPED_TOOLSETS: tuple[Toolset, ...] = ("goa", "base")
 def _folders(settings: Settings) -> Sequence[Path]:
     """The user's directories, in the order they count."""
     default = settings.default_manifests
-    own = (default,) if default is not None and default.is_dir() else ()
+    own = (default,) if default is not None and os.path.isdir(default) else ()  # noqa: PTH112  # `Path` raises for what may not be looked at
     return tuple(Path(os.path.abspath(folder.expanduser())) for folder in (*settings.manifests, *own))  # noqa: PTH100  # without `..`, with links
 
 
@@ -88,7 +88,7 @@ def seal(folders: ManifestFolders, settings: Settings, state: StateDirectory, wr
 
     for folder in folders.watched:
         is_trusted = any(path.is_relative_to(folder) for path in settings.contents)
-        if folder.is_dir() and (is_trusted or is_within_reach(folder, writable)):
+        if os.path.isdir(folder) and (is_trusted or is_within_reach(folder, writable)):  # noqa: PTH112  # as above
             folders.read_instead(folder, copy_of(folder, settings, state))
 
 

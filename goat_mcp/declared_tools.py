@@ -6,6 +6,7 @@ loaded. Which directories count is `chosen_manifests`'.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -150,7 +151,7 @@ class DeclaredTools:
         from goat_mcp.manifests.sealed_copy import is_within_reach
 
         for folder in self._manifests.watched:
-            if folder.is_dir() and is_within_reach(folder, writable):
+            if os.path.isdir(folder) and is_within_reach(folder, writable):  # noqa: PTH112  # `Path` raises for what may not be looked at
                 try:
                     copy = chosen_manifests.copy_of(folder, self.settings, self._state)
                 except BrokenSettings as broken:

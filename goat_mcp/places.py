@@ -51,6 +51,6 @@ def named_roots(directories: Sequence[Path]) -> list[Path]:
     """The workspace's directories as absolute paths. Raises `BrokenSettings` for one that is none."""
     roots = [directory.expanduser().absolute() for directory in directories]
     for root in roots:
-        if not root.is_dir():
+        if not os.path.isdir(root):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
             raise BrokenSettings(f"workspace {root} is not a directory", "Name an existing directory with --workspace.")
     return roots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ def main() -> None:
     """Run the command line and exit: 0 ok, 1 usage or configuration, 3 auth, 4 unreachable, 5 tool error."""
     # Importing the SDK builds thousands of models; collecting garbage meanwhile takes a fifth of that time.
     gc.disable()
+    if not os.environ.get("HOME", "home"):
+        # As if it were not set: an empty one would put what is the user's own at the top of the file system.
+        del os.environ["HOME"]
     sys.exit(_run(sys.argv[1:]))
 
 

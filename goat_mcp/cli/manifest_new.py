@@ -98,7 +98,7 @@ def _check_url(language: str, url: str) -> None:
 def _check_free(base: Path, place: Path, name: str) -> None:
     if os.path.lexists(place):
         _refuse(f"{place} is there already", f"Edit it, take another name than {name}, or remove it first.")
-    if not base.is_dir():
+    if not os.path.isdir(base):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         return
     from goat_mcp.manifests.folder import ManifestFolders
     from goat_mcp.state.safe_place import why_folder_unsafe

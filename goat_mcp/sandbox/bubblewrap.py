@@ -232,9 +232,9 @@ def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]
                     opener.folder(mount.path.parent)
                     options += ["--perms", "0555", "--tmpfs", path]
             case MountKind.HIDDEN:
-                if mount.path.is_dir():
+                if os.path.isdir(path):  # noqa: PTH112  # `Path` raises for what may not be looked at
                     options += ["--tmpfs", path]
-                elif mount.path.exists():
+                elif os.path.exists(path):  # noqa: PTH110  # as above
                     options += ["--ro-bind", os.devnull, path]
     return options
 

@@ -38,7 +38,7 @@ class HiddenSearch:
             found = self._scan(directories, now_s + self._scan_s)
             took_s = time.monotonic() - now_s
             self._known[key] = (time.monotonic() + _REST_FACTOR * took_s, found)
-        named = (Path(os.path.realpath(path)) for path in self._exactly() if path.exists())
+        named = (Path(os.path.realpath(path)) for path in self._exactly() if os.path.exists(path))  # noqa: PTH110  # `Path` raises for what may not be looked at
         return tuple(dict.fromkeys((*named, *found)))
 
     def _scan(self, directories: Sequence[Path], until_s: float) -> tuple[Path, ...]:

@@ -94,7 +94,7 @@ class Reach:
         writable = self._allowed([*writable, *map(_real, more_writable)], private)
         readable = [
             *self._allowed([*readable, *map(_real, more_readable)], private),
-            *(path for one in shown if (path := _real(one)).exists()),
+            *(path for one in shown if _is_there(path := _real(one))),
         ]
         records = [_real(path) for path in self._places.records()]
         # A file made beside a record could pass for a part of it.
@@ -103,7 +103,7 @@ class Reach:
         writable = [path for path in writable if path not in closed]
         searched = frozenset(found.pinned)
         for directory in writable:
-            if directory.is_dir() and directory not in searched:
+            if _is_there(directory) and directory.is_dir() and directory not in searched:
                 found.add(self._search.below(directory))
         home = None if self._places.home is None else _real(self._places.home)
         found = _with_closed(found, closed, writable)
@@ -116,7 +116,7 @@ class Reach:
             watched=tuple(found.watched),
             missed=tuple(dict.fromkeys(found.missed)),
             hidden=(*private, *records, *_secrets(home, (*writable, *readable))),
-            links=tuple((path, _real(path)) for path in asked if path.exists() and path != _real(path)),
+            links=tuple((path, _real(path)) for path in asked if _is_there(path) and path != _real(path)),
             home=home,
             network=options.sandbox_network,
             door=door if options.sandbox_network is Network.DOMAINS else None,
@@ -124,11 +124,16 @@ class Reach:
 
     def _allowed(self, paths: Iterable[Path], private: Sequence[Path]) -> list[Path]:
         """Those that exist and are not the server's own. What contains that stays, with it hidden."""
-        return [path for path in paths if path.exists() and not any(path.is_relative_to(one) for one in private)]
+        return [path for path in paths if _is_there(path) and not any(path.is_relative_to(one) for one in private)]
 
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _is_there(path: Path) -> bool:
+    """Not what the user may not look at: their commands may not either."""
+    return os.path.exists(path)  # noqa: PTH110  # `Path.exists` raises for it
 
 
 def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Path]) -> ProtectedPaths:
@@ -151,7 +156,7 @@ def _secrets(home: Path | None, in_reach: Sequence[Path]) -> list[Path]:
     """Keys and passwords that come into view with a directory they lie in, and that nobody has named themselves."""
     if home is None:
         return []
-    there = dict.fromkeys(_real(path) for name in _SECRETS if (path := home / name).exists())
+    there = dict.fromkeys(_real(path) for name in _SECRETS if _is_there(path := home / name))
     return [path for path in there if path not in in_reach and any(one in path.parents for one in in_reach)]
 
 
@@ -159,7 +164,7 @@ def _repository_of(worktree: Path) -> Path | None:
     """The git directory that a worktree shares with others: `.git` at or above it is a file that leads there."""
     for folder in (worktree, *worktree.parents):
         pointer = folder / ".git"
-        if not pointer.is_file():
+        if not os.path.isfile(pointer):  # noqa: PTH113  # as above
             continue
         try:
             text = pointer.read_text("utf-8", "surrogateescape")

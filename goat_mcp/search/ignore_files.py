@@ -30,14 +30,14 @@ def ignore_files_above(real_path: str) -> tuple[str, ...]:
         str(directory / name)
         for directory in directories_above(real_path)
         for name in (*IGNORE_NAMES, REPOSITORY_EXCLUDE)
-        if (directory / name).is_file()
+        if _is_file(directory / name)
     ]
     return (*above, *global_configuration())
 
 
 def global_configuration(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Git's configuration files and the excludes file they name, in git's order, as far as they exist."""
-    configurations = [str(path) for path in _configuration_paths(environment) if path.is_file()]
+    configurations = [str(path) for path in _configuration_paths(environment) if _is_file(path)]
     excludes = global_excludes(environment)
     return (*configurations, *([str(excludes)] if excludes is not None else []))
 
@@ -51,11 +51,15 @@ def global_excludes(environment: Mapping[str, str] = os.environ) -> Path | None:
             continue
         if named:
             path = Path(os.fsdecode(named[1])).expanduser()
-            return path if path.is_file() else None
+            return path if _is_file(path) else None
     for directory in _git_directories(environment):
-        if (directory / "ignore").is_file():
+        if _is_file(directory / "ignore"):
             return directory / "ignore"
     return None
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  # `Path.is_file` raises for what may not be looked at
 
 
 def _configuration_paths(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -55,7 +55,7 @@ class LoginPath:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     env={"PATH": self._own_path, "HOME": home, "TERM": "dumb", "SHELL": shell},
-                    cwd=home if Path(home).is_dir() else "/",
+                    cwd=home if os.path.isdir(home) else "/",  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
                     start_new_session=True,
                 )
         except OSError:
