@@ -76,6 +76,16 @@ class HandlerLog:
             self._tell(resource)
 
 
+def _message(record: logging.LogRecord) -> str:
+    """A mistake in what is logged is told in its line: it fails no call."""
+    try:
+        return record.getMessage()
+    except Exception as problem:
+        msg: object = record.msg
+        what = str.__repr__(msg)[:1000] if isinstance(msg, str) else f"a {type(msg).__name__}"
+        return f"{what} cannot be logged with what it was given: {type(problem).__name__}"
+
+
 class _ToTelemetry(logging.Handler):
     def __init__(self, telemetry: Telemetry, log: HandlerLog, resource: str, call_id: str) -> None:
         super().__init__()
@@ -99,7 +109,7 @@ class _ToTelemetry(logging.Handler):
             return
         self._lines[is_grave] += 1
         write = self._telemetry.warning if is_grave else self._telemetry.debug
-        write("a handler says", message=record.getMessage(), level_of_handler=record.levelname.lower(), **self._fields)
+        write("a handler says", message=_message(record), level_of_handler=record.levelname.lower(), **self._fields)
 
     def close(self) -> None:
         """The call is over."""

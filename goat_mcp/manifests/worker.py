@@ -53,11 +53,20 @@ class Logger(logging.Handler):
         is_grave = record.levelno >= logging.WARNING
         self._lines[is_grave] += 1
         if self._lines[is_grave] <= MAX_LOG_LINES:
-            self._send({"id": self._call, "log": [record.levelname.lower(), self.format(record)[:4000]]})
+            self._send({"id": self._call, "log": [record.levelname.lower(), self._message(record)[:4000]]})
             return
         self._left_out += 1
         if time.monotonic() - self._told_at_s >= _TELL_EVERY_S:
             self.tell_left_out()
+
+    def _message(self, record: logging.LogRecord) -> str:
+        """A mistake in what is logged is told in its line: it fails no call."""
+        try:
+            return self.format(record)
+        except Exception as problem:
+            msg: object = record.msg
+            what = str.__repr__(msg)[:1000] if isinstance(msg, str) else f"a {type(msg).__name__}"
+            return f"{what} cannot be logged with what it was given: {type(problem).__name__}"
 
     def tell_left_out(self) -> None:
         if self._left_out:
@@ -128,6 +137,11 @@ class RuntimeFailed(Exception):
     def __init__(self, error: Mapping[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))
         self.suggestion = str(error.get("suggestion", ""))
+
+
+class Stopped(Exception):
+    """What a plain function raised is the cause: a `StopIteration`, which no future takes, so that who awaits it would
+    wait for ever."""
 
 
 class NotJson(TypeError):
@@ -293,6 +307,8 @@ class Worker:
     def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
             return handler(ctx, input)
+        except StopIteration as problem:
+            raise Stopped from problem
         finally:
             self._end_copy()
 
@@ -320,6 +336,8 @@ class Worker:
 
 
 def _error(problem: BaseException) -> dict[str, Any]:
+    if isinstance(problem, Stopped) and problem.__cause__ is not None:
+        problem = problem.__cause__
     error = {"name": _text(lambda: type(problem).__name__), "message": _text(lambda: str(problem))}
     for key, attribute in (("suggestion", "suggestion"), ("helpUrl", "help_url")):
         value = _text(lambda name=attribute: getattr(problem, name)) or _text(lambda name=key: getattr(problem, name))

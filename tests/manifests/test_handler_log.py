@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -139,3 +140,49 @@ async def test_what_a_minute_left_out_is_told_at_the_latest_when_the_server_ends
 
     assert messages(lines) == []
     assert (before, left_out(lines)) == ([], [(1, f"over {LINES_OF_MINUTE} in a minute")])
+
+
+MISTAKES = """
+class Mute:
+    def __str__(self): raise ValueError
+    __repr__ = __str__
+def slip(ctx, input):
+    ctx.logger.info("done %d", "x")
+    ctx.logger.warning("%s of %s", 1)
+    ctx.logger.error(Mute())
+    ctx.logger.info("%s", Mute())
+    ctx.logger.info("fine")
+    return "done"
+handlers = {"slip": slip}
+"""
+TOLD = [
+    "'done %d' cannot be logged with what it was given: TypeError",
+    "'%s of %s' cannot be logged with what it was given: TypeError",
+    "a Mute cannot be logged with what it was given: ValueError",
+    "'%s' cannot be logged with what it was given: ValueError",
+    "fine",
+]
+
+
+async def test_a_mistake_in_a_line_fails_no_call_and_is_told_in_its_place(tmp_path: Path) -> None:
+    python(tmp_path / "tools", "probe", MISTAKES, "slip")
+    gateway = gateway_over(tmp_path, tmp_path / "tools", log_level="debug")
+    lines = said(gateway.telemetry)
+
+    async with gateway.running():
+        result = await call(gateway, "probe__slip")
+
+    assert (result.is_error, result.text) == (False, "done")
+    assert messages(lines) == TOLD
+
+
+def test_nor_does_one_of_a_handler_of_ours(tmp_path: Path) -> None:
+    namespace: dict[str, Any] = {}
+    exec(MISTAKES, namespace)  # the same handlers, in this process
+    telemetry = Telemetry("debug")
+    lines = said(telemetry)
+    logger = HandlerLog(telemetry).of("probe", "call-1")
+
+    done = namespace["handlers"]["slip"](SimpleNamespace(logger=logger), {})
+
+    assert (done, messages(lines)) == ("done", TOLD)

@@ -196,6 +196,31 @@ async def test_a_handler_that_breaks_is_an_error_and_the_next_call_works(tmp_pat
     assert after.structured == {"n": 1}
 
 
+@pytest.mark.parametrize("way", ["def", "async def"])
+@pytest.mark.parametrize("raised", ["StopIteration", "StopAsyncIteration", "GeneratorExit", "SystemExit"])
+async def test_an_exception_that_means_something_to_python_is_told_and_nobody_waits(
+    tmp_path: Path, way: str, raised: str
+) -> None:
+    body = f"class Mine({raised}): pass\n{way} wild(ctx, input):\n    raise (Mine if input else {raised})('no more')"
+    gateway = over(tmp_path, body, "wild")
+
+    async with gateway.running():
+        told = [error_of(await call(gateway, "probe__wild", **input)) for input in ({}, {"of": "its own"})]
+
+    # Python itself makes the one of a coroutine another one.
+    names = ["RuntimeError"] * 2 if (way, raised) == ("async def", "StopIteration") else [raised, "Mine"]
+    assert [(error["code"], error["name"]) for error in told] == [("E_TOOL", name) for name in names]
+
+
+async def test_a_plain_function_may_take_from_what_is_empty(tmp_path: Path) -> None:
+    gateway = over(tmp_path, "def wild(ctx, input):\n    return next(iter(input['of']))", "wild")
+
+    async with gateway.running():
+        error = error_of(await call(gateway, "probe__wild", of=[]))
+
+    assert (error["code"], error["name"], error["message"]) == ("E_TOOL", "StopIteration", "StopIteration")
+
+
 @pytest.mark.parametrize(
     "line",
     [
