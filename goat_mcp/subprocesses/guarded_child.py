@@ -22,7 +22,7 @@ from goat_mcp.subprocesses.read_at_once import read_at_once
 from goat_mcp.subprocesses.stop_signals import unblocked_for_children
 
 _COMPLAINT_BYTES = 8 * 1024
-_STDIN, _STDOUT = 0, 1
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class GuardedPipes(asyncio.SubprocessProtocol):
@@ -36,7 +36,9 @@ class GuardedPipes(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         pipes = cast("asyncio.SubprocessTransport", transport)
-        read_at_once(cast("asyncio.ReadTransport", pipes.get_pipe_transport(_STDOUT)), self.printed)
+        # Both, so that neither overtakes the other by that.
+        for fd, take in ((_STDOUT, self.printed), (_STDERR, self._complained)):
+            read_at_once(cast("asyncio.ReadTransport", pipes.get_pipe_transport(fd)), take)
 
     @property
     def complaint(self) -> str:
@@ -58,9 +60,12 @@ class GuardedPipes(asyncio.SubprocessProtocol):
         if fd == _STDOUT:
             self.printed(data)
         else:
-            self.complained_bytes += len(data)
-            self._complaint += data
-            del self._complaint[:-_COMPLAINT_BYTES]
+            self._complained(data)
+
+    def _complained(self, data: bytes) -> None:
+        self.complained_bytes += len(data)
+        self._complaint += data
+        del self._complaint[:-_COMPLAINT_BYTES]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == _STDOUT:
