@@ -28,8 +28,8 @@ AT_ONCE_S = 0.0
 FORM = Form("may I?", ())
 
 
-def ctx(principal: str = "one", **more: object) -> ToolContext:
-    return ToolContext(call_id="call", principal=principal, **more)  # pyright: ignore[reportArgumentType]
+def ctx(principal: str = "one", **more: Any) -> ToolContext:
+    return ToolContext(call_id="call", principal=principal, **more)
 
 
 class Crowd:

@@ -102,11 +102,24 @@ class Ground:
         ctx = self.ctx if ctx is None else ctx
         return await self.gateway.call(name, arguments, replace(ctx, started_at_s=fresh_time()))
 
+    def use(self, *models: Any) -> None:
+        """Who answers the agents that begin from now on, one after the other; the last one all that follow."""
+        answer_with(self.gateway, *models)
+
     def left_behind(self) -> Sequence[str]:
         """Files in the state directory that belong to agents and tasks."""
         folders = ("agents", "tasks", "spill")
         state = self.gateway.state.path
         return sorted(path.name for folder in folders for path in (state / folder).rglob("*") if path.is_file())
+
+
+def answer_with(gateway: Gateway, *models: Any) -> None:
+    left = list(models)
+
+    def endpoint(overrides: object = None) -> Any:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    gateway.models.endpoint = endpoint
 
 
 def fresh_time() -> float:
@@ -126,6 +139,6 @@ async def ground(
     tree = Settings.model_validate({**bare, **settings})
     gateway = Gateway(tree, approval=approval, state=StateDirectory(folder / "state"))
     if model is not None:
-        gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        answer_with(gateway, model)
     async with gateway.running():
         yield Ground(gateway, workspace, ToolContext(call_id="c", session_key="stdio"))

@@ -147,7 +147,7 @@ async def test_progress_names_the_turn_and_the_running_tool(tmp_path: Path, monk
     async with ground(tmp_path) as on:
         wait = use("Bash", {"command": f"while [ ! -e {on.workspace}/go ]; do sleep 0.05; done"}, "b")
         model = ScriptedModel([says("", wait)])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
 
         async def progress(done: float, total: float | None = None, message: str | None = None) -> None:
             told.append((done, message))
@@ -164,7 +164,7 @@ async def test_progress_names_the_turn_and_the_running_tool(tmp_path: Path, monk
 async def test_a_background_agent_is_stopped_by_name_with_the_command_it_runs(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         model = ScriptedModel([says("", sleeper(on))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         started = await on.agent(run_in_background=True, name="sleeper")
         pid = await pid_of(on)
         stopped = await on.call("TaskStop", {"task_id": "sleeper"})
@@ -181,7 +181,7 @@ async def test_a_stopped_agent_takes_its_background_commands_along(tmp_path: Pat
     async with ground(tmp_path) as on:
         background = use("Bash", {"command": f"exec {sleep_of(on)}", "run_in_background": True}, "b")
         model = ScriptedModel([says("", background), go])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         started = await on.agent(run_in_background=True)
         pid = await pid_of(on)
         await on.call("TaskStop", {"task_id": id_of(started)})
@@ -194,7 +194,7 @@ async def test_what_an_agent_leaves_running_is_named(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         background = use("Bash", {"command": "sleep 100", "run_in_background": True}, "b")
         model = ScriptedModel([says("", background)])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         result = await on.agent()
         (left,) = on.gateway.tasks.running()
 
@@ -205,7 +205,7 @@ async def test_a_cancelled_call_ends_its_agent_and_what_that_runs(tmp_path: Path
     pid = 0
     async with ground(tmp_path) as on:
         model = ScriptedModel([says("", sleeper(on))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         async with anyio.create_task_group() as group:
             group.start_soon(on.agent)
             pid = await pid_of(on)
@@ -244,7 +244,7 @@ async def test_a_nested_agent_ends_with_the_one_that_waits_for_it(tmp_path: Path
     async with ground(tmp_path) as on:
         nested = use("Agent", {"description": "inner", "prompt": "inner"}, "n")
         model = ScriptedModel([says("", nested), says("", sleeper(on))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         started = await on.agent(run_in_background=True)
         pid = await pid_of(on)
         await on.call("TaskStop", {"task_id": id_of(started)})
@@ -257,7 +257,7 @@ async def test_a_nested_agent_ends_with_the_one_that_waits_for_it(tmp_path: Path
 async def test_an_agent_can_stop_itself(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         model = ScriptedModel([says("", use("TaskStop", {"task_id": "me"}, "s"))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         result = await on.agent(name="me")
 
     assert result.error_code == "E_CANCELLED"
@@ -266,7 +266,7 @@ async def test_an_agent_can_stop_itself(tmp_path: Path) -> None:
 async def test_the_end_of_the_server_ends_its_agents(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         model = ScriptedModel([says("", sleeper(on))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         started = await on.agent(run_in_background=True)
         pid = await pid_of(on)
         task = await on.gateway.tasks.find(id_of(started), "local")
@@ -288,8 +288,7 @@ async def test_a_background_agent_that_fails_is_a_failed_task_that_says_why(tmp_
 async def test_ten_agents_run_at_once_and_the_eleventh_is_told_which(tmp_path: Path) -> None:
     go = anyio.Event()
     async with ground(tmp_path) as on:
-        models = iter([ScriptedModel([go, says("ok")]) for _ in range(12)])
-        on.gateway.models.endpoint = lambda overrides: next(models)  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(*(ScriptedModel([go, says("ok")]) for _ in range(12)))
         started = [await on.agent(run_in_background=True, name=f"n{number}") for number in range(10)]
         refused = await on.agent(run_in_background=True)
         go.set()

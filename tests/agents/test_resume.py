@@ -174,7 +174,7 @@ async def test_an_agent_that_runs_in_another_process_is_not_resumed(
 async def test_an_agent_that_was_ended_in_its_first_tool_call_knows_of_it(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         model = ScriptedModel([says("", sleeper(on)), says("whole")])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         first = await on.agent(run_in_background=True)
         await pid_of(on)
         await on.call("TaskStop", {"task_id": id_of(first)})

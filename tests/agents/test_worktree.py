@@ -94,7 +94,7 @@ async def test_an_agent_in_a_worktree_writes_nowhere_else_and_is_told_where(tmp_
         model = ScriptedModel(
             [says("", use("Read", {"file_path": outside}, "r")), says("", use("Write", _x(outside), "w"))]
         )
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         await on.agent(isolation="worktree")
 
         assert (on.workspace / "a.txt").read_text() == "committed\n"
@@ -312,7 +312,7 @@ async def test_a_worktree_with_a_submodule_checked_out_is_kept_and_not_looked_in
             f"git config filter.x.clean 'touch {tmp_path}/ran; cat'",
         )
         model = ScriptedModel([says("", use("Bash", {"command": " && ".join(commands)}, "b"))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         result = await on.agent(isolation="worktree")
 
         assert (where(model) / "sub" / "a.txt").exists()
@@ -371,7 +371,7 @@ async def test_a_stopped_agents_worktree_goes_unless_it_was_changed(tmp_path: Pa
     async with ground(tmp_path) as on:
         repository(on.workspace)
         model = ScriptedModel([says("", sleeper(on))])
-        on.gateway.models.endpoint = lambda overrides: model  # pyright: ignore[reportAttributeAccessIssue]
+        on.use(model)
         started = await on.agent(isolation="worktree", run_in_background=True)
         pid = await pid_of(on)
         await on.call("TaskStop", {"task_id": id_of(started)})

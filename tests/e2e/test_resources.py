@@ -16,6 +16,7 @@ from mcp_types import ResourceUpdatedNotification, TextResourceContents
 
 from tests.e2e.conftest import UNASKED
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
+from tests.server.test_resources import subscribe
 
 pytestmark = [
     pytest.mark.e2e,
@@ -53,7 +54,7 @@ class Observer:
     @asynccontextmanager
     async def watching(self, uri: str) -> AsyncGenerator[NextNotice]:
         if self._era == "legacy":
-            await self.client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+            await subscribe(self.client, uri)
             yield self._notices.receive
         else:
             async with self.client.listen(resource_subscriptions=[uri]) as changes:

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected, http_goat
 from tests.free_port import free_port
-from tests.server.test_resources import Told
+from tests.server.test_resources import Told, subscribe
 from tests.upstreams.fleet import serving_at, warm
 
 pytestmark = [
@@ -66,7 +66,7 @@ async def test_frames_of_a_change_stream_name_it_and_what_it_tells_of(tmp_path: 
             httpx2.AsyncClient(headers={**goat.headers, **headers}, timeout=WAIT_S) as web,
         ):
             await old.list_resources()
-            await old.session.subscribe_resource("a://one")  # pyright: ignore[reportDeprecated]
+            await subscribe(old, "a://one")
             wanted = listening("a://one", "a://two", "z://none", "goat://todos")
             async with web.stream("POST", goat.url, json=wanted) as answer:
                 frames = frames_of(answer)

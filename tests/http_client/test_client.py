@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -49,9 +50,9 @@ def allowing(server: LocalServer, host: str = "127.0.0.1") -> tuple[str]:
     return (f"{host}:{server.port}",)
 
 
-async def refusal(http: HttpClient, url: str, **options: object) -> ToolError:
+async def refusal(http: HttpClient, url: str, **options: Any) -> ToolError:
     with pytest.raises(ToolError) as refused:
-        await http.send("GET", url, **options)  # pyright: ignore[reportArgumentType]
+        await http.send("GET", url, **options)
     return refused.value
 
 

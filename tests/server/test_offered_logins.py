@@ -509,7 +509,7 @@ async def test_a_call_that_was_refused_just_before_the_login_was_there_asks_for_
         async with goat_before(server, tmp_path) as goat, goat.client("legacy", user) as client:
             answer = text_of(await read(client))
             # The moment between the two is not to be had from outside.
-            (upstream,) = goat.gateway.upstreams._upstreams  # pyright: ignore[reportPrivateUsage]
+            (upstream,) = goat.gateway.upstreams._upstreams  # pyright: ignore[reportPrivateUsage]  # see above
             await upstream.offer_login(ctx, wanted[""])
             asked_at_once = late.asked
             with pytest.raises(ToolError, match="could not show"):

@@ -217,11 +217,19 @@ class Told:
                 await self._came.wait()
 
 
+async def subscribe(client: Client, uri: str) -> None:
+    await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]  # the older era knows no other
+
+
+async def unsubscribe(client: Client, uri: str) -> None:
+    await client.session.unsubscribe_resource(uri)  # pyright: ignore[reportDeprecated]  # as above
+
+
 # CHG-3
 async def test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else(tmp_path: Path) -> None:
     told = Told()
     async with connected(gateway(tmp_path), "legacy", message_handler=told) as client:
-        await client.session.subscribe_resource("goat://todos")  # pyright: ignore[reportDeprecated]
+        await subscribe(client, "goat://todos")
         await client.call_tool("Bash", {"command": "true", "run_in_background": True})
         await client.call_tool("TodoWrite", {"todos": [TODO]})
         await told.wait_for("goat://todos")
@@ -233,8 +241,8 @@ async def test_after_an_unsubscribe_nothing_more_is_heard(tmp_path: Path) -> Non
     told = Told()
     async with connected(gateway(tmp_path), "legacy", message_handler=told) as client:
         for uri in ("goat://todos", "goat://calls"):
-            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
-        await client.session.unsubscribe_resource("goat://todos")  # pyright: ignore[reportDeprecated]
+            await subscribe(client, uri)
+        await unsubscribe(client, "goat://todos")
         await client.call_tool("TodoWrite", {"todos": [TODO]})
         await told.wait_for("goat://calls")  # of the same call, told in the same round
 
@@ -246,7 +254,7 @@ async def test_what_cannot_be_read_cannot_be_subscribed_to(tmp_path: Path) -> No
     async with connected(served, "legacy") as client:
         foreign = await served.call("Bash", {"command": "sleep 60", "run_in_background": True}, OTHER)
         with pytest.raises(MCPError) as refused:
-            await client.session.subscribe_resource(f"goat://tasks/{(foreign.facts or {})['task_id']}")  # pyright: ignore[reportDeprecated]
+            await subscribe(client, f"goat://tasks/{(foreign.facts or {})['task_id']}")
 
     assert refused.value.error.code == -32002
 
@@ -272,7 +280,7 @@ async def watching(served: Gateway, mode: str, uri: str) -> AsyncGenerator[tuple
     told = Told()
     async with connected(served, mode, message_handler=told) as client, anyio.create_task_group() as group:
         if mode == "legacy":
-            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+            await subscribe(client, uri)
             yield client, told
         else:
             async with client.listen(resource_subscriptions=[uri]) as changes:
@@ -365,7 +373,7 @@ async def test_the_output_of_a_running_task_is_announced_while_it_is_watched(tmp
         await client.call_tool("Bash", {"command": command, "run_in_background": True})
         (task,) = (await read(client, "goat://tasks"))["tasks"]
         if mode == "legacy":
-            await client.session.subscribe_resource(task["uri"])  # pyright: ignore[reportDeprecated]
+            await subscribe(client, task["uri"])
             go.touch()
             await told.wait_for(task["uri"])
         else:

@@ -40,7 +40,7 @@ class Counted(ShortCalls):
     """Counts the calls that went the short way; `is_off` sends all of them the SDK's."""
 
     def __init__(self, adapter: Adapter, *, is_off: bool) -> None:
-        super().__init__(adapter.server, adapter._call_tool, adapter._seal)  # pyright: ignore[reportPrivateUsage]
+        super().__init__(adapter.server, adapter._call_tool, adapter._seal)  # pyright: ignore[reportPrivateUsage]  # as it does itself
         self.is_off = is_off
         self.taken = 0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.server.stdio import (
     _parse,  # pyright: ignore[reportPrivateUsage]  # the answer to a bad frame
-    _read,  # pyright: ignore[reportPrivateUsage]
+    _read,  # pyright: ignore[reportPrivateUsage]  # what it reads, without a process around it
     frames,
 )
 from goat_mcp.server.stoppable_reader import StoppableReader

@@ -19,7 +19,7 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from tests.free_port import free_port
 from tests.server.test_items import START_S, serving, uris
-from tests.server.test_resources import Told
+from tests.server.test_resources import Told, subscribe, unsubscribe
 from tests.upstreams.fleet import server, serving_at, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
@@ -40,10 +40,10 @@ class Watchers:
     served: Gateway
 
     async def subscribe(self, uri: str) -> None:
-        await self.old.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+        await subscribe(self.old, uri)
 
     async def unsubscribe(self, uri: str) -> None:
-        await self.old.session.unsubscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+        await unsubscribe(self.old, uri)
 
     async def touch(self, uri: str) -> None:
         await self.old.call_tool("mcp__a__touch", {"uri": uri})

@@ -229,7 +229,7 @@ async def test_opening_waits_for_who_reads_the_file_at_that_moment(state: StateD
 async def test_opening_is_tried_again_where_sqlite_refuses_one_of_two_that_open_a_new_file(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare = database_module._prepare  # pyright: ignore[reportPrivateUsage]
+    prepare = database_module._prepare  # pyright: ignore[reportPrivateUsage]  # it is refused once
     refusals = [sqlite3.OperationalError("database is locked")]
     refusals[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
 

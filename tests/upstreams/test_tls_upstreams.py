@@ -29,8 +29,7 @@ def authority() -> trustme.CA:
 async def encrypted(port: int, authority: trustme.CA) -> AsyncGenerator[int]:
     """The port of a proxy that speaks TLS in front of the plain `port`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # It takes PyOpenSSL's contexts too, whose types are not here.
-    authority.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType]
+    authority.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL's
 
     async def serve(*, task_status: TaskStatus[int]) -> None:
         sockets = await anyio.create_tcp_listener(local_host="127.0.0.1")

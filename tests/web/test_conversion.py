@@ -108,7 +108,11 @@ async def test_nothing_of_the_environment_reaches_the_worker(tmp_path: Path, mon
     monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "html2text.py"))
     monkeypatch.setenv("SECRET_KEY", "canary")
     monkeypatch.setattr(worker_process, "_START", "import os; open(1, 'w').write('{}\\n' + repr(dict(os.environ)))")
-    monkeypatch.setattr(conversion, "_read", lambda answer: Markdown(answer.decode(), ()))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType, reportUnknownMemberType]
+
+    def as_it_came(answer: bytes) -> Markdown:
+        return Markdown(answer.decode(), ())
+
+    monkeypatch.setattr(conversion, "_read", as_it_came)
 
     told = (await convert(b"")).text
 

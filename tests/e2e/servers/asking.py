@@ -150,7 +150,7 @@ class Asking:
     async def _say_later(self, ctx: Context) -> None:
         """When the call is over; not on its stream."""
         await anyio.sleep(0.3)
-        await ctx.session.send_log_message("info", "late!", "engine")  # pyright: ignore[reportDeprecated]
+        await ctx.session.send_log_message("info", "late!", "engine")  # pyright: ignore[reportDeprecated]  # as above
 
     async def _twice(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         """Two questions, one after the other."""

@@ -12,6 +12,7 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.redaction import Redactor
+from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.oauth.login_store import LoginStore
 from goat_mcp.upstreams.status import UpstreamState
 from tests.upstreams.fleet import fleet, load
@@ -190,8 +191,9 @@ async def test_no_token_code_or_secret_is_in_any_log_status_error_or_stored_cata
             oauth={"client_id": "static-client", "client_secret": "${env:SECRET_REF}", "issuer": server.issuer}
         )
         config = load(tmp_path, {"web": entry}, SECRET_REF=secret).configs[0]
+        assert isinstance(config.target, HttpEndpoint)
         logins = logins_of(tmp_path, keyring=keyring, redactor=redactor)
-        await logins.load(config, config.target).log_in(Agreeable())  # pyright: ignore[reportArgumentType]
+        await logins.load(config, config.target).log_in(Agreeable())
         async with fleet(tmp_path, {"web": entry}, logins=logins, environ={"SECRET_REF": secret}) as running:
             await running.call("mcp__web__read")
             server.control(refuse_all=True, refresh_error="invalid_grant")
@@ -206,7 +208,7 @@ async def test_no_token_code_or_secret_is_in_any_log_status_error_or_stored_cata
     assert error.code is ErrorCode.AUTH
     assert "canary" not in seen
     assert b"canary" not in stored_in(tmp_path)
-    token = (await logins.load(config, config.target).token()) or ""  # pyright: ignore[reportArgumentType]
+    token = (await logins.load(config, config.target).token()) or ""
     assert token.startswith("canary-access")
     assert "canary" not in redactor.text(f"told: {token}")
 
@@ -285,8 +287,9 @@ async def test_configured_client_scopes_and_port_are_what_is_asked_with(tmp_path
             "issuer": server.issuer,
         }
         config = load(tmp_path, {"web": server.entry(oauth=oauth)}).configs[0]
+        assert isinstance(config.target, HttpEndpoint)
         logins = logins_of(tmp_path, keyring=keyring)
-        login = await logins.load(config, config.target).log_in(Agreeable())  # pyright: ignore[reportArgumentType]
+        login = await logins.load(config, config.target).log_in(Agreeable())
         asked = server.events("authorize")[0]["scopes"]
         registered = server.count("register")
 

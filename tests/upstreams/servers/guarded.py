@@ -235,8 +235,8 @@ async def main() -> None:
     )
     mcp = server.streamable_http_app(
         auth=AuthSettings(
-            issuer_url=ISSUER,  # pyright: ignore[reportArgumentType]
-            resource_server_url=RESOURCE,  # pyright: ignore[reportArgumentType]
+            issuer_url=AnyHttpUrl(ISSUER),
+            resource_server_url=AnyHttpUrl(RESOURCE),
             required_scopes=["read"],
             validate_token_resource=True,
         ),
