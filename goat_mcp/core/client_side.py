@@ -39,6 +39,10 @@ class ClientRefused(Exception):
         self.data = data
 
 
+class NotAsked(ClientRefused):
+    """We put it to nobody; the client has refused nothing."""
+
+
 class Told(Protocol):
     """Whom notifications go to."""
 

@@ -42,7 +42,7 @@ from goat_mcp.server.prompts import Prompts
 from goat_mcp.server.readable import readable, sound
 from goat_mcp.server.requests import CalledTool, MayAnswer, Work
 from goat_mcp.server.resources import Resources
-from goat_mcp.server.roots_question import ROOTS_INPUT, RootsQuestion
+from goat_mcp.server.roots_question import ROOTS_INPUT, RootsQuestion, brings_roots
 from goat_mcp.server.session_notices import SessionNotices
 from goat_mcp.server.short_calls import ShortCalls
 from goat_mcp.server.subscriptions import Subscriptions
@@ -235,7 +235,8 @@ class Adapter:
         capabilities = ctx.session.client_capabilities
         if capabilities is None or not (capabilities.sampling or capabilities.elicitation or capabilities.roots):
             return await body(DirectDialogue(ctx))
-        return await self.parked.start(ctx, owner, principal, body, pin=pin)
+        rounds = 1 if brings_roots(ctx.params or {}) else 0
+        return await self.parked.start(ctx, owner, principal, body, pin=pin, rounds_before=rounds)
 
     def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}

@@ -13,9 +13,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, Told
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotAsked, Told
 from goat_mcp.server.client_roots import ClientRoots, local_folders
-from goat_mcp.server.dialogue import Dialogue, Question
+from goat_mcp.server.dialogue import AskedEnough, Dialogue, Question
 
 _QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
@@ -69,6 +69,8 @@ class DialogueClient:
             raise ClientRefused(types.INVALID_PARAMS, f"no valid request: {where}: {first['msg']}") from None
         try:
             return await self._dialogue.ask_all(questions)
+        except AskedEnough as enough:
+            raise NotAsked(enough.error.code, enough.error.message) from None
         except MCPError as refused:
             raise ClientRefused(refused.error.code, refused.error.message, refused.error.data) from None
 

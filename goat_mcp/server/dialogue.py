@@ -118,6 +118,13 @@ class DirectDialogue(ClientOfCall):
         await self._ctx.session.report_progress(done, total, message)
 
 
+class AskedEnough(MCPError):
+    """A call has asked its client so many times that the client would give it up at the next."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(types.INVALID_REQUEST, f"this call has asked its client {times} times already")
+
+
 class RawAnswer(BaseModel, extra="allow"):
     """An answer as it came: whoever asked reads it."""
 

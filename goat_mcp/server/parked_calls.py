@@ -21,7 +21,7 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.server.dialogue import AnswerT, ClientOfCall, Context, Question, RawAnswer, notify, parsed
+from goat_mcp.server.dialogue import AnswerT, AskedEnough, ClientOfCall, Context, Question, RawAnswer, notify, parsed
 
 KEPT_S = 300.0
 """ERA-5. The SDK's seal on a state lasts as long."""
@@ -29,8 +29,8 @@ MAX_PARKED_OF_ONE = 100
 """Of one principal; past that its oldest goes."""
 MAX_PARKED = 400
 """Of all. Past that the oldest goes of whoever has most, so that nobody loses one to somebody who has more."""
-MAX_ROUNDS = 9
-"""Clients stop after ten rounds of questions in one call; one of them may have asked for their roots."""
+MAX_ROUNDS = 10
+"""Clients stop after ten rounds of questions in one call, the one that may have asked for their roots included."""
 
 T = TypeVar("T")
 Body = Callable[["ParkedCall"], Awaitable[T]]
@@ -67,7 +67,14 @@ class ParkedCall(ClientOfCall):
     holds_the_request_open = False
 
     def __init__(
-        self, ctx: Context, owner: str, principal: str, pin: Pin = no_pin, given: GivenAnswer | None = None
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        pin: Pin = no_pin,
+        given: GivenAnswer | None = None,
+        *,
+        rounds_before: int = 0,
     ) -> None:
         self.owner = owner
         self.principal = principal
@@ -82,7 +89,7 @@ class ParkedCall(ClientOfCall):
         self._questions: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
         self._wake = anyio.Event()
         self._asked = 0
-        self._rounds = 0
+        self._rounds = rounds_before
         self._done: Done | None = None
         self._error: BaseException | None = None
         self._ended = False
@@ -123,7 +130,7 @@ class ParkedCall(ClientOfCall):
 
     def _check_rounds(self) -> None:
         if self._rounds >= MAX_ROUNDS:
-            raise MCPError(types.INVALID_REQUEST, f"this call has asked its client {MAX_ROUNDS} times already")
+            raise AskedEnough(MAX_ROUNDS)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         await notify(self._ctx, method, params)
@@ -203,11 +210,15 @@ class ParkedCalls:
         *,
         pin: Pin = no_pin,
         given: GivenAnswer | None = None,
+        rounds_before: int = 0,
     ) -> T | types.InputRequiredResult:
-        """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several."""
+        """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several.
+
+        `rounds_before`: how often the client was asked before it began.
+        """
         if self._group is None:
             raise RuntimeError("calls can be parked only while the server runs")
-        call = ParkedCall(ctx, owner, principal, pin, given)
+        call = ParkedCall(ctx, owner, principal, pin, given, rounds_before=rounds_before)
         self._group.start_soon(call.run, body)
         return await self._until_stop(call)
 

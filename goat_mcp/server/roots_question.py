@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -59,6 +60,12 @@ class RootsQuestion:
             local_folders(answer.model_dump(mode="json")) if isinstance(answer, BaseModel) else []
         )
         return None
+
+
+def brings_roots(params: Mapping[str, Any]) -> bool:
+    """Whether a request answers this question: a round of its call is spent."""
+    answers = params.get("inputResponses")
+    return isinstance(answers, Mapping) and ROOTS_INPUT in answers
 
 
 class _AnyRoots(BaseModel):

@@ -216,7 +216,7 @@ async def test_a_tool_that_asks_without_end_is_told_that_the_client_takes_no_mor
 
     text = await answer_of(tmp_path, "2026-07-28", endless, elicitation_callback=accepts(colour="red"))
 
-    assert text == "asked 9 times"
+    assert text == "asked 10 times"
 
 
 # ERA-5

@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.server.dialogue import RawAnswer
+from goat_mcp.server.dialogue import AskedEnough, RawAnswer
 from goat_mcp.server.parked_calls import ParkedCall, ParkedCalls
 
 pytestmark = pytest.mark.anyio
@@ -95,3 +95,32 @@ async def test_who_has_as_many_as_anybody_takes_nobodys_place(monkeypatch: pytes
         ]
 
     assert outcomes == [["answered"] * 2, ["parked_call_lost"] + ["answered"] * 2]
+
+
+@pytest.mark.parametrize(("before", "rounds"), [(0, 10), (1, 9)], ids=["all of one call", "one was for roots"])
+async def test_a_client_is_asked_ten_times_for_one_call_and_then_no_more(before: int, rounds: int) -> None:
+    # ERA-4
+    refused: list[AskedEnough] = []
+
+    async def asks_for_ever(call: ParkedCall) -> str:
+        try:
+            while True:
+                await call.ask_all({"q": QUESTION})
+        except AskedEnough as enough:
+            refused.append(enough)
+            return "ended"
+
+    calls, asked = ParkedCalls(), 0
+    stop: str | types.InputRequiredResult = ""
+    async with anyio.create_task_group() as group:
+        await group.start(calls.run)
+        stop = await calls.start(CTX, "me", "me", asks_for_ever, rounds_before=before)
+        while isinstance(stop, types.InputRequiredResult):
+            asked += 1
+            (key,), state = stop.input_requests or {}, stop.request_state
+            assert state is not None
+            stop = await calls.resume(CTX, "me", "me", state, {key: ANSWER}, asks_for_ever)
+        group.cancel_scope.cancel()
+
+    assert (asked, stop) == (rounds, "ended")
+    assert [str(enough) for enough in refused] == ["this call has asked its client 10 times already"]

@@ -21,7 +21,7 @@ import anyio
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
 from goat_mcp.core.context import ToolContext
 from goat_mcp.upstreams.allowance import Allowance
-from goat_mcp.upstreams.envelope import strip_result
+from goat_mcp.upstreams.envelope import passing_meta, strip_result
 from goat_mcp.upstreams.questions.call_clock import CallClock
 from goat_mcp.upstreams.questions.inquiries import (
     KIND_OF,
@@ -241,7 +241,10 @@ class Callers:
 
     def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
         untold = self._untold.setdefault(client, _Untold())
-        untold.messages.append((method, {key: value for key, value in params.items() if key != "_meta"}))
+        told = {key: value for key, value in params.items() if key != "_meta"}
+        if meta := passing_meta(params.get("_meta")):
+            told["_meta"] = meta
+        untold.messages.append((method, told))
         self._news.set()
 
     async def flush(self, client: Told) -> None:

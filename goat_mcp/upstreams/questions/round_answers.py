@@ -16,6 +16,7 @@ from goat_mcp.core.client_side import (
     ClientRefused,
     ClientRequest,
     ClientSide,
+    NotAsked,
     RootsOf,
 )
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -80,6 +81,12 @@ class RoundAnswers:
         assert client is not None
         try:
             given = await client.ask({key: labelled(self.upstream, request) for key, request in requests.items()})
+        except NotAsked as unasked:
+            raise ToolError(
+                ErrorCode.UPSTREAM,
+                f"upstream {self.upstream} asks once more, which is put to nobody: {unasked.message}",
+                "Use another tool.",
+            ) from None
         except ClientRefused as refused:
             raise ToolError(
                 ErrorCode.UPSTREAM,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.client_side import ClientRequest, Told, no_roots
+from goat_mcp.core.client_side import ClientRequest, NotAsked, Told, no_roots
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.questions.rounds import MAX_ROUNDS, in_rounds
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 FORM = {"method": "elicitation/create", "params": {"message": "Which day?", "requestedSchema": {"type": "object"}}}
 
 
-@dataclass
+@dataclass(eq=False)
 class Person:
     """A client that fills in every form."""
 
@@ -89,3 +89,15 @@ async def test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody() 
     assert (person.asked, pestered.asked) == (10, 10)
     assert refused.value.code is ErrorCode.UPSTREAM
     assert refused.value.message == "upstream u asked 10 times without coming to an end"
+
+
+async def test_of_a_question_that_is_put_to_nobody_no_client_is_said_to_have_refused_it() -> None:  # ERA-4
+    class Tired(Person):
+        async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
+            raise NotAsked(-32600, "this call has asked its client 10 times already")
+
+    with pytest.raises(ToolError) as refused:
+        await rounds(Curious(1), Tired())
+
+    told = "upstream u asks once more, which is put to nobody: this call has asked its client 10 times already"
+    assert (refused.value.code, refused.value.message) == (ErrorCode.UPSTREAM, told)
