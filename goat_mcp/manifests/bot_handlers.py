@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.messaging.account import Account, Service, read_account
@@ -44,7 +43,7 @@ def bot_handlers(host: Host, bot: type[BotT], methods: Mapping[str, Method[BotT]
         async def handle(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
             one = bot(host, ctx, read_account(bot.service, ctx.config, host.references))
             chat = one.chat(input)
-            return await with_heartbeat(lambda: method(one, chat, input), ctx.call, f"waiting for {bot.service.name}")
+            return await method(one, chat, input)
 
         return handle
 

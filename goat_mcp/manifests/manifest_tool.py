@@ -158,6 +158,14 @@ class ManifestTool:
         return replace(self.export, spec=replace(self.spec, examples=()), timeout_ms=0, output=None)
 
     async def _run(self, input: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        if not ctx.wants_progress:
+            return self._result(await self._value(input, ctx))
+        from goat_mcp.core.heartbeat import filling_silence
+
+        work = partial(self._value, input)
+        return self._result(await filling_silence(work, ctx, f"{self.spec.name} is at work"))
+
+    async def _value(self, input: Mapping[str, Any], ctx: ToolContext) -> Any:
         roots = self.resource.workspace.roots
         context = HandlerContext(
             workdir=ctx.rights.writes_below or (str(roots[0]) if roots else ""),
@@ -170,10 +178,9 @@ class ManifestTool:
         )
         timeout_s = min(self.export.timeout_ms / 1000, ctx.wait_left_s())
         try:
-            value = await self.resource.runner().run(self.export, input, context, timeout_s)
+            return await self.resource.runner().run(self.export, input, context, timeout_s)
         finally:
             context.end()
-        return self._result(value)
 
     def _result(self, value: Any) -> ToolResult:
         """The value as JSON in the text and as structured content; a text is itself, anything but an object is

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.http_client.target import Target, as_asked, parse_target
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
@@ -35,7 +34,7 @@ def build_handlers(host: Host) -> Mapping[str, Handler]:
 
     async def get(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         first = _Request("GET", _target(host, input), dict(input.get("headers", {})), None)
-        return await with_heartbeat(lambda: _fetch(host, ctx, input, first), ctx.call, "fetching")
+        return await _fetch(host, ctx, input, first)
 
     async def post(ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         headers: dict[str, str] = dict(input.get("headers", {}))
@@ -43,7 +42,7 @@ def build_handlers(host: Host) -> Mapping[str, Handler]:
         if content and not any(name.lower() == "content-type" for name in headers):
             headers["content-type"] = kind
         first = _Request("POST", _target(host, input), headers, content)
-        return await with_heartbeat(lambda: _fetch(host, ctx, input, first), ctx.call, "fetching")
+        return await _fetch(host, ctx, input, first)
 
     return {"get": get, "post": post}
 

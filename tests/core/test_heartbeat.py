@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import anyio
 import pytest
 
 from goat_mcp.core import heartbeat
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.heartbeat import with_heartbeat
+from goat_mcp.core.heartbeat import filling_silence, with_heartbeat
 
 pytestmark = pytest.mark.anyio
 
@@ -60,3 +62,33 @@ async def test_a_cancelled_call_ends_its_work() -> None:
 
     assert scope.cancelled_caught
     assert ended == ["work"]
+
+
+async def test_a_quick_call_costs_no_task() -> None:
+    async def work() -> int:
+        return len(asyncio.all_tasks())
+
+    before = len(asyncio.all_tasks())
+
+    assert await with_heartbeat(work, ToolContext(call_id="t", wants_progress=True), "waiting") == before
+
+
+async def test_work_that_tells_of_itself_is_not_talked_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "HEARTBEAT_S", 0.01)
+    heard: list[str | None] = []
+    silence = anyio.Event()
+
+    async def note(done: float, total: float | None = None, message: str | None = None) -> None:
+        heard.append(message)
+        if message == "waiting":
+            silence.set()
+
+    async def work(ctx: ToolContext) -> None:
+        for _ in range(100):
+            await ctx.progress(1, None, "its own")
+        with anyio.fail_after(60):
+            await silence.wait()
+
+    await filling_silence(work, ToolContext(call_id="t", wants_progress=True, progress=note), "waiting")
+
+    assert heard[:101] == ["its own"] * 100 + ["waiting"]
