@@ -297,12 +297,11 @@ async def test_two_429_say_how_long_to_wait(fake: FakeProvider) -> None:
 @pytest.mark.parametrize("retry_after", ["60", "99999999999999999999", "Tue, 31 Dec 2999 23:59:59 GMT"])
 async def test_a_wait_that_outlasts_the_call_is_not_begun(fake: FakeProvider, retry_after: str) -> None:
     fake.before = [Reply(429, b"", {"Retry-After": retry_after})]
-    before_s = time.monotonic()
 
     result = await search(tool_for(fake))
 
+    # Whoever begins it comes to the end of its time: E_TIMEOUT.
     assert (result.error_code, len(fake.requests)) == ("E_RATE", 1)
-    assert time.monotonic() - before_s < 10
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "-5", "Wed, 99 Foo 2026 07:28:00 GMT", "", "1e3"])

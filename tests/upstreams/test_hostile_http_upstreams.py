@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import zlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -47,9 +46,7 @@ async def web(
 
 
 async def healthy(running: Fleet) -> None:
-    started_s = time.monotonic()
     assert (await running.call("mcp__good__ping")).text == "pong"
-    assert time.monotonic() - started_s < 5
 
 
 def event(message: dict[str, Any]) -> bytes:
@@ -224,9 +221,7 @@ async def test_up_36_a_refusal_of_any_kind_is_one_clean_error(tmp_path: Path, wr
     async with web(tmp_path, lambda request: WRONG[wrong](), timeout_s=20) as (running, requests):
         WRONG[wrong]()  # what making it costs is not what it costs us
         before = peak_memory_bytes()
-        started_s = time.monotonic()
         error = await running.failing("mcp__web__echo")
-        took_s = time.monotonic() - started_s
         grown = peak_memory_bytes() - before
         await healthy(running)
 
@@ -235,5 +230,4 @@ async def test_up_36_a_refusal_of_any_kind_is_one_clean_error(tmp_path: Path, wr
     )
     assert "web" in error.message and len(error.message) < 600
     assert grown < 64 * MIB
-    assert took_s < 10
     assert all(b"accept-encoding: identity" in request.lower() for request in requests)

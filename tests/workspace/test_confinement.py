@@ -219,13 +219,12 @@ def test_a_proc_mounted_inside_the_workspace_is_refused(ground: Ground) -> None:
 @pytest.mark.parametrize("kind", ["fifo", "socket", "device"])
 def test_what_is_no_regular_file_answers_at_once(ground: Ground, kind: str) -> None:
     make_special(ground.top, kind)
-    started_s = time.monotonic()
 
     read = ground.refused_read("@special")
     with pytest.raises(ToolError) as written:
         ground.workspace.write_file(ground.workspace.resolve("@special"), b"x", expect=AnyVersion())
 
-    assert time.monotonic() - started_s < 1
+    # Nobody ever comes to the other end: who waited would be here for good.
     assert read.code == written.value.code == ErrorCode.NOT_REGULAR
     assert not stat.S_ISREG((ground.top / "special").lstat().st_mode)
 

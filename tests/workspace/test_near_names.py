@@ -84,8 +84,8 @@ def test_nothing_outside_and_nothing_misleading_is_named(ground: Ground) -> None
 def test_a_huge_folder_is_looked_at_in_part_only(ground: Ground) -> None:
     for number in range(3000):
         (ground.top / f"{number:05}").touch()
-    started_s = time.monotonic()
+    computed_s = time.thread_time()
 
     near(ground, "@missing.txt")
 
-    assert time.monotonic() - started_s < 1
+    assert time.thread_time() - computed_s < 1

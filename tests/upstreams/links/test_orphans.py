@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.repetitions import times
 from tests.upstreams.fleet import SERVERS
 from tests.upstreams.test_stdio_upstreams import is_alive, lines, pid_of
 
@@ -34,26 +35,27 @@ anyio.run(Upstreams([config], registry=Registry(), state=StateDirectory(Path(fol
 """
 
 
+GONE_WITHIN_S = times(60, at_night=5)
+
+
 # LIF-8
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
 @pytest.mark.parametrize("mode", ["plain", "hang", "stubborn"])
 def test_an_upstream_does_not_outlive_us_being_killed(tmp_path: Path, mode: str) -> None:
     log = tmp_path / "log"
-    killed_s = 0.0
     ours = subprocess.Popen([sys.executable, "-c", OURS, str(tmp_path), str(SERVERS / "raw.py"), mode, str(log)])
     try:
-        give_up_s = time.monotonic() + 20
+        give_up_s = time.monotonic() + 60
         # Started, and in the modes that answer also through the handshake, so that it is no accident of starting.
         while not any(line == "list" or mode == "hang" for line in lines(log)):
             assert time.monotonic() < give_up_s
             time.sleep(0.02)
         killed_s = time.monotonic()
         os.kill(ours.pid, signal.SIGKILL)
-        while is_alive(pid_of(log)) and time.monotonic() < killed_s + 10:
+        while is_alive(pid_of(log)) and time.monotonic() < killed_s + GONE_WITHIN_S:
             time.sleep(0.02)
     finally:
         ours.kill()
         ours.wait()
 
     assert not is_alive(pid_of(log))
-    assert time.monotonic() - killed_s < 5
