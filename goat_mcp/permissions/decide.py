@@ -48,12 +48,16 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     spec = call.spec
     if (rule := rules.denying(call)) is not None:
         return _by(Effect.DENY, rule)
+    if (named := _on_files(call, rules.deny, Effect.DENY)) is not None:
+        return named
     if hidden := _hidden(call, rules.deny):
         return Decision(Effect.DENY, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
     if call.scripts and rules.only_commands and (reason := _not_listed(call, rules.only_commands)):
         return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
     if (rule := rules.asking(call)) is not None:
         return _by(Effect.ASK, rule)
+    if (named := _on_files(call, rules.ask, Effect.ASK)) is not None:
+        return named
     if hidden := _hidden(call, rules.ask):
         return Decision(Effect.ASK, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
     by_mode = effect_by_mode(mode, spec)
@@ -81,6 +85,17 @@ def _strictness(decision: Decision) -> int:
 
 def _by(effect: Effect, rule: Rule) -> Decision:
     return Decision(effect, f"rule {rule.text}", by_rule=True, rule=rule)
+
+
+def _on_files(call: Call, rules: RuleList, effect: Effect) -> Decision | None:
+    """What rules about files say of those that a command names."""
+    if call.spec.rule_name != "Bash" or not call.directory or not rules.bind_commands_by_files:
+        return None
+    from goat_mcp.permissions.command_files import rule_on_files
+
+    if (hit := rule_on_files(rules, call)) is None:
+        return None
+    return Decision(effect, f"rule {hit.rule.text}", by_rule=True, rule=hit.rule, detail=hit.told)
 
 
 def _hidden(call: Call, rules: RuleList) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
@@ -84,6 +83,11 @@ class RuleList:
                 if rule.specifier is None:
                     yield rule
 
+    @cached_property
+    def bind_commands_by_files(self) -> bool:
+        """Whether some of the rules are about files that commands may name."""
+        return any(True for _ in self.about_paths("Read"))
+
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""
         for family in families:
@@ -154,19 +158,7 @@ class RuleSet:
         `Edit(...)` is about every tool that changes files."""
         if not self.deny.rules:
             return None
-        found = self.deny.hitting(call)
-        return self._denying_operand(call) if found is None and call.spec.rule_name == "Bash" else found
-
-    def _denying_operand(self, call: Call) -> Rule | None:
-        """A rule against reading a file that a command names. Best effort: a sandbox is what hides files from it."""
-        if call.directory and any(True for _ in self.deny.about_paths("Read")):
-            for words in call.script.seen:
-                for word in words[1:]:
-                    # posixpath: bash writes paths with `/` wherever it runs
-                    path = normpath(join(call.directory, word.partition("=")[2] if word.startswith("-") else word))
-                    for rule in self.deny.about_path(path, call.roots, "Read"):
-                        return rule
-        return None
+        return self.deny.hitting(call)
 
     def asking(self, call: Call) -> Rule | None:
         return self.ask.hitting(call) if self.ask.rules else None

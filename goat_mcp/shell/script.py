@@ -7,6 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.names import Words
 
@@ -21,12 +22,15 @@ class ShellScript:
     `not_plain`: empty, or the first reason why no allow rule may let the script pass.
     `seen`: every command that a deny or ask rule looks at, each with its program's bare name first.
     `hidden`: empty, or why `seen` is not all that would run.
+    `piped`: those of `seen` that read what others print. `opened`: files that redirections and variables name.
     """
 
     commands: tuple[Words, ...]
     not_plain: str
     seen: tuple[Words, ...]
     hidden: str
+    piped: frozenset[Words] = frozenset()
+    opened: tuple[FileUse, ...] = ()
 
 
 def read_script(text: str) -> ShellScript:
@@ -44,8 +48,8 @@ def read_script(text: str) -> ShellScript:
     commands, not_plain = plain_commands(tree)
     if len(commands) > MAX_COMMANDS:
         commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
-    seen, hidden = seen_commands(text, tree, commands)
-    return ShellScript(commands, not_plain, seen, hidden)
+    seen = seen_commands(text, tree, commands)
+    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen.piped, seen.opened)
 
 
 def _not_worth_parsing(text: str) -> str:

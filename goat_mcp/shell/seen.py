@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.names import Words, bare_name
+from goat_mcp.shell.redirections import is_piped, is_redirection, named_by_assignment, opened_by, words_after
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
 from goat_mcp.shell.unwrapping import unwrap
 from goat_mcp.shell.words import Word, word_of
@@ -49,6 +51,8 @@ class _Search:
     """What has been found so far."""
 
     seen: list[Words] = field(default_factory=list[Words])
+    piped: set[Words] = field(default_factory=set[Words])
+    opened: list[FileUse] = field(default_factory=list[FileUse])
     texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
@@ -58,8 +62,21 @@ class _Search:
         self.hidden = self.hidden or reason
 
 
-def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> tuple[tuple[Words, ...], str]:
-    """The commands, each with its program's bare name first, and why they may not be all.
+@dataclass(frozen=True)
+class Seen:
+    """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
+
+    `piped` are those that read what others print; `opened` are files that redirections and variables name.
+    """
+
+    commands: tuple[Words, ...] = ()
+    hidden: str = ""
+    piped: frozenset[Words] = frozenset()
+    opened: tuple[FileUse, ...] = ()
+
+
+def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
+    """What can be seen of a script.
 
     `plain`: the commands of a plain script, which spare looking through its tree.
     """
@@ -67,8 +84,8 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> tuple[
     whole = _Text(text)
     if plain:
         whole = replace(whole, streams="|" in text)
-        for words in plain:
-            _look_into(search, [Word(word, literal=True) for word in words], whole)
+        for words, is_fed in zip(plain, _piped_of(tree), strict=False):
+            _look_into(search, [Word(word, literal=True) for word in words], whole, piped=is_fed)
     else:
         _look(search, tree, whole)
     if "\\\n" in text and not plain:
@@ -87,11 +104,17 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> tuple[
             search.hide("too much text inside the script that is a script again")
             break
         _look(search, inner_tree, inner)
-    return tuple(dict.fromkeys(search.seen)), search.hidden
+    opened = tuple(dict.fromkeys(search.opened))
+    return Seen(tuple(dict.fromkeys(search.seen)), search.hidden, frozenset(search.piped), opened)
+
+
+def _piped_of(tree: ScriptTree) -> list[bool]:
+    return [is_piped(node) for node in preorder(tree.root) if node.type == "command"]
 
 
 def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
     commands: list[list[Word]] = []
+    piped: list[bool] = []
     texts: list[str] = []
     stdin = list(around.stdin)
     # What a coprocess reads comes from others, too.
@@ -104,10 +127,12 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             search.commands += 1
             if words := _words_of(node, tree.source):
                 commands.append(words)
+                piped.append(is_piped(node))
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
             commands.append([word_of(child) for child in node.children])
+            piped.append(False)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
@@ -122,6 +147,12 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
                 texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
+        search.opened.extend(named_by_assignment(node))
+        if is_redirection(node):
+            search.opened.extend(opened_by(node, tree))
+            if commands:
+                # They belong to the command before it: `git >log push` is a push.
+                commands[-1].extend(map(word_of, words_after(node)))
         if counts and node.type in ("raw_string", "word", "ansi_c_string", "string") and _is_run_as_a_number(node):
             search.hide(f"text that bash would run where it counts ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
@@ -131,8 +162,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             return
     here = _Text("", tuple(dict.fromkeys(stdin)), streams)
     search.texts.extend(replace(here, text=text) for text in texts)
-    for words in commands:
-        _look_into(search, words, here)
+    for words, is_fed in zip(commands, piped, strict=True):
+        _look_into(search, words, here, piped=is_fed)
 
 
 def _words_of(command: Node, source: bytes) -> list[Word]:
@@ -195,7 +226,7 @@ def _is_quoted(heredoc: Node) -> bool:
     return any(character in start for character in _QUOTES)
 
 
-def _look_into(search: _Search, first: list[Word], here: _Text) -> None:
+def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) -> None:
     """A command and all that it runs in turn. `here` says what stands on the standard input of its shells."""
     waiting = [(first, False)]
     while waiting:
@@ -208,6 +239,8 @@ def _look_into(search: _Search, first: list[Word], here: _Text) -> None:
         if not words[0].literal:
             search.hide(f"a command name that is not a literal word ({words[0].text[:40]})")
         search.seen.append((name, *(word.text for word in words[1:])))
+        if piped or fed:
+            search.piped.add(search.seen[-1])
         inner = unwrap(words, fed=fed)
         if inner.hidden:
             search.hide(inner.hidden)

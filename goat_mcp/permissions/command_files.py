@@ -1,0 +1,52 @@
+"""Rules about files, held against those that a command names: the best that can be told without running it.
+
+Only rules that deny or ask are: what `Read(...)` allows, no command is allowed by it. A sandbox is what keeps files
+from what a command starts.
+"""
+
+from __future__ import annotations
+
+import os
+from posixpath import basename, split
+from typing import NamedTuple
+
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.named_paths import NamedPaths
+from goat_mcp.permissions.rule import Rule
+from goat_mcp.permissions.rules import RuleList
+from goat_mcp.shell.file_use import FileUse
+from goat_mcp.shell.file_uses import changes_of_directory, file_uses
+
+
+class FileHit(NamedTuple):
+    """`told`: which file it is, for people."""
+
+    rule: Rule
+    told: str
+
+
+def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
+    """The first rule of a list that means a file which a command names."""
+    for script in call.scripts:
+        paths = NamedPaths(call.directory, list(changes_of_directory(script)))
+        for use in file_uses(script):
+            if (hit := _hit(rules, call, use, paths)) is not None:
+                return hit
+    return None
+
+
+def _hit(rules: RuleList, call: Call, use: FileUse, paths: NamedPaths) -> FileHit | None:
+    for path in paths.of(use.text):
+        for rule in rules.about_path(path, call.roots, "Read"):
+            return FileHit(rule, f"it names {path}")
+        if use.below and os.path.isdir(path):  # noqa: PTH112 - of a name that is too long `Path` raises
+            for found in paths.below(path, use):
+                for rule in rules.about_path(found, call.roots, "Read"):
+                    return FileHit(rule, f"it reads all below {path}, and there is {found}: {_way_around(path, found)}")
+    return None
+
+
+def _way_around(folder: str, found: str) -> str:
+    above, name = split(found)
+    option = f"--exclude={name}" if above == folder else f"--exclude-dir={basename(above)}"
+    return f"name other folders, or leave it out, as grep does with {option}"
