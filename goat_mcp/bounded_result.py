@@ -6,13 +6,13 @@ declared tools says what their text says, and is bounded with it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_size import dumped_in_steps, is_longer
 from goat_mcp.core.resources import OUTPUT_URI
 from goat_mcp.core.result import Block, ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
@@ -66,11 +66,11 @@ class ResultBounds:
         return replace(result, content=content, structured={"truncated": True, **_size(len(whole), path)})
 
     def _is_structured_too_large(self, result: ToolResult) -> bool:
-        return result.structured is not None and _json_chars(result.structured) > self.max_chars * STRUCTURED_SHARE
+        return result.structured is not None and is_longer(result.structured, self.max_chars * STRUCTURED_SHARE)
 
     def _without_structured(self, result: ToolResult) -> ToolResult:
         """A client that was promised the object gets an error in place of it, others the text alone (SPL-2)."""
-        text = json.dumps(result.structured, ensure_ascii=False)
+        text = dumped_in_steps(result.structured)
         path, where = self._kept(text, ".json")
         said = f"the structured content of {self.spec.name} has {len(text)} characters, too many to send; {where}"
         if self.spec.output_schema is None or result.is_error:
@@ -109,7 +109,3 @@ def _text_of(block: Block) -> str:
         return ""
     text: Any = cast("Mapping[str, Any]", inside).get("text") if isinstance(inside, Mapping) else None
     return text if isinstance(text, str) else ""
-
-
-def _json_chars(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False))
