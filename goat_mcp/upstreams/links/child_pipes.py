@@ -24,6 +24,7 @@ from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
 from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode, encode_frame
+from goat_mcp.upstreams.links.full_collections import full_collections
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
@@ -249,6 +250,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
             if isinstance(message, LargeFrame):
                 self._pause()
                 self._is_parsing = True
+                full_collections().put_off()
                 asyncio.get_running_loop().call_soon(self._parse_on, message, messages)
                 break
             unasked += self._take_one(message)
@@ -273,6 +275,7 @@ class ChildPipes(asyncio.SubprocessProtocol):
             next(large.steps)
         except StopIteration as done:
             self._is_parsing = False
+            full_collections().put_off()
             message: JSONRPCMessage | None = done.value
             unasked = self._take_one(message) if message is not None else 1.0
             self._spend(unasked + self._take_all(rest))

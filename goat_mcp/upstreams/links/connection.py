@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, cast
@@ -249,7 +249,9 @@ class Connection:
             if self.stateless:
                 opts["headers"]["mcp-method"] = method
         try:
-            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
+            with self._link.large.awaiting(request_id) if self._is_http else nullcontext():
+                raw = await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts)
+                return self._result(self._link.large.whole(request_id, raw) if self._is_http else raw)
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:

@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -25,6 +25,7 @@ from pydantic_core import from_json
 from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
+from goat_mcp.upstreams.links.large_bodies import LargeAnswers, LargeBody, LargeEvents
 from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -47,6 +48,7 @@ class HttpLink:
     """What is known of the connection beside its messages."""
 
     marks: FaultMarks
+    large: LargeAnswers = field(default_factory=LargeAnswers)
 
     def last_words(self) -> str:
         return "the connection closed"
@@ -85,8 +87,9 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, marks: FaultMarks, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
-        self._marks = marks
+    def __init__(self, link: HttpLink, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
+        self._marks = link.marks
+        self._large = link.large
         self._login = login
         self._inner = httpx2.AsyncHTTPTransport(
             verify=tls,
@@ -127,7 +130,11 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             await response.aclose()
             return self._fault(request, 502, *wrong)
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-        response.stream = _BoundedBody(_async_body(response), None if is_stream else MAX_BODY_BYTES)
+        body = _BoundedBody(_async_body(response), None if is_stream else MAX_BODY_BYTES)
+        if is_stream:
+            response.stream = LargeEvents(body, self._large, MAX_BODY_BYTES)
+        else:
+            response.stream = LargeBody(body, self._large)
         return response
 
     async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
@@ -237,7 +244,7 @@ async def http_link(
     logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL + 1)
     link = HttpLink(FaultMarks())
     client = httpx2.AsyncClient(
-        transport=_RequestScoped(link.marks, login, await _tls_for(endpoint.url)),
+        transport=_RequestScoped(link, login, await _tls_for(endpoint.url)),
         # What is packed has no size we could hold it to.
         headers={**endpoint.headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),
