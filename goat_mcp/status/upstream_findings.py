@@ -29,6 +29,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     _R.UNKNOWN_KEY: 0,
     _R.LIST_TRUNCATED: 0,
     _R.NAME_COLLISION: 0,
+    _R.LISTED_TWICE: 0,
     _R.GATEWAY_CYCLE: 0,
     _R.LAUNCH_CHANGED: 0,
 }

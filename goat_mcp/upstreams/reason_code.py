@@ -35,6 +35,7 @@ class ReasonCode(StrEnum):
     LIST_FAILED = "list_failed"
     LIST_TRUNCATED = "list_truncated"
     NAME_COLLISION = "name_collision"
+    LISTED_TWICE = "listed_twice"
     TOOL_DISABLED = "tool_disabled"
     TASKS_ONLY = "tasks_only"
     BROKEN_ENTRY = "broken_entry"

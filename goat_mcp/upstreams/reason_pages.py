@@ -84,6 +84,10 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Another source has the name of one of its tools or prompts, or a URI; that one is withheld.",
         "Give one of the two another `naming`.",
     ),
+    _R.LISTED_TWICE: ReasonPage(
+        "It lists two things of one kind under one name. The first is used and pinned, the second withheld.",
+        "Tell whoever makes the server; nothing in your settings can tell the two apart.",
+    ),
     _R.TOOL_DISABLED: ReasonPage(
         "Your entry for the server leaves this tool out.",
         "To use it, change `enabled_tools` or `disabled_tools` there.",

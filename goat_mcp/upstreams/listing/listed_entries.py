@@ -27,6 +27,7 @@ MAX_DESCRIPTION_CHARS = 4096
 MAX_SCHEMA_BYTES = 256 * 1024
 MAX_SCHEMA_LEVELS = 128
 """Objects in objects: two for each property of a property, so that schemas are 64 deep at least (R-SCHEMA-3)."""
+LISTED_TWICE = "it is listed twice; the first one is used"
 _TEXTS = ("title", "description")
 _DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 _NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -53,11 +54,12 @@ class UsableEntries:
 
 
 def usable_entries(listed: Iterable[Any]) -> UsableEntries:
-    """Check each entry by itself, in order."""
+    """Check each entry by itself, in order; of two with one name the first that can be used counts."""
     entries: list[dict[str, Any]] = []
     withheld: list[Withheld] = []
     without_output: list[str] = []
     originals: list[dict[str, Any]] = []
+    names: set[str] = set()
     shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
@@ -84,9 +86,12 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             if _problem(without) is None:
                 without_output.append(f"{name}: {problem.text}")
                 entry, problem = without, None
+        if problem is None and given["name"] in names:
+            problem = _Problem(ReasonCode.LISTED_TWICE, LISTED_TWICE)
         if problem is not None:
             withheld.append(Withheld(name, make_visible(problem.text), problem.code))
         else:
+            names.add(given["name"])
             entries.append(entry)
             originals.append(given)
             escaped += is_escaped

@@ -18,7 +18,7 @@ from goat_mcp.core.errors import cut_middle
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.offers import Kind
 from goat_mcp.upstreams.envelope import passing_meta
-from goat_mcp.upstreams.listing.listed_entries import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.listing.listed_entries import LISTED_TWICE, MAX_DESCRIPTION_CHARS
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
 
@@ -71,7 +71,7 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
         elif kind != "prompts" and key.startswith(OWN_URIS):
             withhold(key, f"{OWN_URIS} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
-            withhold(key, "it is listed twice; the first one is used")
+            withhold(key, LISTED_TWICE, ReasonCode.LISTED_TWICE)
         else:
             entries[key] = entry
             originals.append(cast("dict[str, Any]", raw))

@@ -28,7 +28,7 @@ def test_a_broken_entry_is_withheld_alone_and_named() -> None:
         nameless,
         nameless,
         Withheld("broken", "it is not valid: arguments: Input should be a valid list", kind="prompt"),
-        Withheld("good", "it is listed twice; the first one is used", kind="prompt"),
+        Withheld("good", "it is listed twice; the first one is used", ReasonCode.LISTED_TWICE, kind="prompt"),
     )
 
 

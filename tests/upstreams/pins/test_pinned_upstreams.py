@@ -10,7 +10,10 @@ import pytest
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.status.upstream_findings import upstream_findings
+from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.pins.pin_lock import LockContent, Pin, PinLock
+from goat_mcp.upstreams.reason_code import ReasonCode
 from tests.free_port import free_port
 from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import Fleet, fleet, warm
@@ -304,3 +307,22 @@ async def test_without_pinning_a_changed_tool_is_shown_and_called(quiet: Changin
 
         assert (await running.call("mcp__x__t")).text == "t ran"
     assert not lock(quiet.folder).path.exists()
+
+
+async def test_of_two_definitions_under_one_name_the_first_is_used_and_pinned_and_the_second_withheld(
+    quiet: Changing,
+) -> None:
+    quiet.offer(tool("dup"), tool("dup", "something else"), tool("kept"))
+    async with fleet(quiet.folder, {"x": quiet.entry()}) as running:
+        answered = (await running.call("mcp__x__dup")).text
+        status = running.status("x")
+        shown = described(running.registry, "dup")
+    pinned = set(lock(quiet.folder).content().servers["x"].pins["tool"])
+
+    assert (answered, shown, pinned) == ("dup ran", "as it was", {"dup", "kept", "announce"})
+    assert (status.quarantined, status.waiting_pins, status.collisions) == ((), (), ())
+    why = "it is listed twice; the first one is used"
+    assert status.withheld == (Withheld("dup", why, ReasonCode.LISTED_TWICE),)
+    (finding,) = upstream_findings(status)
+    assert (finding.id, finding.about, finding.exit_code) == ("listed_twice", "x", 0)
+    assert finding.fix.startswith("Tell whoever makes the server")
