@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -43,17 +44,21 @@ _STRICT = (
 # takes it as it is. A server gives each command a process group of its own, of which this shell is then the leader;
 # where one does not, setsid makes one. Whatever comes over stdin after the command, or its end, ends the group: TERM,
 # 2 s, KILL. When the command has ended by itself, so do those it left, or the connection would wait for their output.
+# Those in sessions of their own are found by a variable in their environment, where there is /proc; out of reach are
+# then only those that run as somebody else, or were given another environment (env -i, a service manager).
 _REMOTE = (
-    "exec 3<&0 </dev/null; IFS= read -r n <&3; c=$(dd bs=1 count=$n <&3 2>/dev/null; echo .); c=${c%.}; "
+    "exec 3<&0 </dev/null; read -r n i <&3; c=$(dd bs=1 count=$n <&3 2>/dev/null; echo .); c=${c%.}; "
     's="bash --noprofile --norc"; command -v bash >/dev/null 2>&1 || s=sh; '
     "l=; read -r a a a a l a 2>/dev/null </proc/$$/stat || l=$(ps -o pgid= -p $$ 2>/dev/null); "
     "w=; [ ${l:-0} -eq $$ ] || w=$(command -v setsid); trap : TERM; "
-    '$w $s -c "$c" 3<&- & m=$!; '
+    'z() { for p in $(grep -lsF "GOAT_MCP_SSH=$i" /proc/[0-9]*/environ); do p=${p#/proc/}; kill -$1 ${p%/*}; done; '
+    "kill -$1 $g; }; "
+    'GOAT_MCP_SSH=$i $w $s -c "$c" 3<&- & m=$!; '
     "if [ ${l:-0} -eq $$ ]; then g=0; elif [ $w ]; then g=-$m; else g=$m; fi; "
-    '( trap "" TERM; read -r a <&3; kill -TERM $g; sleep 2; kill -KILL $g ) >/dev/null 2>&1 & h=$!; '
+    '( trap "" TERM; read -r a <&3; z TERM; sleep 2; z KILL ) >/dev/null 2>&1 & h=$!; '
     "exec 3<&-; while :; do wait $m; k=$?; kill -0 $m 2>/dev/null || break; done; exec 2>/dev/null; "
-    "kill -KILL $h; kill -TERM $g; "
-    '( trap "" TERM; sleep 2; kill -KILL $g ) </dev/null >/dev/null & exit $k'
+    "kill -KILL $h; z TERM; "
+    '( trap "" TERM; sleep 2; z KILL ) </dev/null >/dev/null & exit $k'
 )
 
 
@@ -121,7 +126,7 @@ class SshBash:
         environment = await self.host.environment.build()
         read_end, write_end = os.pipe()
         try:
-            os.write(write_end, b"%d\n%s" % (len(data), data))
+            os.write(write_end, b"%d %s\n%s" % (len(data), secrets.token_hex(16).encode(), data))
             running = start_command(
                 f"exec -- {shlex.join(arguments)}",
                 bash=bash,

@@ -220,14 +220,30 @@ async def test_what_a_command_leaves_running_neither_holds_the_call_nor_stays(
     assert await gone(await pid_in(tmp_path / "left"))
 
 
-async def test_what_detaches_itself_stays(tmp_path: Path, server: SshServer) -> None:
-    command = f"setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > {tmp_path}/detached; sleep 0.5"
+@pytest.mark.parametrize("output", ["", "</dev/null >/dev/null 2>&1"], ids=["holds the output", "does not"])
+async def test_nor_does_what_has_a_session_of_its_own(
+    tmp_path: Path, server: SshServer, output: str
+) -> None:  # R-PROC-6
+    file = tmp_path / "left"
+    stubborn = "trap : TERM; for _ in {1..600}; do sleep 0.1; done"  # longer than the call may take
+    command = (
+        f"setsid bash -c 'echo $$ > {file}; {stubborn}' {output} & until [ -s {file} ]; do sleep 0.1; done; echo x"
+    )
 
-    await caller(tmp_path, server).value(EXEC, host="far", command=command)
+    value = await caller(tmp_path, server).value(EXEC, host="far", command=command, timeout=40)
 
-    pid = await pid_in(tmp_path / "detached")
-    assert runs(pid)
-    os.kill(pid, 9)
+    assert (value["stdout"], value["exitCode"]) == ("x", 0)
+    assert await gone(await pid_in(file))
+
+
+async def test_a_timeout_ends_what_has_a_session_of_its_own(tmp_path: Path, server: SshServer) -> None:
+    file = tmp_path / "left"
+    command = f"setsid bash -c 'echo $$ > {file}; sleep 600' & sleep 600"
+
+    result = await caller(tmp_path, server).call(EXEC, host="far", command=command, timeout=3)
+
+    assert result.error_code == "E_TIMEOUT"
+    assert await gone(await pid_in(file))
 
 
 async def test_a_host_whose_key_is_not_known_is_not_trusted(tmp_path: Path, server: SshServer) -> None:
