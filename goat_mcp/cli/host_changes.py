@@ -32,11 +32,16 @@ def refuse_a_model(dry: bool) -> None:
 
 
 def shown_diff(change: Change) -> str:
-    """A unified diff; every secret that either side holds is taken out, and nothing steers a terminal."""
+    """A unified diff; every secret that either side holds is taken out, and nothing steers a terminal.
+
+    What stands in an environment or among headers may be one under any name: no value of those is shown.
+    """
     from goat_mcp.cli.terminal import escaped
 
     redactor = _redactor(change)
-    before, after = ((data or b"").decode("utf-8", "replace") for data in (change.before, change.after))
+    before, after = (
+        _without_values((data or b"").decode("utf-8", "replace")) for data in (change.before, change.after)
+    )
     names = [str(change.path) if data is not None else "(no file)" for data in (change.before, change.after)]
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), names[0], names[1], lineterm="")
     return escaped(redactor.text("\n".join(lines)))
@@ -72,6 +77,32 @@ def _redactor(change: Change) -> Redactor:
             if is_likely_secret(name, value) and "${" not in value:
                 redactor.add(value)
     return redactor
+
+
+def _without_values(text: str) -> str:
+    """Without the values in maps of environment variables and headers, in JSON and TOML; references stay."""
+    import re
+
+    named = r"""["']?(?:[\w-]*headers|envs?|environment)["']?"""
+    quoted = r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
+    name = rf"(?:{quoted}|[\w.-]+)"
+
+    def hidden(match: re.Match[str]) -> str:
+        begin, value = match[1], match[2]
+        if "${" in value:
+            return match[0]
+        return begin + (f"{value[0]}[redacted]{value[0]}" if value[0] in "\"'" else "[redacted]")
+
+    def in_braces(match: re.Match[str]) -> str:
+        return match[1] + re.sub(rf"""({name}\s*[:=]\s*)({quoted}|[^\s"',]+)""", hidden, match[2])
+
+    def in_lines(match: re.Match[str]) -> str:
+        return match[1] + re.sub(rf"(?m)^(\s*{name}\s*[:=][ \t]*)({quoted}|\S[^\n]*)", hidden, match[2])
+
+    # What a quotation mark in a comment seems to open ends with its line.
+    text = re.sub(rf"({named}\s*[:=]\s*\{{)((?:{quoted}|[^{{}}])*)", in_braces, text)
+    section = rf"(?m)(^[ \t]*\[[^\]\n]*?{named}\][^\n]*\n)((?:[ \t]*[^\[\s][^\n]*\n?|[ \t]*\n)*)"
+    return re.sub(section, in_lines, text)
 
 
 def _texts_in(text: str) -> Iterator[tuple[str, str]]:

@@ -161,6 +161,40 @@ def test_no_notation_of_a_secret_is_shown_in_a_diff(tmp_path: Path) -> None:
     assert not [canary for canary in ("canary-one", *canaries[1:]) for text in shown if canary in text]
 
 
+# R-SECRET-2
+def test_no_value_of_an_environment_or_header_is_shown_in_a_diff_whatever_its_name(tmp_path: Path) -> None:
+    canaries = [f"canary{number}" for number in range(5)]
+    written(
+        tmp_path / ".cursor" / "mcp.json",
+        f"""{{"mcpServers": {{
+  "a": {{"command": "shown-a", "env": {{  // don't show
+    "K": "{canaries[0]}", "L": "${{env:SHOWN_L}}",
+    "M": "{canaries[1]}"}}}},
+  "b": {{"url": "https://shown.b/mcp", "headers": {{"X-Who": "{canaries[2]}"}}}}
+}}}}""",
+    )
+    written(
+        tmp_path / ".codex" / "config.toml",
+        f"""[mcp_servers.c]
+command = "shown-c"
+[mcp_servers.c.env]
+K = "{canaries[3]}"
+[mcp_servers.d]
+command = "shown-d"
+env = {{ K = "{canaries[4]}" }}
+""",
+    )
+    shown = "".join(
+        done("import", host, "--move", "--dry-run", *json, cwd=tmp_path).stdout
+        for host in ("cursor", "codex")
+        for json in ((), ("--json",))
+    )
+
+    assert [canary for canary in canaries if canary in shown] == []
+    plain = ("shown-a", "SHOWN_L", "https://shown.b/mcp", "shown-c", "shown-d")
+    assert [text for text in plain if text not in shown] == []
+
+
 # R-SECRET-1, R-SECRET-2
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
 def test_a_secret_is_taken_over_and_shown_nowhere(tmp_path: Path, desktop: Path, words: tuple[str, ...]) -> None:
