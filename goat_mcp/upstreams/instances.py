@@ -47,6 +47,9 @@ class Instance:
     audience: Audience | None = None
     workspace: Path | None = None
     sessions: set[str] = field(default_factory=set[str])
+    is_only_listed: bool = False
+    """Whether its audience has done no more than list. The first call of anybody else's takes it over: what it tells of
+    its lists and resources should come from where the calls go."""
     users: int = 0
     used_s: float = 0.0
     must_move: bool = False
@@ -111,6 +114,7 @@ class Instances:
         leader = self.leader
         if leader.audience is None and leader.is_free and ctx is not None:
             self._claim(leader, ctx, None, self._audience(ctx, None))
+            leader.is_only_listed = True
         leader.supervisor.want()
 
     def use(self, ctx: ToolContext, workspace: Path | None = None) -> InUse:
@@ -184,6 +188,7 @@ class Instances:
             self._check_share(ctx.principal)
         instance = instance or self._unused() or self._added(ctx.principal)
         self._claim(instance, ctx, workspace, audience)
+        instance.is_only_listed = False
         return instance
 
     def _check_share(self, principal: str) -> None:
@@ -199,7 +204,7 @@ class Instances:
         return sum(1 for one in self._all if one.users and one.principal == principal)
 
     def _fitting(self, ctx: ToolContext, audience: Audience) -> Instance | None:
-        fitting = (one for one in self._all if one.audience == audience and not one.must_move)
+        fitting = (one for one in self._all if _is_for(one, audience) and not one.must_move)
         return next((one for one in fitting if self._may_share(one, ctx)), None)
 
     def _may_share(self, one: Instance, ctx: ToolContext) -> bool:
@@ -218,8 +223,9 @@ class Instances:
         return any(kind != ROOTS for kind in declared)
 
     def _unused(self) -> Instance | None:
-        """One that is nobody's: never claimed, or without a connection."""
-        return next((one for one in self._all if not one.users and (one.audience is None or one.is_free)), None)
+        """One that is nobody's: never claimed, or not for calls, or without a connection."""
+        unused = (one for one in self._all if not one.users)
+        return next((one for one in unused if one.audience is None or one.is_only_listed or one.is_free), None)
 
     def _added(self, principal: str) -> Instance:
         if len(self._all) < MAX_INSTANCES:
@@ -265,7 +271,7 @@ class Instances:
                 await instance.supervisor.run()
 
     def _claim(self, instance: Instance, ctx: ToolContext, workspace: Path | None, audience: Audience) -> None:
-        if instance.audience != audience:
+        if not _is_for(instance, audience):
             declared = self._declared_for(ctx)
             is_declared = self._is_stateless or declared == instance.declared
             if not instance.supervisor.is_free and not (is_declared and workspace == instance.workspace):
@@ -303,3 +309,11 @@ class InUse:
     ) -> None:
         if self._instance is not None:
             self._instances.leave(self._instance)
+
+
+def _is_for(instance: Instance, audience: Audience) -> bool:
+    """Also one that was claimed before its era was known: what its client can do makes no difference any more then."""
+    if instance.audience is None or instance.audience[:2] != audience[:2]:
+        return False
+    declared = audience[2]
+    return declared is None or declared == instance.audience[2]

@@ -189,6 +189,31 @@ def test_each_problem_is_a_line_with_its_place_and_its_remedy(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("unusable", "why"),
+    [
+        ('pattern: "(("', "its parameters has a pattern we do not run: '(('"),
+        ("$ref: http://127.0.0.1:1/x", "its parameters refers to something beside itself"),
+        ("$ref: '#/properties/city'", "its parameters cannot be followed: RecursionError"),
+    ],
+)
+def test_parameters_that_no_call_could_be_held_against_are_told_of_and_calls_say_whose_fault_it_is(
+    tmp_path: Path, unusable: str, why: str
+) -> None:
+    make(tmp_path, "weather")
+    file = own(tmp_path) / "weather" / "tool.yaml"
+    file.write_text(file.read_text().replace("minLength: 1", unusable))
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "parameters:" in text)
+
+    checked = run("manifest", "check", cwd=tmp_path)
+    called = run("call", "weather__today", "city=Paris", cwd=tmp_path)
+
+    assert checked.stdout == f"{file}:{line}: no call could be checked: {why}; write it without that\n"
+    assert checked.returncode == 1
+    assert "E_CONFIG" in called.stderr + called.stdout
+    assert "the manifest of this tool: " in called.stderr + called.stdout
+
+
+@pytest.mark.parametrize(
     ("folder", "place"),
     [
         (".", "tools"),

@@ -59,6 +59,9 @@ class _Idle:
 
     async def run(self) -> None: ...
 
+    def want(self) -> None:
+        self.is_free = False
+
     def relocate(self) -> bool:
         self.moves += 1
         return True
@@ -78,6 +81,36 @@ def pool() -> Instances:
     made = Instances(config, _idle, lambda can: dict(can), _Asks(), lambda _: False)
     made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]  # nothing is to be run
     return made
+
+
+def listed_for(made: Instances, ctx: ToolContext) -> Any:
+    """What this client's list has started."""
+    leader: Any = made.leader.supervisor
+    leader.is_free = True
+    made.want(ctx)
+    return leader
+
+
+def test_what_was_claimed_before_its_era_was_known_is_used_on_by_whoever_it_is_for() -> None:
+    made = pool()
+    of_listing = listed_for(made, asked_by("one"))
+
+    of_listing.is_stateless = True
+
+    with made.use(asked_by("one")) as used:
+        assert used is of_listing
+    with made.use(asked_by("two")) as used:
+        assert used is not of_listing
+
+
+def test_what_was_only_listed_for_one_goes_to_the_first_who_calls() -> None:
+    made = pool()
+    of_listing = listed_for(made, ToolContext(call_id="c", principal="one", session_key="one"))
+
+    with made.use(asked_by("one")) as used:
+        assert used is of_listing
+    with made.use(ToolContext(call_id="c", principal="one", session_key="one")) as used:
+        assert used is not of_listing
 
 
 def test_one_principal_never_has_all_connections_of_an_upstream() -> None:
