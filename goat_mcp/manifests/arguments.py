@@ -46,7 +46,7 @@ class Parameters:
         try:
             return BoundedSchema(self._schema, "parameters")
         except Uncheckable as why:
-            raise ToolError(ErrorCode.CONFIG, f"the manifest of this tool: {why}", "Tell the user.") from None
+            raise _broken(why) from None
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the handler gets them. Raises `ToolError(INPUT)` with a line for each problem."""
@@ -58,12 +58,14 @@ class Parameters:
         return ready
 
     def _mismatches(self, ready: Mapping[str, Any], known: Sequence[Problem]) -> list[Problem]:
-        from goat_mcp.schemas.bounded_schema import Uncheckable
+        from goat_mcp.schemas.bounded_schema import LeadsNowhere, Uncheckable
 
         found: dict[Problem, None] = {}
         try:
             for error in self._compiled.errors(ready):
                 found[self._described(error)] = None
+        except LeadsNowhere as why:
+            raise _broken(why) from None
         except Uncheckable as why:
             raise ToolError(ErrorCode.INPUT, f"these arguments cannot be checked: {why}", "Send less.") from None
         return [problem for problem in found if problem not in known]
@@ -119,6 +121,10 @@ class Parameters:
         else:
             wanted = f"{keyword} {demand}" if isinstance(demand, str | int | float) else f"what its {keyword} says"
         return where, f"wants {wanted}; got {shown_value(error.instance)}"
+
+
+def _broken(why: Exception) -> ToolError:
+    return ToolError(ErrorCode.CONFIG, f"the manifest of this tool: {why}", "Tell the user.")
 
 
 def _kind(schema: Any) -> Kind:

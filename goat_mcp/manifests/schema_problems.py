@@ -29,24 +29,47 @@ def schema_problems(tool: ToolDocument) -> Iterator[ManifestProblem]:
 
 
 def _schema(tool: ToolDocument, around: Mapping[str, Any], place: Place, key: str) -> Iterator[ManifestProblem]:
+    schema: Any = around.get(key)
+    if not isinstance(schema, dict):
+        return
+    broken = [*_no_schemas(tool, schema, place, key), *_no_patterns(tool, schema, place, key)]
+    yield from broken
+    if not broken and (why := _why_unusable(cast("dict[str, Any]", schema), key)):
+        yield tool.document.problem((*place, key), f"no call could be checked: {why}", "write it without that")
+
+
+def _no_schemas(tool: ToolDocument, schema: Any, place: Place, key: str) -> Iterator[ManifestProblem]:
     from jsonschema import Draft202012Validator
 
-    if not isinstance(around.get(key), dict):
-        return
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    for error in checker.iter_errors(around[key]):
+    for error in checker.iter_errors(schema):
         path = tuple(error.absolute_path)
         where = ".".join(map(str, (key, *path)))
         yield tool.document.problem(
             (*place, key, *path), f"{where} is no JSON Schema: {error.message:.{_MAX_SHOWN}}", "see json-schema.org"
         )
 
-    for path, pattern in _patterns(around[key]):
+
+def _no_patterns(tool: ToolDocument, schema: Any, place: Place, key: str) -> Iterator[ManifestProblem]:
+    for path, pattern in _patterns(schema):
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as wrong:
             what = f"{'.'.join(map(str, (key, *path)))}: {pattern!r:.{_MAX_SHOWN}} is no pattern: {wrong}"
             yield tool.document.problem((*place, key, *path), what, "mend it; a bracket that is meant is written \\(")
+
+
+def _why_unusable(schema: dict[str, Any], key: str) -> str:
+    """Why calls would fail at a schema that is one, however good their arguments are."""
+    from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
+
+    names: Any = schema.get("properties")
+    try:
+        # A reference is followed where there is a value for it.
+        list(BoundedSchema(schema, key).errors(dict.fromkeys(cast("dict[str, Any]", names or {}))))
+    except Uncheckable as why:
+        return str(why)
+    return ""
 
 
 def _patterns(schema: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
