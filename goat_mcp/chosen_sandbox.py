@@ -42,6 +42,7 @@ def chosen_sandbox(
             is_protected=lambda path: protected_reason(path) is not None,
             run_at_the_end=guard.run_at_the_end,
             hidden=HiddenSearch(rules.forbids_to_read, rules.never_read) if rules.hide_some else None,
+            unchanged=HiddenSearch(rules.forbids_commands_to_write, rules.never_written) if rules.keep_some else None,
             records=lambda: _records_elsewhere(settings.audit.path),
         ),
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.named_paths import NamedPaths
 from goat_mcp.permissions.rule import Rule
-from goat_mcp.permissions.rules import RuleList
+from goat_mcp.permissions.rules import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.file_uses import changes_of_directory, file_uses
 
@@ -36,14 +36,31 @@ def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
 
 
 def _hit(rules: RuleList, call: Call, use: FileUse, paths: NamedPaths) -> FileHit | None:
+    families = ("Read", *WRITES_OF_COMMANDS) if use.writes else ("Read",)
+    does = "writes" if use.writes else "names"
     for path in paths.of(use.text):
-        for rule in rules.about_path(path, call.roots, "Read"):
-            return FileHit(rule, f"it names {path}")
+        for rule in rules.about_path(path, call.roots, *families):
+            return FileHit(rule, f"it {does} {path}")
+        if use.inside:
+            for rule in rules.about_path(f"{path}/_", call.roots, *families):
+                return FileHit(rule, f"it writes into {path}")
+        if use.writes and _is_in_workspace(path, call):
+            for rule in rules.about_all_files(*WRITES_OF_COMMANDS):
+                return FileHit(rule, f"it writes {path}")
         if use.below and os.path.isdir(path):  # noqa: PTH112 - of a name that is too long `Path` raises
             for found in paths.below(path, use):
-                for rule in rules.about_path(found, call.roots, "Read"):
-                    return FileHit(rule, f"it reads all below {path}, and there is {found}: {_way_around(path, found)}")
+                for rule in rules.about_path(found, call.roots, *families):
+                    way = "name other paths" if use.writes else _way_around(path, found)
+                    does = "changes" if use.writes else "reads"
+                    return FileHit(rule, f"it {does} all below {path}, and there is {found}: {way}")
     return None
+
+
+def _is_in_workspace(path: str, call: Call) -> bool:
+    """Whether it certainly is: with an expansion left nobody knows where a path leads."""
+    return not any(sign in path for sign in "$`") and any(
+        path == root or path.startswith(f"{root.rstrip('/')}/") for root in call.roots
+    )
 
 
 def _way_around(folder: str, found: str) -> str:

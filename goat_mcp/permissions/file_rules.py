@@ -38,5 +38,18 @@ class FileRules:
         """The files that a rule names as they are, and not by a pattern."""
         return [Path(path) for path in self._rules.never_read(self._named_roots())]
 
+    @property
+    def keep_some(self) -> bool:
+        """Whether commands may not change some files."""
+        return self._rules.keeps_files
+
+    def forbids_commands_to_write(self, path: str) -> bool:
+        """Whether a command may not change a file, or what is in a directory."""
+        return self._rules.denies_commands_to_write(path, self._named_roots())
+
+    def never_written(self) -> list[Path]:
+        """As `never_read`, of what commands may not change."""
+        return [Path(path) for path in self._rules.never_written(self._named_roots())]
+
     def _named_roots(self) -> tuple[str, ...]:
         return tuple(map(str, self._roots()))

@@ -23,6 +23,9 @@ from goat_mcp.permissions.specifiers import (
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.shell.pattern import CommandPattern
 
+WRITES_OF_COMMANDS = ("Edit", "Write")
+"""Whose rules hold for the files that a command certainly changes."""
+
 
 @dataclass(frozen=True)
 class RuleList:
@@ -86,7 +89,9 @@ class RuleList:
     @cached_property
     def bind_commands_by_files(self) -> bool:
         """Whether some of the rules are about files that commands may name."""
-        return any(True for _ in self.about_paths("Read"))
+        return any(True for _ in self.about_paths("Read", *WRITES_OF_COMMANDS)) or any(
+            True for _ in self.about_all_files(*WRITES_OF_COMMANDS)
+        )
 
     def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
         """The rules about paths under these tools' names."""
@@ -174,7 +179,24 @@ class RuleSet:
 
     def never_read(self, roots: Sequence[str]) -> tuple[str, ...]:
         """The paths that deny rules name without a wildcard."""
-        named = [specifier.pattern for _, specifier in self.deny.about_paths("Read") if specifier.pattern.is_exact]
+        return self._denied_exactly(roots, "Read")
+
+    @cached_property
+    def keeps_files(self) -> bool:
+        """Whether no command may change some files, by their paths."""
+        return any(True for _ in self.deny.about_paths("Read", *WRITES_OF_COMMANDS))
+
+    def never_written(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """As `never_read`, of what no command may change."""
+        return self._denied_exactly(roots, "Read", *WRITES_OF_COMMANDS)
+
+    def denies_commands_to_write(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether no command may change this file, or what is in this directory."""
+        families = ("Read", *WRITES_OF_COMMANDS)
+        return any(True for one in (path, f"{path}/_") for _ in self.deny.about_path(one, roots, *families))
+
+    def _denied_exactly(self, roots: Sequence[str], *families: str) -> tuple[str, ...]:
+        named = [specifier.pattern for _, specifier in self.deny.about_paths(*families) if specifier.pattern.is_exact]
         return tuple(
             f"{anchor.rstrip('/')}/{pattern.relative}"
             for pattern in named

@@ -87,6 +87,7 @@ class Sandbox:
         confinements: the ways to confine, best first.
         temporary: where sessions have their temporary files.
         hidden: finds what the user's rules let nobody read; None where there are no such rules.
+        unchanged: finds what they let no command change, in the same way.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Sandbox:
         placeholders: Callable[[], Placeholders],
         temporary: SessionFolders,
         hidden: HiddenSearch | None = None,
+        unchanged: HiddenSearch | None = None,
     ) -> None:
         self.options = options
         self._reach = reach
@@ -107,6 +109,7 @@ class Sandbox:
         self._placeholders = placeholders
         self._temporary = temporary
         self._hidden = hidden
+        self._unchanged = unchanged
         self._choice: Choice | None = None
         self._choosing = threading.Lock()
         self._doors: dict[tuple[str, ...], tuple[DomainProxy, ProxyDoor]] = {}
@@ -170,10 +173,15 @@ class Sandbox:
         def bounds_of() -> Bounds:
             bounds = self._reach.of(self.options, door, writes_below=writes_below)
             bounds = replace(bounds, temporary=self._temporary.of(principal, session_key))
-            if self._hidden is None or not confinement.has_process_namespace:
+            if not confinement.has_process_namespace:
                 return bounds
-            in_view = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
-            return replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(in_view)))
+            if self._hidden is not None:
+                in_view = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
+                bounds = replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(in_view)))
+            if self._unchanged is not None:
+                writable = tuple(path for path in bounds.writable if path.is_dir())
+                bounds = replace(bounds, read_only=(*bounds.read_only, *self._unchanged.below(writable)))
+            return bounds
 
         try:
             bounds = await anyio.to_thread.run_sync(bounds_of)

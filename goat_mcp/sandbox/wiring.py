@@ -38,6 +38,7 @@ class Surroundings:
     is_protected: Callable[[str], bool]
     run_at_the_end: Callable[[Sequence[str]], None]
     hidden: HiddenSearch | None = None
+    unchanged: HiddenSearch | None = None
     records: Callable[[], Sequence[Path]] = tuple
 
 
@@ -72,4 +73,5 @@ def sandbox(options: SandboxOptions, around: Surroundings) -> Sandbox:
         placeholders=placeholders,
         temporary=SessionFolders(lambda: around.state.folder("sandbox", SESSIONS), clear_up_at_the_end),
         hidden=around.hidden,
+        unchanged=around.unchanged,
     )

@@ -12,6 +12,7 @@ from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.names import Words
 from goat_mcp.shell.read_folders import folders_read
 from goat_mcp.shell.script import ShellScript
+from goat_mcp.shell.written_files import files_written
 
 _CHANGES = frozenset({"cd", "pushd"})
 _DIRECTORY_OPTIONS = {
@@ -29,6 +30,7 @@ def file_uses(script: ShellScript) -> Iterator[FileUse]:
         for word in words[1:]:
             for text in _names_in(word):
                 yield FileUse(text)
+        yield from files_written(words)
         yield from folders_read(words, piped=words in script.piped)
 
 

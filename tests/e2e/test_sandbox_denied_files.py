@@ -33,6 +33,28 @@ def output(tmp_path: Path, sandbox: str) -> tuple[str, Path]:
 
 
 @needs_bubblewrap
+def test_a_command_changes_nothing_that_rules_keep_from_being_changed_or_read(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    for name in ("secrets/a", "src/b", "docs/c", "one.lock"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("old\n")
+    # As a script of the workspace: what a command names itself is refused before it runs.
+    writes = ("secrets/a", "secrets/n", "src/b", "src/n", "docs/n", "one.lock")
+    (workspace / "write.sh").write_text("".join(f"(echo new > {name}) 2>/dev/null\n" for name in writes))
+    deny = 'permissions.deny=["Read(./secrets/**)", "Edit(./src/**)", "Write(*.lock)"]'
+    launch = Launch(tmp_path, workspace, (*UNASKED, "--set", "sandbox=required", "--set", deny))
+
+    with Wire(launch.command, launch.environment, workspace, tmp_path / "stderr") as wire:
+        wire.handshake()
+        text = text_of(wire.call("Bash", {"command": "bash write.sh; cat docs/n"}))
+
+    assert text.startswith("new")
+    kept = {str(path.relative_to(workspace)): path.read_text() for path in workspace.rglob("*") if path.is_file()}
+    del kept["write.sh"]
+    assert kept == {"secrets/a": "old\n", "src/b": "old\n", "docs/c": "old\n", "docs/n": "new\n", "one.lock": "old\n"}
+
+
+@needs_bubblewrap
 def test_a_command_reads_nothing_that_rules_deny(tmp_path: Path) -> None:
     text, workspace = output(tmp_path, "required")
 

@@ -238,3 +238,123 @@ async def test_what_follows_a_redirection_is_part_of_the_command(tmp_path: Path)
 
     assert [answer.error_code for answer in answers] == ["E_PERMISSION"] * 3
     assert ground.is_untouched()
+
+
+WRITES = [
+    "echo x > src/q.txt",
+    "echo x >> src/q.txt",
+    "echo x >| src/a.py",
+    "echo x &> src/q.txt",
+    "echo x >& src/q.txt",
+    "echo x 3>src/q.txt",
+    "cat 1<> src/q.txt",
+    "for i in 1 2; do echo $i; done > src/q.txt",
+    "(cd src && echo x > q.txt)",
+    "echo x > $PWD/src/q.txt",
+    "echo x > link/q.txt",
+    "cat <<E > src/q.txt\nx\nE",
+    "echo x | tee src/q.txt",
+    "echo x | tee -a d.json src/a.py",
+    "cp d.json src/q.txt",
+    "cp d.json src",
+    "cp d.json src/",
+    "cp -t src d.json",
+    "cp d.json link",
+    "install -m 644 d.json src/q.txt",
+    "ln -s ../d.json src/q.txt",
+    "mv d.json src/q.txt",
+    "mv src/a.py b.py",
+    "mv src elsewhere",
+    "rsync -a docs/ src/",
+    "sed -i s/x/y/ src/a.py",
+    "sed -ni.bak -e p src/a.py",
+    "sed --in-place=.b s/x/y/ src/*.py",
+    "perl -pi -e s/x/y/ src/a.py",
+    "touch src/q.txt",
+    "touch -d yesterday src/a.py",
+    "rm src/a.py",
+    "rm -rf src",
+    "rm -rf ./*",
+    "mkdir -p src/new",
+    "truncate -s 0 src/a.py",
+    "dd if=d.json of=src/q.txt",
+    "chmod 600 src/a.py",
+    "chmod -R 700 src",
+    "sort -o src/q.txt d.json",
+    "gzip src/a.py",
+    "git restore src/a.py",
+    "git checkout HEAD -- src",
+    "git rm -f src/a.py",
+    "patch -d src < d.json",
+    "tar -xf a.tar -C src",
+    "tar cf src/a.tar docs",
+    "unzip a.zip -d src",
+    'bash -c "echo x > src/q.txt"',
+    "find docs -name a.md | xargs -I{} cp {} src/q.txt",
+    "sudo touch src/q.txt",
+]
+
+
+@pytest.mark.parametrize("command", WRITES)
+@pytest.mark.parametrize("rule", ["Edit(./src/**)", "Write(./src/**)", "Edit", "Write"])
+async def test_a_command_that_changes_what_may_not_be_changed_is_refused(
+    tmp_path: Path, rule: str, command: str
+) -> None:
+    ground = Ground(tmp_path, deny=[rule])
+    (ground.root / "link").symlink_to("src")
+
+    result = await ground.call("Bash", command=command)
+
+    assert result.error_code == "E_PERMISSION" and f"rule {rule} (it" in result.text and str(ground.root) in result.text
+    (ground.root / "link").unlink()
+    assert ground.is_untouched()
+
+
+@pytest.mark.parametrize("rule", ["Edit(./src/**)", "Edit", "Write"])
+async def test_every_tool_that_runs_commands_is_held_to_what_may_not_be_changed(tmp_path: Path, rule: str) -> None:
+    ground = Ground(tmp_path, deny=[rule])
+    (ground.root / "docs" / "run.sh").write_text("touch src/q.txt\n")
+
+    answers = [
+        await ground.call("bash__exec", command="echo x > src/q.txt"),
+        await ground.call("bash__exec", command="echo x > q.txt", cwd=str(ground.root / "src")),
+        await ground.call("bash__script", path="docs/run.sh"),
+        await ground.call("bg_exec__start", command="touch", args=["src/bg.txt"]),
+    ]
+
+    assert [(answer.error_code, f"rule {rule} (" in answer.text) for answer in answers] == [("E_PERMISSION", True)] * 4
+    assert sorted(path.name for path in (ground.root / "src").iterdir()) == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("Edit(./src/**)", "cat src/a.py"),
+        ("Edit(./src/**)", "cat < src/a.py"),
+        ("Edit(./src/**)", "cp src/a.py docs/b.py"),
+        ("Edit(./src/**)", "grep -r x src"),
+        ("Edit(./src/**)", "sed s/x/y/ src/a.py"),
+        ("Edit(./src/**)", "echo x > docs/new"),
+        ("Edit(./src/**)", "rm -r docs"),
+        ("Edit", "cat src/a.py 2>/dev/null"),
+        ("Edit", "echo x > /dev/null"),
+        ("Write", "sed -n p src/a.py"),
+        ("Write", 'f=$(mktemp); echo x > "$f"; rm "$f"'),
+        ("Edit", "tar -tf missing.tar; true"),
+    ],
+)
+async def test_what_changes_no_such_file_runs(tmp_path: Path, rule: str, command: str) -> None:
+    ground = Ground(tmp_path, deny=[rule])
+
+    result = await ground.call("Bash", command=command)
+
+    assert not result.is_error, result.text
+
+
+async def test_an_ask_rule_about_changes_asks_about_commands_too(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, ask=["Edit(./src/**)"])
+
+    result = await ground.call("Bash", command="echo x > src/q.txt")
+
+    assert result.error_code == "E_PERMISSION" and "needs an approval (rule Edit(./src/**)" in result.text
+    assert ground.is_untouched()
