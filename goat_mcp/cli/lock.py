@@ -45,7 +45,7 @@ def lock(context: click.Context, check: bool, as_json: bool, **selection: Any) -
     flags.say_notices(settings)
     if check:
         return _check(settings, as_json)
-    _list(as_json, _unpinned_launches(settings))
+    _list(as_json, _unpinned_launches(settings), _configured_names(settings))
     return None
 
 
@@ -198,7 +198,8 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
             click.echo(f"  {line}")
 
 
-def _list(as_json: bool, unpinned: dict[str, str]) -> None:
+def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None = None) -> None:
+    """`names`: what an upstream is called in its entry, by what it is called in the lock."""
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.upstreams.pins.pin_review import waiting_in
 
@@ -207,7 +208,7 @@ def _list(as_json: bool, unpinned: dict[str, str]) -> None:
     waiting = waiting_in(content)
     servers: list[dict[str, Any]] = [
         {
-            "server": server,
+            "server": (names or {}).get(server, server),
             "launch": one.launch,
             "pinned": {kind: len(named) for kind, named in one.pins.items()},
             "waiting": [each.target for each in waiting if each.server == server],
@@ -247,6 +248,13 @@ def _unpinned_launches(settings: Settings) -> dict[str, str]:
 
     configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
     return {config.name: advice for config in configs if (advice := unpinned_launch(config))}
+
+
+def _configured_names(settings: Settings) -> dict[str, str]:
+    from goat_mcp.upstreams.config.upstream_files import load_upstream_files
+
+    configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
+    return {config.server: config.name for config in configs}
 
 
 def _check(settings: Settings, as_json: bool) -> int:

@@ -104,6 +104,25 @@ def test_what_has_changed_again_since_it_was_shown_is_not_approved(changing: Cha
     assert "what waits is not what you name" in done.stderr
 
 
+def test_an_upstream_is_called_as_in_its_entry_and_known_by_both_of_its_names(tmp_path: Path) -> None:
+    changing = Changing(tmp_path)
+    changing.offer(tool("t"))
+    write(tmp_path, {"p.q": changing.entry()})
+    call = ("call", "mcp__p_q__t", "--upstreams", "upstreams.json", "--mode", "bypassPermissions")
+    assert goat(tmp_path, *call).stdout.strip() == "t ran"
+    changing.offer(tool("t", "as it is"))
+    goat(tmp_path, *call)
+
+    listed = goat(tmp_path, "lock", "--upstreams", "upstreams.json")
+    told = json.loads(goat(tmp_path, "lock", "--json", "--upstreams", "upstreams.json").stdout)
+    compared = check(tmp_path)[1]["upstreams"]
+    shown = [json.loads(goat(tmp_path, "lock", "show", name, "--json").stdout) for name in ("p.q", "p_q")]
+
+    assert listed.stdout.startswith("p.q\tpinned: ")
+    assert [one["server"] for one in told["servers"]] == [one["name"] for one in compared] == ["p.q"]
+    assert [[one["name"] for one in each["waiting"]] for each in shown] == [["mcp__p_q__t"]] * 2
+
+
 def test_check_compares_and_writes_nothing(changing: Changing) -> None:
     folder = changing.folder
     new = check(folder)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.upstreams.pins.pin_lock import LockContent, Pin, PinLock
 from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
 from goat_mcp.upstreams.pins.pins import lock_name
@@ -52,13 +52,22 @@ def waiting_in(content: LockContent) -> list[Waiting]:
 
 
 def meant_by(target: str, waiting: Iterable[Waiting]) -> list[Waiting]:
-    """Those a person means by an upstream's name, a tool's canonical name or `kind:server:name`."""
-    return [
+    """Those a person means by an upstream's name, as configured or as in names of tools, by a tool's canonical name or
+    by `kind:server:name`."""
+    waiting = list(waiting)
+    meant = [
         one
         for one in waiting
         if target in (one.server, one.target, f"{UPSTREAM_PREFIX}{one.server}", f"{one.kind}:{one.server}")
         or (one.kind == "tool" and target == f"{UPSTREAM_PREFIX}{one.server}{SEPARATOR}{one.name}")
     ]
+    if meant or target.startswith(UPSTREAM_PREFIX):
+        return meant
+    try:
+        server = clean_server_name(target)
+    except InvalidName:
+        return []
+    return [one for one in waiting if one.server == server]
 
 
 def agreement(chosen: Sequence[Waiting]) -> str:
