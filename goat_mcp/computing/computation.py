@@ -44,7 +44,7 @@ class Computation:
         self._threads = anyio.CapacityLimiter(IN_ALL)
 
     async def answer(self, head: Mapping[str, Any], body: bytes, ctx: ToolContext, *, what: str) -> Answer:
-        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s, TOO_LARGE where memory ran out, BUSY
+        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s of a processor's time, TOO_LARGE where memory ran out, BUSY
         where others are first."""
         async with self._places.of(ctx, what):
             worker = WorkerProcess(self._guard, self._module, self._packages)
@@ -63,7 +63,7 @@ class Computation:
         if given is None or worker.exit_code in _TIMED_OUT:
             raise ToolError(
                 ErrorCode.TIMEOUT,
-                f"{what} was stopped: it took longer than {LIMIT_S:g} s",
+                f"{what} was stopped: it took longer than {LIMIT_S:g} s of a processor's time",
                 "Make it simpler, or work on less at a time.",
             )
         first, _, rest = given.partition(b"\n")
