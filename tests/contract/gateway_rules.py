@@ -382,9 +382,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_changes.py::test_several_changes_at_once_are_told_once "
         "e2e/test_watched_through_gateways.py::"
         "test_who_watches_and_then_calls_hears_of_what_its_calls_change",
-        waived="2026-11-22: where a server of the handshake era may ask its clients, each has a process of its own. All "
-        "see the lists of the first one's; what the process of another tells of its lists, or of resources it is watched "
-        "for, reaches nobody.",
+        waived="2026-11-22: where a server of the handshake era may ask its clients, each has a process of its own. "
+        "All see the lists of the first one's; what the process of another tells of its lists, or of resources it is "
+        "watched for, reaches nobody.",
     ),
     _rule(
         "CHG-2",
