@@ -44,8 +44,8 @@ class Computation:
         self._threads = anyio.CapacityLimiter(IN_ALL)
 
     async def answer(self, head: Mapping[str, Any], body: bytes, ctx: ToolContext, *, what: str) -> Answer:
-        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s of a processor's time, TOO_LARGE where
-        memory ran out, BUSY where others are first."""
+        """`what` words errors: `the query`. Raises `ToolError`: TIMEOUT after 2 s of a processor's time, TOO_LARGE
+        where memory ran out, BUSY where others are first."""
         async with self._places.of(ctx, what):
             worker = WorkerProcess(self._guard, self._module, self._packages)
             given: bytes | None = None
