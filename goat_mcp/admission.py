@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio.to_thread
+
 from goat_mcp.audit import AuditLog, Decided
 from goat_mcp.call_through import check_only_reads, target_of
 from goat_mcp.catalog import Resolver
@@ -118,7 +120,13 @@ class Admission:
         self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
     ) -> Decision:
         """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
-        decision = wish or self._decided(call, judged.through, ctx)
+        if wish is not None:
+            decision = wish
+        elif self.permission.looks_at_files(call, ctx):
+            # At all below a directory, where a command reads that: others have their turns meanwhile.
+            decision = await anyio.to_thread.run_sync(self._decided, call, judged.through, ctx)
+        else:
+            decision = self._decided(call, judged.through, ctx)
         judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
         try:
             decision = await self.permission.settle(decision, call, ctx)

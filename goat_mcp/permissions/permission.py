@@ -55,6 +55,11 @@ class Permission:
     def root_texts(self) -> tuple[str, ...]:
         return tuple(map(str, self.roots()))
 
+    def looks_at_files(self, call: Call, ctx: ToolContext) -> bool:
+        """Whether deciding about this call takes looking at what a command names, which may take a while."""
+        rules = self._rules(_session(ctx), ctx.principal)
+        return call.spec.rule_name == "Bash" and (rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files)
+
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         """What rules and mode say about a call."""
         session = _session(ctx)

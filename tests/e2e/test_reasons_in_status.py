@@ -93,6 +93,7 @@ WITHHELD = {
     "large": ({"large": "schema_too_large"}, ("troubled.py", "large")),
     "deep": ({"deep": "schema_too_deep"}, ("troubled.py", "deep")),
     "tasks": ({"task": "tasks_only"}, ("troubled.py", "tasks")),
+    "twice": ({"twice": "listed_twice"}, ("troubled.py", "twice")),
 }
 
 

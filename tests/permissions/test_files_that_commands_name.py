@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from goat_mcp.checked_settings import settings_of
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.gateway import Gateway
+from goat_mcp.permissions.call import Call
+from goat_mcp.permissions.command_files import FileHit, rule_on_files
 from goat_mcp.permissions.mode import Approval
+from goat_mcp.permissions.rules import RuleList
 from goat_mcp.state.directory import StateDirectory
 
 pytestmark = pytest.mark.anyio
@@ -358,3 +363,30 @@ async def test_an_ask_rule_about_changes_asks_about_commands_too(tmp_path: Path)
 
     assert result.error_code == "E_PERMISSION" and "needs an approval (rule Edit(./src/**)" in result.text
     assert ground.is_untouched()
+
+
+async def test_others_have_their_turns_while_directories_are_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # ISO-1
+    had_their_turn = threading.Event()
+
+    def slowly(rules: RuleList, call: Call) -> FileHit | None:
+        assert had_their_turn.wait(20), "nobody else had a turn"
+        return rule_on_files(rules, call)
+
+    monkeypatch.setattr("goat_mcp.permissions.command_files.rule_on_files", slowly)
+    ground = Ground(tmp_path, deny=[RULE])
+    answers: list[ToolResult] = []
+    async with anyio.create_task_group() as group:
+
+        async def others() -> None:
+            had_their_turn.set()
+
+        async def call() -> None:
+            answers.append(await ground.call("Bash", command="grep -r x ."))
+
+        group.start_soon(call)
+        group.start_soon(others)
+
+    assert "E_PERMISSION" in answers[0].text

@@ -1,7 +1,7 @@
 """A handshake-era server with one trouble, named by its argument. Standard library only.
 
 crash: it answers its greeting and ends. no-list: it cannot list. large, deep: one tool has such a schema.
-tasks: one tool can only be called as a task.
+tasks: one tool can only be called as a task. twice: one tool is listed twice, each time another.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ FINE = {"name": "fine", "inputSchema": {"type": "object"}}
 def tools() -> list[dict[str, Any]]:
     if MODE == "large":
         return [FINE, {"name": "large", "inputSchema": {"type": "object", "description": "x" * 300_000}}]
+    if MODE == "twice":
+        return [FINE, {**FINE, "name": "twice"}, {**FINE, "name": "twice", "description": "another"}]
     if MODE == "tasks":
         return [FINE, {**FINE, "name": "task", "execution": {"taskSupport": "required"}}]
     schema: dict[str, Any] = {"type": "object"}
@@ -35,7 +37,7 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
                     "serverInfo": {"name": "troubled", "version": "1"},
                 }
             }
-        case "tools/list" if MODE in ("large", "deep", "tasks"):
+        case "tools/list" if MODE in ("large", "deep", "tasks", "twice"):
             return {"result": {"tools": tools()}}
         case "tools/call":
             return {"result": {"content": [{"type": "text", "text": "fine"}]}}
