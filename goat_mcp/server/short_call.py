@@ -31,6 +31,7 @@ class KnownClient:
 
     def __init__(self, ctx: Context) -> None:
         # The SDK makes one of these for each request; there is no public way to what it makes it from.
+        # The SDK has no public way from a session to its connection.
         self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
         self.lifespan: Any = ctx.lifespan_context
         self.envelope = envelope_of((ctx.params or {}).get("_meta") or {})

@@ -33,6 +33,7 @@ async def test_what_a_server_and_its_upstreams_said_is_shown_afterwards(tmp_path
         await visit(PYTHON[0], goat, [call("mcp__noisy__ping"), call("mcp__other__ping")], NOBODY, node=find_node)
         with anyio.fail_after(60):
             # Written a moment later, by another process, and of each upstream by itself.
+            # Another process writes them.
             while not all(f"upstream={name}" in logs(launch).stdout for name in ("noisy", "other")):  # noqa: ASYNC110
                 await anyio.sleep(0.2)
     everything = logs(launch)

@@ -58,6 +58,7 @@ async def test_who_watches_and_then_calls_hears_of_what_its_calls_change(
     async with connected(outer, "legacy", message_handler=told, **can) as client:
         await client.list_tools()
         await until_listed(client, "a://one")
+        # It is the older era's way, and this client is of that.
         await client.session.subscribe_resource("a://one")  # pyright: ignore[reportDeprecated]
         (subscribed,) = (await until_known(client, f"{prefix}subscribed")).content
         told.uris.clear()
