@@ -167,7 +167,6 @@ class ChangeHub:
 
     def _client(self, ctx: Context) -> _Client:
         # The SDK has no public way to learn that a connection closed; so this reaches in, as does `short_call`.
-        # The SDK has no public way from a session to its connection.
         connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
         if (client := self._clients.get(id(connection))) is None:
             client = self._clients[id(connection)] = _Client(ctx.session, self._principal())

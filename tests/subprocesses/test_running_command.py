@@ -275,5 +275,5 @@ async def test_descriptors_are_given_back(runner: Runner) -> None:
         command = runner.start("true")
         assert await command.wait_gone(60)
 
-    # `Path.iterdir` would keep one descriptor open while it counts.
+    # It has closed its own descriptor when it returns.
     assert await soon(lambda: (len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0) <= before)  # noqa: PTH208
