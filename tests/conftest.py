@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from goat_mcp.search.ripgrep import find_ripgrep
 from tests.contract.attack_cases import count_line
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
@@ -21,6 +23,17 @@ gc.disable()
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def ripgrep_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For commands that call `rg` by its name: it is beside this Python, where neither a fresh machine nor a command
+    looks."""
+    program = find_ripgrep()
+    assert program is not None
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "rg").symlink_to(program)
+    monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook

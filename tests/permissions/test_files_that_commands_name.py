@@ -20,7 +20,7 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.permissions.rules import RuleList
 from goat_mcp.state.directory import StateDirectory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("ripgrep_on_path")]
 SECRET = "CANARY-77aa"
 RULE = "Read(./secrets/**)"
 

@@ -1,8 +1,8 @@
 """An MCP server that wants a login, and its authorization server on another port: the SDK's own parts, both.
 
 `guarded.py AUTH_PORT MCP_PORT LOG CONTROL`: what happens is written to LOG, one JSON line each; CONTROL is read again
-for each request: `life_s` of access tokens, `refuse_all` of them, `refresh_error` to answer with, `refresh_takes_s`
-before and `answer_takes_s` after the tokens are made, `handshake_only`.
+for each request: `life_s` of access tokens, `grace_s` they are accepted longer, `refuse_all` of them, `refresh_error`
+to answer with, `refresh_takes_s` before and `answer_takes_s` after the tokens are made, `handshake_only`.
 Refresh tokens rotate, and one that is used twice ends all that came of its login. Whoever asks is let in.
 """
 
@@ -155,11 +155,12 @@ class Provider:
         return found
 
     def _issue(self, client_id: str, scopes: list[str], resource: str | None, family: str) -> OAuthToken:
-        life_s = control().get("life_s", 3600)
+        life_s, grace_s = control().get("life_s", 3600), control().get("grace_s", 0)
+        expires_at = int(time.time()) + life_s + grace_s
         access, refresh = f"canary-access-{secrets.token_urlsafe(24)}", f"canary-refresh-{secrets.token_urlsafe(24)}"
         self.family[access] = self.family[refresh] = family
         self.access[access] = AccessToken(
-            token=access, client_id=client_id, scopes=scopes, expires_at=int(time.time()) + life_s, resource=resource
+            token=access, client_id=client_id, scopes=scopes, expires_at=expires_at, resource=resource
         )
         self.refresh[refresh] = RefreshToken(token=refresh, client_id=client_id, scopes=scopes, resource=resource)
         return OAuthToken(access_token=access, refresh_token=refresh, expires_in=life_s, scope=" ".join(scopes) or None)
