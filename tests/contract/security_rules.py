@@ -180,6 +180,15 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Linux only.",
     ),
     _rule(
+        "R-PROC-2b",
+        "No file of the kernel's below /proc and /sys can be opened for writing in a sandbox, as root neither; "
+        "a sandbox in which one could be is not used.",
+        "sandbox/bubblewrap sandbox/landlock sandbox/sandbox",
+        "sandbox/test_kernel_files.py::test_f13_01*",
+        "With bubblewrap /proc is read-only as a whole, also what belongs to the command itself (`oom_score_adj`, "
+        "`comm`). With Landlock the trial opens some files of each kind, and root can change modes below /sys.",
+    ),
+    _rule(
         "R-PROC-3",
         "Each of the ten known traps of sandboxes has its test.",
         "sandbox/bubblewrap sandbox/protected_paths sandbox/placeholders sandbox/seccomp",
