@@ -31,6 +31,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import Todos
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
 from goat_mcp.tasks.manager import TaskManager
 from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
@@ -87,6 +88,7 @@ class Services:
     models: ModelChoice
     environment: CommandEnvironment
     sandbox: Sandbox
+    cgroups: PidsCgroups
     references: SecretReferences
     spawner: Callable[[], Spawner]
     teams: Callable[[], TeamCoordinator]
@@ -111,6 +113,7 @@ def build_tools(services: Services) -> Sequence[AnyTool]:
             options=settings.bash,
             max_chars=max_chars,
             sandbox=s.sandbox,
+            cgroups=s.cgroups,
         ),
         Read(s.workspace, s.sessions, options, changes=s.changes),
         Write(s.workspace, s.sessions, options, s.changes),

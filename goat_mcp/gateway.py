@@ -83,6 +83,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.sandbox.sandbox import Sandbox
     from goat_mcp.status.gateway_status import GatewayStatus
     from goat_mcp.subprocesses.launch import Confined
+    from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
     from goat_mcp.tasks.manager import TaskManager
     from goat_mcp.upstreams.oauth.person import Person
 
@@ -407,6 +408,7 @@ class Gateway:
                 models=self.models,
                 environment=self.environment,
                 sandbox=self.sandbox,
+                cgroups=self.cgroups,
                 references=self.references,
                 spawner=lambda: self.agents.spawner,
                 teams=lambda: self.agents.teams,
@@ -441,6 +443,13 @@ class Gateway:
             self.guard,
             runs_unasked=self._commands_run_unasked,
         )
+
+    @cached_property
+    def cgroups(self) -> PidsCgroups:
+        """What limits the processes of commands if this runs as root."""
+        from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
+
+        return PidsCgroups()
 
     @cached_property
     def changes(self) -> FileChanges:
@@ -554,6 +563,7 @@ class Gateway:
             rules=self.rules,
             roots=lambda: self.workspace.roots,
             sandbox=lambda: self.sandbox.known_state() if "sandbox" in self.__dict__ else None,
+            cgroups=self.cgroups,
             hooks=self._hook_programs.hooks if self._hook_programs is not None else (),
             problems=self.problems,
             transport="http" if self._serves_http else "stdio",

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import flags
+from goat_mcp.server.undumpable import become_undumpable
 
 
 @click.command
@@ -30,6 +31,7 @@ def serve(http: str | None, token_file: Path | None, no_token: bool, **selection
     Logs go to stderr; stdout carries the protocol only.
     """
     parent = os.getppid()
+    become_undumpable()
     settings = flags.settings_from(**selection)
 
     def check() -> object:

@@ -75,6 +75,9 @@ def _print(document: Mapping[str, Any], head: str) -> None:
             + _hooks(document["hooks"])
         )
     )
+    limit = document.get("process_limit", {})  # an older server says nothing of it
+    if limit.get("kind") == "none":
+        click.echo(escaped(f"the number of processes of a command is not limited: {limit['reason']}"))
     upstreams: Sequence[Mapping[str, Any]] = document["upstreams"]
     if not upstreams:
         click.echo("no upstreams")

@@ -21,6 +21,7 @@ from goat_mcp.sandbox.no_follow import NoFollow
 from goat_mcp.sandbox.options import Network
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.system_files import ETC
+from goat_mcp.subprocesses.mount_table import mounts_of_kind
 
 _PROGRAM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin")
 """Not the user's PATH: a workspace may be on it."""
@@ -33,8 +34,19 @@ _NAMESPACES = (
 )
 _TRIAL_S = 10.0
 _TRIAL = (
+    # A mount that is read-only refuses to open any file on it for writing, whatever the file and whoever asks.
+    "while read -r _ _ _ _ place options rest; do "
+    'case "$place - $rest" in /proc*|/sys*|*" - proc "*|*" - sysfs "*) proc=seen; '
+    'case $options in ro|ro,*) ;; *) echo "files below $place could be opened for writing" >&2; exit 8;; esac;; esac; '
+    'done </proc/self/mountinfo; [ "$proc" = seen ] || exit 8; '
     'while read -r name value; do [ "$name" = CapEff: ] && [ "$value" = 0000000000000000 ] && exit 0; done '
     "</proc/self/status; exit 9"
+)
+_KERNEL_FILE_SYSTEMS = frozenset(
+    [
+        *("proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "efivarfs", "bpf"),
+        *("pstore", "binfmt_misc", "selinuxfs", "smackfs", "fusectl", "resctrl", "nfsd"),
+    ]
 )
 _TEMPORARY = ("/tmp", "/var/tmp")
 _UNREACHABLE = ("SSH_AUTH_SOCK",)
@@ -127,6 +139,7 @@ class Bubblewrap:
         try:
             with NoFollow() as opener:
                 options = [*_way_options(mounts), *_mount_options(mounts, opener, own_fds)]
+            options += [word for path in _kernel_mounts(bounds) for word in ("--remount-ro", str(path))]
             options += _link_options(bounds, mounts)
             place = _temporary_place(bounds, mounts)
             if bounds.temporary is not None and place:
@@ -195,7 +208,9 @@ def _system_options(own_fds: list[int]) -> list[str]:
             with suppress(FileNotFoundError, PermissionError):
                 file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 options += ["--perms", "0444", "--file", _keep(file, own_fds), name]
-    options += ["--proc", "/proc", "--dev", "/dev"]
+    # Read-only as a whole: for root the modes of files below /proc/sys refuse nothing, and which files there are
+    # differs from kernel to kernel. What a program has open it can still write by /proc/self/fd.
+    options += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
     return [*options, *(word for path in _SCRATCH for word in ("--tmpfs", path))]
 
 
@@ -237,6 +252,19 @@ def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]
                 elif os.path.exists(path):  # noqa: PTH110  # as above
                     options += ["--ro-bind", os.devnull, path]
     return options
+
+
+def _kernel_mounts(bounds: Bounds) -> list[Path]:
+    """Where the kernel's own files are mounted in what may be written, as in the directory of another system: they come
+    along with it."""
+    kernels = [Path(mount.path) for mount in mounts_of_kind(_KERNEL_FILE_SYSTEMS)]
+    return [path for path in kernels if _is_writable(path, bounds) and path.is_mount()]
+
+
+def _is_writable(path: Path, bounds: Bounds) -> bool:
+    return any(path.is_relative_to(one) for one in bounds.writable) and not any(
+        path.is_relative_to(one) for one in (*bounds.read_only, *bounds.absent, *bounds.hidden)
+    )
 
 
 @contextmanager

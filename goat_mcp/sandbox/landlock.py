@@ -32,6 +32,12 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 _REFER_FROM_ABI, _TRUNCATE_FROM_ABI = 2, 3
 _TRIAL_S = 10.0
+_TRIAL = (
+    # /proc and what is shown of /sys are under one rule each, so some files of each speak for all.
+    "for file in /proc/sysrq-trigger /proc/sys/kernel/* /proc/pressure/* /sys/devices/system/cpu/cpu0/*; do "
+    '[ ! -f "$file" ] || ! true >>"$file" || { echo "$file could be opened for writing" >&3; exit 8; }; '
+    "done 3>&2 2>/dev/null"
+)
 
 
 class Landlock:
@@ -94,7 +100,7 @@ class Landlock:
             return "it is not known which Python this is"
         remove_stale_folders()
         bounds = Bounds(writable=())
-        trial = Job(arguments=("/bin/true",), directory=Path("/"), environment={}, bounds=bounds)
+        trial = Job(arguments=("/bin/sh", "-c", _TRIAL), directory=Path("/"), environment={}, bounds=bounds)
         launch = self.launch(trial)
         try:
             ran = subprocess.run(

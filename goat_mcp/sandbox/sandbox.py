@@ -24,6 +24,8 @@ from goat_mcp.sandbox.state import SandboxState
 if TYPE_CHECKING:  # loaded when somebody wants named domains
     from goat_mcp.sandbox.domain_proxy import DomainProxy
 
+_KERNELS = (Path("/proc"), Path("/sys"))
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -202,6 +204,10 @@ class Sandbox:
         for path in bounds.writable:
             if path.parent == path:
                 raise _unavailable(f"{path} is a root of the workspace, and nothing can be kept from it")
+            if any(path.is_relative_to(one) for one in _KERNELS):
+                raise _unavailable(
+                    f"{path} is a part of the kernel's settings, which no command in a sandbox may write"
+                )
         in_view = (*bounds.writable, *bounds.readable)
         if not confinement.has_process_namespace:
             for path in bounds.hidden:

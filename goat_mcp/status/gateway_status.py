@@ -22,6 +22,7 @@ from goat_mcp.search.listing import MAX_ENTRIES
 from goat_mcp.settings import Settings
 from goat_mcp.status.times import iso
 from goat_mcp.status.upstream_entry import upstream_entry, with_ages
+from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
@@ -44,6 +45,7 @@ class GatewayStatus:
         rules: RuleSet,
         roots: Callable[[], Sequence[Path]],
         sandbox: Callable[[], SandboxState | None],
+        cgroups: PidsCgroups,
         hooks: Sequence[HookCommand],
         problems: Callable[[], list[dict[str, Any]]],
         transport: str,
@@ -57,6 +59,7 @@ class GatewayStatus:
         self._rules = rules
         self._roots = roots
         self._sandbox = sandbox
+        self._cgroups = cgroups
         self._hooks = hooks
         self._problems = problems
         self.transport = transport
@@ -77,6 +80,7 @@ class GatewayStatus:
             "notices": list(self._settings.notices),
             "permissions": self._permissions(),
             "sandbox": self._sandbox_state(),
+            "process_limit": self._process_limit(),
             "hooks": [_hook(hook) for hook in self._hooks],
             "limits": self._limits(),
             "problems": self._problems(),
@@ -134,6 +138,18 @@ class GatewayStatus:
             wanted = self._settings.sandbox
             return {"name": "not tried yet", "wanted": "" if wanted is None else str(wanted), "reason": ""}
         return {"name": state.name, "wanted": str(state.wanted), "reason": state.reason}
+
+    def _process_limit(self) -> dict[str, Any]:
+        """What limits the processes of one command: a cgroup, the system's limit for the processes of a user, which
+        counts in a sandbox of bubblewrap only, or nothing."""
+        if not self._settings.bash.max_processes:
+            return {"kind": "none", "reason": "bash.max_processes is 0"}
+        if not self._cgroups.is_needed:
+            return {"kind": "rlimit", "reason": ""}
+        reason = self._cgroups.why_not
+        if reason:
+            return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
+        return {"kind": "cgroup", "reason": ""}
 
 
 def _for_anybody(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from goat_mcp.subprocesses.command_pipes import CommandPipes
 from goat_mcp.subprocesses.launch import Confined, Launch
 from goat_mcp.subprocesses.options import BashOptions
 from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture
+from goat_mcp.subprocesses.pids_cgroup import CommandCgroup, PidsCgroups, join_line
 from goat_mcp.subprocesses.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.subprocesses.process_limits import limit_line
 from goat_mcp.subprocesses.process_tree import ProcessTree, boot_ticks
@@ -38,16 +39,19 @@ def start_command(
     options: BashOptions | None = None,
     stdin: int = subprocess.DEVNULL,
     streams: SeparateStreams | None = None,
+    cgroups: PidsCgroups | None = None,
 ) -> RunningCommand:
     """Start `script`. Takes about a millisecond, in which the event loop waits: until bash has been loaded.
 
     Only for the thread of the event loop: a sandbox dies with the thread that started it. Where it is `confined` that
     names the directory. `stdin` is a descriptor that the caller closes afterwards. `streams` get what it prints to each
-    of its two outputs, beside the one capture of both.
+    of its two outputs, beside the one capture of both. `cgroups` limit its processes if the system's limit for users
+    does not.
 
     Raises `OSError` when bash, the directory or a path of the sandbox cannot be used.
     """
     started_s = time.monotonic()
+    options = options or BashOptions()
     guard.start()
     marker = guard.marker(secrets.token_hex(8))
     not_before = boot_ticks()
@@ -60,17 +64,22 @@ def start_command(
     if streams is not None:
         theirs.append(errors_write)
     launch: Launch | None = None
+    cgroup: CommandCgroup | None = None
+    passed: tuple[int, ...] = ()
     try:
         theirs.append(report_write := raised(report_write))
         own_users = confined is not None and confined.has_process_namespace
-        first = limit_line(options or BashOptions(), counts_processes=own_users)
+        first = limit_line(options, counts_processes=own_users)
+        if cgroups is not None and (cgroup := cgroups.make(options.max_processes)) is not None:
+            theirs.append(join := raised(cgroup.join_descriptor))
+            passed, first = (join,), join_line(join) + first
         command = arguments(bash, script_read, report_write, first=first)
         if confined is None:
             plan = Launch(
                 arguments=tuple(command),
                 environment={**environment, MARKER_VARIABLE: marker},
                 directory=str(directory),
-                pass_fds=(script_read, report_write),
+                pass_fds=(script_read, report_write, *passed),
             )
         else:
             theirs.append(status_write := raised(status_write))
@@ -78,7 +87,7 @@ def start_command(
                 confined_arguments(command, status_write, report_write, stays=confined.has_process_namespace),
                 environment=environment,
                 marker={MARKER_VARIABLE: marker},
-                pass_fds=(script_read, report_write, status_write),
+                pass_fds=(script_read, report_write, status_write, *passed),
             )
             theirs.extend(launch.own_fds)
         with guard.starting_command():
@@ -98,6 +107,8 @@ def start_command(
         _close_all(ours)
         if launch is not None:
             launch.finish()
+        if cgroup is not None:
+            cgroup.remove()
         raise
     finally:
         _close_all(theirs)
@@ -107,6 +118,7 @@ def start_command(
         pipe=f"pipe:[{os.fstat(report).st_ino}]" if sys.platform == "linux" else "",
         not_before=not_before,
         leader_is_outside=plan.has_process_namespace,
+        before_kill=None if cgroup is None else cgroup.forbid_more,
     )
     return RunningCommand(
         process,
@@ -116,6 +128,7 @@ def start_command(
         guard,
         started_s=started_s,
         launch=launch,
+        cgroup=cgroup,
     )
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import anyio
@@ -46,6 +46,7 @@ class ProcessTree:
         pipe: link of a pipe they inherited, e.g. `pipe:[4711]`; empty where it has no name.
         not_before: nothing that started earlier (see `boot_ticks`) can belong here.
         leader_is_outside: the first process only holds the sandbox of the others; its end by TERM would KILL them.
+        before_kill: called once before KILL.
     """
 
     leader: int
@@ -53,6 +54,7 @@ class ProcessTree:
     pipe: str = ""
     not_before: int = 0
     leader_is_outside: bool = False
+    before_kill: Callable[[], None] | None = None
 
     def members(self) -> list[Process]:
         """Those that still run. Reads the whole process table: some milliseconds."""
@@ -80,6 +82,8 @@ class ProcessTree:
             termed.update((one.pid, one.started) for one in members)
             await anyio.sleep(min(pause_s, max(0.0, deadline_s - time.monotonic())))
             pause_s = min(pause_s * 2, 0.1)
+        if members and self.before_kill is not None:
+            self.before_kill()
         for _ in range(_KILL_ROUNDS):
             if not members:
                 return True

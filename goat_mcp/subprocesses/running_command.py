@@ -18,6 +18,7 @@ from goat_mcp.subprocesses.bash_script import is_keeper, is_wrapper
 from goat_mcp.subprocesses.command_pipes import CommandPipes
 from goat_mcp.subprocesses.launch import Launch
 from goat_mcp.subprocesses.output_capture import OutputCapture
+from goat_mcp.subprocesses.pids_cgroup import CommandCgroup
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.process_table import Process, command_line
 from goat_mcp.subprocesses.process_tree import TERM_GRACE_S, ProcessTree
@@ -61,6 +62,7 @@ class RunningCommand:
         *,
         started_s: float,
         launch: Launch | None = None,
+        cgroup: CommandCgroup | None = None,
     ) -> None:
         self.capture = capture
         self.started_s = started_s
@@ -81,6 +83,7 @@ class RunningCommand:
         self._exited = asyncio.Event()
         self._reaped = asyncio.Event()
         self._launch = self._to_finish = launch
+        self._cgroup = cgroup
         self._released = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
@@ -245,6 +248,8 @@ class RunningCommand:
         self._pipes.close_all()
         self.capture.close()
         self._guard.forget(self.pid)
+        if self._cgroup is not None:
+            self._cgroup.remove()
         self.gone_after_s = time.monotonic() - self.started_s
         self.gone.set()
 

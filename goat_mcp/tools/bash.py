@@ -35,6 +35,7 @@ from goat_mcp.subprocesses.command_start import start_command
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.subprocesses.git_hardening import GitHardening
 from goat_mcp.subprocesses.options import BashOptions
+from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand
 from goat_mcp.subprocesses.separate_streams import SeparateStreams
@@ -124,6 +125,7 @@ class Bash(
     options: BashOptions = field(default_factory=BashOptions)
     max_chars: int = MAX_CHARS
     sandbox: Sandbox | None = None
+    cgroups: PidsCgroups | None = None
 
     def access(self, input: BashInput) -> Access:
         return Access(category="shell")
@@ -229,6 +231,7 @@ class Bash(
                 options=self.options,
                 stdin=given.stdin,
                 streams=given.streams() if given.streams is not None else None,
+                cgroups=self.cgroups,
             )
         except OSError as problem:
             raise ToolError(

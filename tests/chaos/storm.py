@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from tests.chaos.neighbourhood import BAD, HEALTHY, HEALTHY_WEB, SILENT
+from tests.e2e.open_files import descriptors
 
 BAD_PAUSE_S = 0.4
 HEALTHY_PAUSE_S = 0.02
@@ -30,10 +31,6 @@ MIB = 1024 * 1024
 def memory_bytes(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
-
-
-def descriptors(pid: int) -> int:
-    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def text_of(result: CallToolResult) -> str:

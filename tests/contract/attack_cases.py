@@ -265,6 +265,11 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-01-proc-sys": ("a sandboxed command opens the kernel's files for writing", "sandbox/test_kernel_files.py"),
+    "F13-20-process-limit": ("a fork bomb as root, with and without a sandbox", "subprocesses/test_pids_cgroup.py"),
+    "F13-21-dumpable": ("an unsandboxed command reads the server's variables in /proc", "e2e/test_undumpable.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {

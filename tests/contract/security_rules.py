@@ -180,6 +180,15 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Linux only.",
     ),
     _rule(
+        "R-PROC-2b",
+        "No file of the kernel's below /proc and /sys can be opened for writing in a sandbox, as root neither; "
+        "a sandbox in which one could be is not used.",
+        "sandbox/bubblewrap sandbox/landlock sandbox/sandbox",
+        "sandbox/test_kernel_files.py::test_f13_01*",
+        "With bubblewrap /proc is read-only as a whole, also what belongs to the command itself (`oom_score_adj`, "
+        "`comm`). With Landlock the trial opens some files of each kind, and root can change modes below /sys.",
+    ),
+    _rule(
         "R-PROC-3",
         "Each of the ten known traps of sandboxes has its test.",
         "sandbox/bubblewrap sandbox/protected_paths sandbox/placeholders sandbox/seccomp",
@@ -211,17 +220,21 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-7",
         "A command's environment is built from a short list.",
-        "subprocesses/environment sandbox/bubblewrap",
+        "subprocesses/environment sandbox/bubblewrap server/undumpable",
         "subprocesses/test_environment.py::test_an_environment_is_built_from_the_list "
-        "tools/test_bash_sandbox.py::test_bx_09*",
+        "tools/test_bash_sandbox.py::test_bx_09* e2e/test_undumpable.py::test_f13_21*",
+        "As root an unsandboxed command can read the server's own variables in /proc, as it can do anything. "
+        "Elsewhere than on Linux nothing keeps other programs of the user from them.",
     ),
     _rule(
         "R-PROC-8",
         "File size, open files and processes have limits.",
-        "subprocesses/process_limits",
-        "subprocesses/test_process_limits.py::test_* sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
-        "No cgroups. As root the limit of processes does nothing. Memory and CPU limits are off unless you set them. "
-        "Upstream servers have none.",
+        "subprocesses/process_limits subprocesses/pids_cgroup",
+        "subprocesses/test_process_limits.py::test_* subprocesses/test_pids_cgroup.py::test_f13_20* "
+        "sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
+        "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
+        "so. Ordinary users have a limit in bubblewrap only. Memory and CPU limits are off unless you set them. "
+        "Upstream servers, hooks and programs of manifests have none.",
     ),
     _rule(
         "R-PROC-9",

@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.conftest import UNASKED, fill, ours, upstream_file
 from tests.e2e.goat import HttpGoat, Launch, http_goat
 from tests.e2e.http_wire import Response, call, exchange, listed_with
+from tests.e2e.open_files import descriptors
 from tests.e2e.processes import descendants
 from tests.repetitions import times
 
@@ -34,10 +35,6 @@ def text_of(response: Response) -> str:
 def memory_bytes(goat: HttpGoat) -> int:
     lines = Path(f"/proc/{goat.process.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
-
-
-def descriptors(goat: HttpGoat) -> int:
-    return len(list(Path(f"/proc/{goat.process.pid}/fd").iterdir()))
 
 
 def settles(is_so: Callable[[], bool]) -> bool:
@@ -128,5 +125,5 @@ def test_ld_01_no_answer_is_wrong_or_lost_beside_a_hang_and_crashes(tmp_path: Pa
         assert was_enough
         assert set(bad) == {"hanging ERROR", "crashing ERROR"}
         assert at_the_end_bytes - halfway_bytes < 16 * MIB
-        assert settles(lambda: descriptors(goat) < 60)
+        assert settles(lambda: descriptors(goat.process.pid) < 60)
         assert settles(lambda: len(descendants(goat.process.pid)) <= 5)

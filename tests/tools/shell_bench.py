@@ -19,6 +19,7 @@ from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses.environment import CommandEnvironment
 from goat_mcp.subprocesses.login_path import LoginPath
 from goat_mcp.subprocesses.options import BashOptions
+from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
 from goat_mcp.subprocesses.process_guard import ProcessGuard
 from goat_mcp.tasks import TaskManager
 from goat_mcp.tools.bash import Bash
@@ -39,6 +40,7 @@ class ShellBench:
         options: BashOptions | None = None,
         auto_background_after_s: float = 45.0,
         sandbox: SandboxOptions | None = None,
+        cgroups: PidsCgroups | None = None,
     ) -> None:
         self.root = folder.resolve() / "ws"
         self.root.mkdir(exist_ok=True)
@@ -68,6 +70,7 @@ class ShellBench:
             CommandEnvironment(LoginPath(shell="/bin/false")),
             options or BashOptions(auto_background_after_s=auto_background_after_s),
             sandbox=self.sandbox,
+            cgroups=cgroups,
         )
         self.output = TaskOutput(self.tasks)
         self.stop = TaskStop(self.tasks)
