@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -172,7 +173,10 @@ class Permission:
 
         for path in paths_written(call):
             reason = self._protected(path, commits=True)
-            if reason is not None and not self._is_lifted(call, path, *WRITES_OF_COMMANDS):
+            # `cp a b` may write `b/a`, but not if `b` is no directory.
+            above = PurePath(path).parent
+            named = {path} if os.path.isdir(above) else {path, str(above)}  # noqa: PTH112  # `Path` raises for long names
+            if reason is not None and not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
                 return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=f"it writes {path}")
         return None
 

@@ -6,10 +6,9 @@ File tools, commands and the sandbox all ask it. The names are in `protected_nam
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
-from fnmatch import translate
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from goat_mcp.workspace.git_state import GIT, OF_A_GIT_DIRECTORY, commit_needs
 from goat_mcp.workspace.protected_names import NAMES
@@ -75,38 +74,42 @@ def _folded(name: str) -> str:
 
 def _obeying(names: list[str], index: int) -> str:
     """The program that obeys the name at `index`, or all that is below it; empty if there is none."""
-    name, is_last = names[index], index == len(names) - 1
-    table = _table()
-    for pattern, program in table.exact.get(name, ()):
-        *above, last = pattern
-        if (is_last or last == "/") and _follows(above, names, index):
-            return program
-    if table.some_wild.fullmatch(name):
-        for pattern, expression, program in table.wild:
-            *above, last = pattern
-            if (is_last or last == "/") and expression.fullmatch(name) and _follows(above, names, index):
-                return program
+    is_last = index == len(names) - 1
+    for entry in _table().entries(names[index]):
+        above = len(entry.above)
+        if (is_last or entry.is_folder) and tuple(names[max(0, index - above) : index]) == entry.above:
+            return entry.program
     return ""
 
 
-def _follows(above: list[str], names: list[str], index: int) -> bool:
-    return not above or names[max(0, index - len(above)) : index] == above
+class _Entry(NamedTuple):
+    above: tuple[str, ...]
+    prefix: str
+    suffix: str
+    is_folder: bool
+    program: str
 
 
 class _Table:
-    """`NAMES`, ready to be searched. A pattern is the names above the last one, and `/` for a directory, else ``."""
+    """`NAMES`, ready to be searched."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self.exact: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        self.wild: list[tuple[tuple[str, ...], re.Pattern[str], str]] = []
+        self._exact: dict[str, list[_Entry]] = {}
+        self._wild: list[_Entry] = []
         for text, program in names.items():
             *above, last = text.removesuffix("/").split("/")
-            pattern = (*above, "/" if text.endswith("/") else "")
-            if "*" in last:
-                self.wild.append((pattern, re.compile(translate(last)), program))
-            else:
-                self.exact.setdefault(last, []).append((pattern, program))
-        self.some_wild = re.compile("|".join(expression.pattern for _, expression, _ in self.wild))
+            prefix, star, suffix = last.partition("*")
+            entry = _Entry(tuple(above), prefix, suffix, text.endswith("/"), program)
+            (self._wild if star else self._exact.setdefault(last, [])).append(entry)
+        self._prefixes = tuple(entry.prefix for entry in self._wild if entry.prefix)
+        self._suffixes = tuple(entry.suffix for entry in self._wild if not entry.prefix)
+
+    def entries(self, name: str) -> Sequence[_Entry]:
+        found: Sequence[_Entry] = self._exact.get(name, ())
+        if name.startswith(self._prefixes) or name.endswith(self._suffixes):
+            wild = [one for one in self._wild if name.startswith(one.prefix) and name.endswith(one.suffix)]
+            return [*found, *wild]
+        return found
 
 
 @cache
