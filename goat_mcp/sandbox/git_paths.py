@@ -11,7 +11,7 @@ from pathlib import Path
 from goat_mcp.sandbox.watched_folder import COVERED, MERCURIAL, WatchedFolder, entries_of, obeyed_names
 from goat_mcp.workspace.git_state import GIT, RUN_BY_GIT
 
-_BARE = frozenset({"HEAD", "objects", "refs", "config"})
+_BARE = frozenset({"HEAD", "objects", "refs"})
 _MODULES = "modules"
 _MAX_MODULE_DEPTH = 5
 _MAX_NAMES = 60
@@ -86,12 +86,14 @@ def _add_repository(folder: Path, found: ProtectedPaths) -> None:
     found.read_only.extend(folder / name for name in mounted[:_MAX_NAMES])
     if len(mounted) > _MAX_NAMES:
         found.missed.append(f"there are too many files of other programs in {folder}")
+    worktrees = (f"worktrees/{entry.name}" for entry in entries_of(folder / "worktrees"))
+    known = {*obeyed, *worktrees}
     # Git clones a submodule into `modules`, and takes what lies there already for its clone, with its hooks.
     if folder.name != MERCURIAL and folder.parent.name != "worktrees" and os.access(folder, os.W_OK):
-        empty = (name for name in COVERED if name not in obeyed and not (folder / name).is_symlink())
-        found.absent.extend(folder / name for name in empty)
-    worktrees = (f"worktrees/{entry.name}" for entry in entries_of(folder / "worktrees"))
-    found.watched.append(WatchedFolder(folder, frozenset((*obeyed, *worktrees))))
+        covered = [name for name in COVERED if name not in obeyed and not (folder / name).is_symlink()]
+        found.absent.extend(folder / name for name in covered)
+        known.update(covered)  # what is there afterwards, somebody else has made
+    found.watched.append(WatchedFolder(folder, frozenset(known)))
 
 
 def _folders(folder: Path) -> list[str]:

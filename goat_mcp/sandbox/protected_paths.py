@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from goat_mcp.sandbox.found_before import Found, FoundBefore
@@ -134,10 +134,16 @@ def _add_all(top: Path, each: Iterable[ProtectedPaths], room: int, what: str, fo
     """Add what there is room for, with the directories that lead there, which have to be mounted too."""
     mounted: set[Path] = set()
     for more in each:
-        new = {way for path in more.mounted for way in (path, *path.parents) if way.is_relative_to(top)} - mounted
+        new = {way for path in more.mounted for way in _ways(top, path) if way not in mounted}
         if len(new) > room:
             found.missed.append(f"there are too many {what} below {top}")
             return
         room -= len(new)
         mounted |= new
         found.add(more)
+
+
+def _ways(top: Path, path: Path) -> Iterator[Path]:
+    while path not in (top, path.parent):
+        yield path
+        path = path.parent

@@ -43,5 +43,6 @@ def commit_needs(parts: Sequence[str]) -> bool:
     if first == "objects" and rest[:1] == ["info"] and len(rest) > 1:
         return rest[1] not in _ALTERNATES
     if first == "info":
-        return len(rest) == 1 and rest[0].startswith("refs")
+        # `exclude` is no more than a .gitignore, which a command can write anywhere.
+        return len(rest) == 1 and (rest[0] == "exclude" or rest[0].startswith("refs"))
     return first in _COMMIT_FOLDERS or (not rest and _COMMIT_FILE.fullmatch(first) is not None)

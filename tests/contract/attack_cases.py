@@ -265,6 +265,12 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-06-planted-git-state": ("a sandboxed command plants what git runs later", "sandbox/test_git_state.py"),
+    "F13-07-names-others-obey": ("a file that another program obeys is written", "workspace/test_protected.py"),
+    "F13-07-bare-repository": ("a bare repository in four writes", "permissions/test_protected_paths_in_use.py"),
+    "F13-07-commands": ("a command writes what others obey", "permissions/test_protected_paths_in_use.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {

@@ -80,7 +80,7 @@ async def test_f13_07_what_other_programs_obey_is_asked_about_whoever_writes_it(
     assert ground.is_untouched()
 
 
-async def test_f13_07_an_embedded_bare_repository_runs_nothing(tmp_path: Path) -> None:
+async def test_f13_07_bare_repository_in_four_writes_runs_nothing(tmp_path: Path) -> None:
     ground = Ground(tmp_path, "acceptEdits")
     trace = tmp_path / "ran"
     parts = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from goat_mcp.sandbox.placeholders import Placeholders
+from goat_mcp.sandbox.protected_state import ProtectedState
 from goat_mcp.sandbox.watched_folder import WatchedFolder
 from tests.sandbox.boxes import LIMIT_S, Box, git, names, needs_bubblewrap
 
@@ -324,9 +326,47 @@ def test_the_notes_of_an_older_version_name_nothing(box: Box) -> None:
 def test_a_name_that_is_new_is_told_from_one_that_was_there(box: Box) -> None:
     (box.root / ".git/svn").mkdir()
 
-    found = WatchedFolder(box.root / ".git", frozenset({"config", "svn", "hooks", "info/exclude"})).new_names()
+    found = WatchedFolder(box.root / ".git", frozenset({"config", "svn", "hooks"})).new_names()
 
     assert found == []
+
+
+@needs_bubblewrap
+def test_hooks_that_the_user_adds_while_a_command_runs_stay(box: Box) -> None:
+    shutil.rmtree(box.root / ".git/hooks")
+    process, finish = box.start(box.job("echo up; until [ -e one ]; do sleep 0.02; done"))
+    assert process.stdout is not None and process.stdout.readline() == "up\n"
+    (box.root / ".git/hooks/pre-push").write_text("mine")
+    (box.root / "one").touch()
+    process.communicate(timeout=LIMIT_S)
+
+    assert finish() == ()
+    assert (box.root / ".git/hooks/pre-push").read_text() == "mine"
+
+
+def test_without_mounts_what_is_new_is_reported(box: Box) -> None:
+    bounds = box.bounds()
+    before = ProtectedState.of((*bounds.read_only, *bounds.absent), bounds.watched)
+    (box.root / ".git/rebase-merge").mkdir()
+
+    (line,) = before.changes()
+
+    assert f"{box.root}/.git/rebase-merge" in line
+
+
+@pytest.mark.parametrize("name", ["repo.git", "plain"])
+@needs_bubblewrap
+def test_f13_06_a_bare_repository_gets_no_configuration_and_keeps_its_other_directories(box: Box, name: str) -> None:
+    git(box.root, "init", "-q", "--bare", name)
+    (box.root / name / "config").unlink()
+    (box.root / name / "main").mkdir()
+
+    output = box.run(f"cd {name}; echo evil > config; mkdir other; echo x > main/x && echo x > other/x && echo well")
+
+    assert output == "well\n"
+    assert not (box.root / name / "config").exists()
+    assert (box.root / name / "other/x").exists()
+    assert len(box.said) == 1
 
 
 @needs_bubblewrap

@@ -127,7 +127,7 @@ def test_the_table_is_long_enough_and_every_entry_of_it_protects_what_it_names()
 
 
 @pytest.mark.parametrize(("path", "program"), OBEYED, ids=[path for path, _ in OBEYED])
-def test_f13_07_a_name_is_protected_with_the_program_that_obeys_it(path: str, program: str) -> None:
+def test_f13_07_names_others_obey_are_protected_with_their_program(path: str, program: str) -> None:
     for spelled in (path, path.upper(), f"a/b/{path}", f"/ws/{path}"):
         reason = protected_reason(spelled)
         assert reason is not None
@@ -227,6 +227,7 @@ def test_names_above_the_workspace_protect_nothing_and_those_that_end_in_it_do()
 
 
 NEEDED = [
+    "info/exclude",
     "HEAD",
     "HEAD.lock",
     "index",
@@ -278,7 +279,6 @@ OBEYED_BELOW_GIT = [
     "hooks",
     "hooks/pre-commit",
     "info/attributes",
-    "info/exclude",
     "info/grafts",
     "info/sparse-checkout",
     "objects/info/alternates",
