@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import secrets
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
@@ -129,7 +131,7 @@ class Placeholders:
         said: list[str] = []
         others = self._used_by_others()
         for file, covered, watched in self._read_others(alive=False):
-            said += _clear(set(covered) - others, watched)
+            said += _clear(set(covered) - others, watched, made_before=_end_of(file))
             file.unlink(missing_ok=True)
         return tuple(said)
 
@@ -163,21 +165,32 @@ def _parsed(line: bytes) -> tuple[list[Path], list[WatchedFolder]]:
         return [], []
 
 
-def _clear(covered: Iterable[Path], watched: Iterable[WatchedFolder]) -> tuple[str, ...]:
+def _end_of(notes: Path) -> float:
+    """When the commands of a process that is no more had ended, if that is known: with the system, at the latest."""
+    started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    with contextlib.suppress(OSError):
+        if notes.stat().st_mtime < started_s:
+            return started_s
+    return math.inf
+
+
+def _clear(
+    covered: Iterable[Path], watched: Iterable[WatchedFolder], *, made_before: float = math.inf
+) -> tuple[str, ...]:
     with NoFollow() as opener:
         for path in covered:
             with contextlib.suppress(OSError):  # not there, or somebody put something into it
                 os.rmdir(path.name, dir_fd=opener.folder(path.parent))
-    return tuple(line for one in watched for line in _set_aside(one))
+    return tuple(line for one in watched for line in _set_aside(one, made_before))
 
 
-def _set_aside(folder: WatchedFolder) -> Iterable[str]:
+def _set_aside(folder: WatchedFolder, made_before: float) -> Iterable[str]:
     """Move what is new to where git does not look, and say so."""
-    if not (names := folder.new_names()):
-        return
     moved: list[str] = []
-    for name in names:
+    for name in folder.new_names():
         try:
+            if os.lstat(folder.path / name).st_ctime > made_before:
+                continue
             with NoFollow() as opener:
                 _move(opener, folder.path / name, _store(opener, folder.path), name.replace("/", "-"))
             moved.append(name)

@@ -316,6 +316,16 @@ def test_f13_06_what_a_killed_gateway_watched_is_set_aside_by_the_next_one(box: 
     assert len(said) == 1
 
 
+def test_what_is_newer_than_the_system_is_not_of_a_command_that_ended_with_the_one_before(box: Box) -> None:
+    notes = box.notes / "1-0.json"
+    notes.write_text(json.dumps([[], {str(box.root / ".git"): []}]))
+    os.utime(notes, (0, 0))
+    (box.root / ".git/rebase-merge").mkdir()
+
+    assert Placeholders(box.notes).clear_up() == ()
+    assert (box.root / ".git/rebase-merge").exists()
+
+
 def test_the_notes_of_an_older_version_name_nothing(box: Box) -> None:
     (box.notes / "1-0.json").write_text(json.dumps([[], [str(box.root / ".git/commondir")]]))
     (box.root / ".git/commondir").write_text("x")
