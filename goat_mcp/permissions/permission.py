@@ -25,6 +25,7 @@ from goat_mcp.workspace.protected import git_directory_reason, protected_reason
 
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
+_SHORT_COMMAND_CHARS = 1000
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
 
@@ -62,8 +63,9 @@ class Permission:
         if call.spec.rule_name != "Bash":
             return False
         rules = self._rules(_session(ctx), ctx.principal)
-        expands = any(sign in str(call.arguments.get("command", "")) for sign in "*?[")
-        return expands or rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files
+        command = str(call.arguments.get("command", ""))
+        names_many = len(command) > _SHORT_COMMAND_CHARS or any(sign in command for sign in "*?[")
+        return names_many or rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files
 
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         """What rules and mode say about a call."""
@@ -172,11 +174,12 @@ class Permission:
         from goat_mcp.permissions.command_files import paths_written
 
         for path in paths_written(call):
-            reason = self._protected(path, commits=True)
+            if (reason := self._protected(path, commits=True)) is None:
+                continue
             # `cp a b` may write `b/a`, but not if `b` is no directory.
-            above = PurePath(path).parent
-            named = {path} if os.path.isdir(above) else {path, str(above)}  # noqa: PTH112  # `Path` raises for long names
-            if reason is not None and not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
+            above = str(PurePath(path).parent)
+            named = (path,) if os.path.isdir(above) else (path, above)  # noqa: PTH112  # `Path` raises for long names
+            if not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
                 return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=f"it writes {path}")
         return None
 

@@ -190,6 +190,22 @@ def test_everyday_git_works_and_leaves_nothing_aside(box: Box, script: str) -> N
     assert "progress" not in git(box.root, "status")
 
 
+@needs_bubblewrap
+def test_a_repository_that_borrows_objects_can_be_used_and_goes_on_borrowing_from_there(box: Box) -> None:
+    git(box.root, "clone", "-q", "--shared", ".", "borrower")
+    alternates = box.root / "borrower/.git/objects/info/alternates"
+    before = alternates.read_text()
+
+    output = box.run(
+        f"{IDENTITY}cd borrower; echo 4 > a; git commit -qam four && git gc -q && echo well; "
+        "echo /evil > .git/objects/info/alternates; mv .git/objects .git/o"
+    )
+
+    assert output.startswith("well\n"), output
+    assert alternates.read_text() == before
+    assert git(box.root / "borrower", "log", "-1", "--format=%s") == "four\n"
+
+
 STOPPED = {
     "rebase": ("git checkout -q side; git rebase -q main", "GIT_EDITOR=true git rebase --continue", "rebase-merge"),
     "rebase --apply": (
