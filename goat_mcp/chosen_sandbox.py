@@ -10,7 +10,6 @@ from pathlib import Path
 
 from goat_mcp.audit.rotation import kept_files
 from goat_mcp.permissions.file_rules import FileRules
-from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.sandbox.hidden_search import HiddenSearch
 from goat_mcp.sandbox.sandbox import Sandbox
 from goat_mcp.sandbox.wiring import Surroundings, sandbox
@@ -19,6 +18,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.workspace import Workspace
+from goat_mcp.workspace.protected import protected_reason
 
 
 def chosen_sandbox(
@@ -39,7 +39,7 @@ def chosen_sandbox(
             state=state,
             spill=lambda: spill.folder,
             runs_unasked=runs_unasked,
-            is_protected=lambda path: protected_reason(path) is not None,
+            is_protected=lambda path: protected_reason(path, commits=True) is not None,
             run_at_the_end=guard.run_at_the_end,
             hidden=HiddenSearch(rules.forbids_to_read, rules.never_read) if rules.hide_some else None,
             unchanged=HiddenSearch(rules.forbids_commands_to_write, rules.never_written) if rules.keep_some else None,

@@ -11,7 +11,6 @@ from goat_mcp.chosen_tools import ChosenTools
 from goat_mcp.chosen_toolsets import Declared
 from goat_mcp.declared_tools import DeclaredTools
 from goat_mcp.known_problems import log_entry_problem
-from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.settings import Settings
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.telemetry import Telemetry
@@ -19,6 +18,7 @@ from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, Upstre
 from goat_mcp.upstreams.config.watched_files import WatchedFiles
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.workspace.protected import protected_reason
 
 
 class ConfiguredUpstreams:
@@ -107,6 +107,8 @@ class ConfiguredUpstreams:
 
     def _tools_may_write(self, path: Path) -> bool:
         """Whether calls may change what lies there without a person seeing each."""
-        if protected_reason(str(path)) is not None:
-            return False
-        return any(path.is_relative_to(folder) for root in self._writable() for folder in (root, root.resolve()))
+        return any(
+            path.is_relative_to(folder) and protected_reason(str(path), root=str(folder)) is None
+            for root in self._writable()
+            for folder in (root, root.resolve())
+        )

@@ -7,6 +7,7 @@ from what a command starts.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from posixpath import basename, split
 from typing import NamedTuple
 
@@ -33,6 +34,19 @@ def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
             if (hit := _hit(rules, call, use, paths)) is not None:
                 return hit
     return None
+
+
+def paths_written(call: Call) -> Iterator[str]:
+    """The files that the scripts of a call certainly change, as far as their words say which; for a directory that
+    something is written into, some name in it."""
+    for script in call.scripts:
+        paths = NamedPaths(call.directory, list(changes_of_directory(script)))
+        for use in file_uses(script):
+            if use.writes:
+                for path in paths.of(use.text):
+                    yield path
+                    if use.inside:
+                        yield f"{path}/_"
 
 
 def _hit(rules: RuleList, call: Call, use: FileUse, paths: NamedPaths) -> FileHit | None:

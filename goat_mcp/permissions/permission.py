@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -15,14 +16,16 @@ from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.decide import Decision, decide
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.narrowest import narrowest_rules
-from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.permissions.remembered import RememberedRules
 from goat_mcp.permissions.rule import Rule, parse_rule
-from goat_mcp.permissions.rules import RuleSet, families_of
+from goat_mcp.permissions.rules import WRITES_OF_COMMANDS, RuleSet, families_of
 from goat_mcp.permissions.session_modes import SessionModes
+from goat_mcp.permissions.specifiers import CommandSpecifier
+from goat_mcp.workspace.protected import git_directory_reason, protected_reason
 
 _REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
 """A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
+_SHORT_COMMAND_CHARS = 1000
 _STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
 
 
@@ -57,8 +60,12 @@ class Permission:
 
     def looks_at_files(self, call: Call, ctx: ToolContext) -> bool:
         """Whether deciding about this call takes looking at what a command names, which may take a while."""
+        if call.spec.rule_name != "Bash":
+            return False
         rules = self._rules(_session(ctx), ctx.principal)
-        return call.spec.rule_name == "Bash" and (rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files)
+        command = str(call.arguments.get("command", ""))
+        names_many = len(command) > _SHORT_COMMAND_CHARS or any(sign in command for sign in "*?[")
+        return names_many or rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files
 
     def decide(self, call: Call, ctx: ToolContext) -> Decision:
         """What rules and mode say about a call."""
@@ -78,9 +85,11 @@ class Permission:
                     Effect.DENY, "this agent's limits", by_rule=True, detail=f"it writes below {below} only"
                 )
         for path in (*call.writes, *(call.asked if call.writes else ())):
-            reason = protected_reason(self._below_root(path))
+            reason = self._protected(path, commits=False)
             if reason is not None and not self._is_lifted(call, path):
                 return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=path)
+        if call.scripts and call.directory and (asked := self._protected_for_commands(call, decision)) is not None:
+            return asked
         if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
             return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
         return decision
@@ -158,17 +167,45 @@ class Permission:
             known = self._merged[session] = (granted, self.rules.allowing(granted))
         return known[1]
 
-    def _is_lifted(self, call: Call, path: str) -> bool:
+    def _protected_for_commands(self, call: Call, decision: Decision) -> Decision | None:
+        """The same for what a command certainly writes, as far as it can be seen (R-FILE-9b)."""
+        if decision.rule is not None and self._names_this_command(decision.rule, call):
+            return None
+        from goat_mcp.permissions.command_files import paths_written
+
+        for path in paths_written(call):
+            if (reason := self._protected(path, commits=True)) is None:
+                continue
+            # `cp a b` may write `b/a`, but not if `b` is no directory.
+            above = str(PurePath(path).parent)
+            named = (path,) if os.path.isdir(above) else (path, above)  # noqa: PTH112  # `Path` raises for long names
+            if not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
+                return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=f"it writes {path}")
+        return None
+
+    def _names_this_command(self, rule: Rule, call: Call) -> bool:
+        """Whether the settings allow one command, word for word, and the call is no more than that."""
+        specifier = rule.specifier
+        return (
+            isinstance(specifier, CommandSpecifier)
+            and specifier.pattern.is_exact
+            and len(call.script.commands) == 1
+            and any(rule is one for one in self.rules.allow.rules)
+        )
+
+    def _is_lifted(self, call: Call, path: str, *more_families: str) -> bool:
         """Whether the settings allow a change of this very path (R-FILE-9)."""
         return any(
             specifier.pattern.is_path(path, call.roots)
-            for _, specifier in self.rules.allow.about_paths(*families_of(call.spec.rule_name))
+            for _, specifier in self.rules.allow.about_paths(*families_of(call.spec.rule_name), *more_families)
         )
 
-    def _below_root(self, path: str) -> str:
-        below = [PurePath(path).relative_to(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
+    def _protected(self, path: str, *, commits: bool) -> str | None:
+        above = [str(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
         # Of roots inside each other the outermost: naming `.git` as a root too makes it no less git's.
-        return str(max(below, key=lambda relative: len(relative.parts), default=PurePath(path)))
+        return protected_reason(path, root=min(above, key=len, default=""), commits=commits) or git_directory_reason(
+            path
+        )
 
 
 def _session(ctx: ToolContext) -> str:

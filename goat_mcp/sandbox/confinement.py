@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from goat_mcp.sandbox.options import Network
+from goat_mcp.sandbox.watched_folder import WatchedFolder
 from goat_mcp.subprocesses.launch import Launch
 
 __all__ = ["Bounds", "Confinement", "InnerDoor", "Job", "Launch", "ProxyDoor"]
@@ -60,7 +61,7 @@ class Bounds:
         read_only: below writable paths, existing, that it may read and not change.
         absent: below writable paths, not there, and not to be made by it.
         hidden: not to be seen, whatever directory they lie in.
-        watched: below writable paths, not there; what is there afterwards was planted and is set aside.
+        watched: git directories below writable paths; what git would obey and is new afterwards is set aside.
         missed: why there may be more that should be pinned or read-only, in words.
         links: symbolic links that are to be there, each with its target, so that a path leads where it does outside.
         temporary: a directory for temporary files that is to be in place of an empty one.
@@ -73,7 +74,7 @@ class Bounds:
     pinned: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
     absent: tuple[Path, ...] = ()
-    watched: tuple[Path, ...] = ()
+    watched: tuple[WatchedFolder, ...] = ()
     missed: tuple[str, ...] = ()
     hidden: tuple[Path, ...] = ()
     links: tuple[tuple[Path, Path], ...] = ()

@@ -4,19 +4,18 @@ elsewhere."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-GIT = ".git"
-_READ_ONLY = ("config", "config.worktree", "commondir", "gitdir")
-_WATCHED = ("commondir", "config.worktree")
-"""Git obeys these where they are, and fails if a placeholder is there instead. `commondir` names another folder for
-the configuration."""
-_READ_ONLY_IN_WORKTREE = ("commondir", "gitdir", "config.worktree")
-_BARE = frozenset({"HEAD", "objects", "refs", "config"})
+from goat_mcp.sandbox.watched_folder import COVERED, MERCURIAL, WatchedFolder, entries_of, obeyed_names
+from goat_mcp.workspace.git_state import GIT, RUN_BY_GIT
+
+_BARE = frozenset({"HEAD", "objects", "refs"})
 _MODULES = "modules"
 _MAX_MODULE_DEPTH = 5
+_MAX_NAMES = 60
+"""In one git directory. Git itself makes some ten."""
 
 
 @dataclass
@@ -26,7 +25,7 @@ class ProtectedPaths:
     pinned: list[Path] = field(default_factory=list[Path])
     read_only: list[Path] = field(default_factory=list[Path])
     absent: list[Path] = field(default_factory=list[Path])
-    watched: list[Path] = field(default_factory=list[Path])
+    watched: list[WatchedFolder] = field(default_factory=list[WatchedFolder])
     missed: list[str] = field(default_factory=list[str])
     """Why some of it may not be protected, in words."""
 
@@ -50,9 +49,9 @@ def is_bare_repository(names: Collection[str]) -> bool:
 def directories_of(git: Path, depth: int = 0) -> Iterator[Path]:
     """A git directory and those in it: of its worktrees and submodules, and the folders that these lie in."""
     yield git
-    for name in _folders(git / "worktrees"):
-        yield git / "worktrees" / name
     if depth < _MAX_MODULE_DEPTH:
+        for name in _folders(git / "worktrees"):
+            yield from directories_of(git / "worktrees" / name, depth + 1)
         yield from _modules(git / _MODULES, depth)
 
 
@@ -68,46 +67,33 @@ def _modules(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def protected_in(path: Path) -> ProtectedPaths:
-    """What to protect of one of these, or of a file `.git`."""
+    """What to protect of one of these, of Mercurial's directory, or of a file `.git`."""
     found = ProtectedPaths()
-    entries = {entry.name: entry for entry in entries_of(path)}
     if not path.is_dir():
         found.read_only.append(path)
-    elif path.parent.name == "worktrees" and "gitdir" in entries:
-        there = {name for name, entry in entries.items() if not entry.is_symlink()}
-        found.read_only.extend(path / name for name in _READ_ONLY_IN_WORKTREE if name in there)
-        found.watched.extend(path / name for name in ("config.worktree",) if name not in entries)
-    elif path.name == GIT or "HEAD" in entries:
-        _add_git(path, entries, found)
+    elif path.name in (GIT, MERCURIAL) or path.parent.name == "worktrees" or os.path.lexists(path / "HEAD"):
+        _add_repository(path, found)
     elif _MODULES in path.parts:
         found.read_only.append(path)  # only leads to submodules; those are mounted on top
     return found
 
 
-def _add_git(git: Path, entries: dict[str, os.DirEntry[str]], found: ProtectedPaths) -> None:
-    found.pinned.append(git)
-    found.read_only.extend(git / n for n in _READ_ONLY if n in entries and not entries[n].is_symlink())
-    attributes = git / "info/attributes"
-    if attributes.is_file() and not attributes.is_symlink():
-        found.read_only.append(attributes)
+def _add_repository(folder: Path, found: ProtectedPaths) -> None:
+    obeyed = sorted(obeyed_names(folder), key=lambda name: (name not in RUN_BY_GIT, name))
+    found.pinned.append(folder)
+    # Nothing can be mounted on a link. Worktrees have an entry of their own.
+    mounted = [name for name in obeyed if not name.startswith("worktrees/") and not (folder / name).is_symlink()]
+    found.read_only.extend(folder / name for name in mounted[:_MAX_NAMES])
+    if len(mounted) > _MAX_NAMES:
+        found.missed.append(f"there are too many files of other programs in {folder}")
+    worktrees = (f"worktrees/{entry.name}" for entry in entries_of(folder / "worktrees"))
+    known = {*obeyed, *worktrees}
     # Git clones a submodule into `modules`, and takes what lies there already for its clone, with its hooks.
-    for name in ("hooks", _MODULES):
-        if name not in entries:
-            if os.access(git, os.W_OK):
-                found.absent.append(git / name)
-        elif not entries[name].is_symlink():
-            is_empty = entries[name].is_dir() and not entries_of(git / name)
-            (found.absent if is_empty else found.read_only).append(git / name)
-    found.watched.extend(git / name for name in _WATCHED if name not in entries)
-
-
-def entries_of(folder: Path) -> Iterable[os.DirEntry[str]]:
-    """What lies in a folder; nothing where that cannot be told."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return ()
+    if folder.name != MERCURIAL and folder.parent.name != "worktrees" and os.access(folder, os.W_OK):
+        covered = [name for name in COVERED if name not in obeyed and not (folder / name).is_symlink()]
+        found.absent.extend(folder / name for name in covered)
+        known.update(covered)  # what is there afterwards, somebody else has made
+    found.watched.append(WatchedFolder(folder, frozenset(known)))
 
 
 def _folders(folder: Path) -> list[str]:

@@ -147,7 +147,7 @@ class Landlock:
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,
-            finish=_ending(folder, ProtectedState.of((*bounds.read_only, *bounds.absent, *bounds.watched))),
+            finish=_ending(folder, ProtectedState.of((*bounds.read_only, *bounds.absent), bounds.watched)),
         )
 
     @property

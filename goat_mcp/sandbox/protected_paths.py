@@ -11,23 +11,18 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from goat_mcp.sandbox.found_before import Found, FoundBefore
-from goat_mcp.sandbox.git_paths import (
-    GIT,
-    ProtectedPaths,
-    directories_of,
-    entries_of,
-    is_bare_repository,
-    protected_in,
-)
+from goat_mcp.sandbox.git_paths import ProtectedPaths, directories_of, is_bare_repository, protected_in
+from goat_mcp.sandbox.watched_folder import MERCURIAL, entries_of
+from goat_mcp.workspace.git_state import GIT
 
 _ABSENT_AT_TOP = (".mcp.json", ".claude", ".vscode", "goat-mcp.yaml")
 """The few of the protected names that are not to be made either: agents and editors obey them at the next start."""
 _NOT_ENTERED = frozenset(
-    {"node_modules", ".venv", "venv", "site-packages", "__pycache__", "target", "dist", ".tox", ".cache", ".hg", ".svn"}
+    {"node_modules", ".venv", "venv", "site-packages", "__pycache__", "target", "dist", ".tox", ".cache", ".svn"}
 )
 _MAX_DEPTH = 8
 _MAX_GIT_MOUNTS = 280
@@ -48,7 +43,7 @@ class ProtectedSearch:
         self._is_protected = is_protected
         self._before = before or FoundBefore()
         self._scan_s = scan_s
-        self._known: dict[Path, tuple[float, ProtectedPaths]] = {}
+        self._known: dict[Path, tuple[float, Found, bool]] = {}
         self._lock = threading.Lock()
 
     def below(self, directory: Path) -> ProtectedPaths:
@@ -63,17 +58,18 @@ class ProtectedSearch:
         self, top: Path, walk: Callable[[Path, float], tuple[Found, bool]], *, is_workspace: bool
     ) -> ProtectedPaths:
         with self._lock:
-            good_until_s, found = self._known.get(top, (0.0, None))
+            good_until_s, known, is_complete = self._known.get(top, (0.0, Found(), True))
             now_s = time.monotonic()
-            if found is None or now_s >= good_until_s:
+            if now_s >= good_until_s:
                 new, is_complete = walk(top, now_s + self._scan_s)
                 known = self._before.below(top).with_more(new.git, new.others)
                 self._before.keep(top, known)
-                found = _protection(top, known, is_workspace=is_workspace)
-                if not is_complete:
-                    found.missed.append(f"looking through {top} takes more than {self._scan_s:g} s")
                 took_s = time.monotonic() - now_s
-                self._known[top] = (time.monotonic() + _REST_FACTOR * took_s, found)
+                self._known[top] = (time.monotonic() + _REST_FACTOR * took_s, known, is_complete)
+            # What is in each repository is looked at anew: a rebase that somebody has begun since is theirs.
+            found = _protection(top, known, is_workspace=is_workspace)
+            if not is_complete:
+                found.missed.append(f"looking through {top} takes more than {self._scan_s:g} s")
             return found
 
     def _walk(self, top: Path, until_s: float) -> tuple[Found, bool]:
@@ -95,6 +91,8 @@ class ProtectedSearch:
                     continue  # nothing can be mounted on a link, and what it leads to is not below
                 if entry.name == GIT:
                     git += directories_of(top / relative) if is_folder else [top / relative]
+                elif entry.name == MERCURIAL and is_folder:
+                    git.append(top / relative)
                 elif self._is_protected(f"{relative}/x" if is_folder else relative) or (
                     entry.name in _ABSENT_AT_TOP and _may_be_placeholder(top / relative)
                 ):
@@ -136,10 +134,16 @@ def _add_all(top: Path, each: Iterable[ProtectedPaths], room: int, what: str, fo
     """Add what there is room for, with the directories that lead there, which have to be mounted too."""
     mounted: set[Path] = set()
     for more in each:
-        new = {way for path in more.mounted for way in (path, *path.parents) if way.is_relative_to(top)} - mounted
+        new = {way for path in more.mounted for way in _ways(top, path) if way not in mounted}
         if len(new) > room:
             found.missed.append(f"there are too many {what} below {top}")
             return
         room -= len(new)
         mounted |= new
         found.add(more)
+
+
+def _ways(top: Path, path: Path) -> Iterator[Path]:
+    while path not in (top, path.parent):
+        yield path
+        path = path.parent

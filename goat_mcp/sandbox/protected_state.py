@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from goat_mcp.sandbox.watched_folder import WatchedFolder
+
 _MAX_ENTRIES = 2000
 """Of a protected directory. `.git/hooks` and editors' folders have some dozens."""
 _MAX_SHOWN = 5
@@ -20,17 +22,20 @@ _Mark = tuple[int, int, int, int] | None
 
 @dataclass(frozen=True)
 class ProtectedState:
-    """How protected files and directories were when this was made."""
+    """How protected files and directories were when this was made; `watched` are such in which some may be new."""
 
     marks: dict[Path, dict[Path, _Mark]]
+    watched: tuple[WatchedFolder, ...] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> ProtectedState:
-        return cls({path: dict(_marks(path)) for path in paths})
+    def of(cls, paths: Iterable[Path], watched: Iterable[WatchedFolder] = ()) -> ProtectedState:
+        return cls({path: dict(_marks(path)) for path in paths}, tuple(watched))
 
     def changes(self) -> tuple[str, ...]:
         """One line on what is different now; none where nothing is."""
         changed = [str(path) for path, before in self.marks.items() if dict(_marks(path)) != before]
+        new = (str(one.path / name) for one in self.watched for name in one.new_names())
+        changed.extend(path for path in new if path not in changed)
         if not changed:
             return ()
         more = f" and {len(changed) - _MAX_SHOWN} more" if len(changed) > _MAX_SHOWN else ""

@@ -147,7 +147,7 @@ def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Pa
         pinned=[*filter(stays, found.pinned)],
         read_only=[*filter(stays, found.read_only), *closed],
         absent=[*filter(stays, found.absent)],
-        watched=[*filter(stays, found.watched)],
+        watched=[one for one in found.watched if stays(one.path)],
         missed=found.missed,
     )
 

@@ -267,8 +267,73 @@ _PERM = {
 }
 _FINDINGS = {
     "F13-01-proc-sys": ("a sandboxed command opens the kernel's files for writing", "sandbox/test_kernel_files.py"),
+    "F13-02-agents": ("B asks for the agents of A, running and recorded", "server/test_two_principals.py"),
+    "F13-02-http": ("B takes the approval of a plan that A presented", "server/test_http_principals.py"),
+    "F13-02-plans": ("30 plans, approved for one session, presented by others", "server/test_two_principals.py"),
+    "F13-02-resources": ("B reads each `goat://` resource after A has filled it", "server/test_two_principals.py"),
+    "F13-02-session_keys": ("names that give two principals one session key", "server/test_two_principals.py"),
+    "F13-02-stores": ("a store that can be asked without saying for whom", "server/test_two_principals.py"),
+    "F13-02-teams": ("B makes a team with the name of A's", "teams/test_coordinator.py"),
+    "F13-02-tools": ("B asks each tool for what A has left", "server/test_two_principals.py"),
+    "F13-03-cut-listing": ("more configuration than is read", "tools/test_git_runs_nothing.py"),
+    "F13-03-failed-listing": ("configuration that git cannot list, or not in time", "tools/test_git_runs_nothing.py"),
+    "F13-03-gitmodules": ("a .gitmodules that only the index or HEAD has", "tools/test_git_runs_nothing.py"),
+    "F13-03-hostile-keys": ("a program behind each git key whose value is one", "tools/test_git_runs_nothing.py"),
+    "F13-04-parsed-arguments": ("options hidden from a safety check", "shell/test_against_real_programs.py"),
+    "F13-04-real-programs": ("made-up commands of wget, sed, tar and others", "shell/test_against_real_programs.py"),
+    "F13-05-env": ("a denied program or file in a variable that a call sets", "permissions/test_env_of_commands.py"),
+    "F13-06-planted-git-state": ("a sandboxed command plants what git runs later", "sandbox/test_git_state.py"),
+    "F13-07-bare-repository": ("a bare repository in four writes", "permissions/test_protected_paths_in_use.py"),
+    "F13-07-commands": ("a command writes what others obey", "permissions/test_protected_paths_in_use.py"),
+    "F13-07-names-others-obey": ("a file that another program obeys is written", "workspace/test_protected.py"),
+    "F13-08-changes": (
+        "500 ways to change a denied file by a command",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+    "F13-08-doubt": (
+        "a command whose files cannot be followed, beside an ask rule",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+    "F13-08-shows": ("700 ways to show a denied file by a command", "permissions/test_file_rules_against_real_bash.py"),
+    "F13-09-connections": (
+        "one profile keeps every HTTP connection, idle or as a stream",
+        "server/test_http_shutting_out.py",
+    ),
+    "F13-09-idle-connections": (
+        "one profile keeps more idle HTTP connections than there may be",
+        "server/test_http_shutting_out.py",
+    ),
+    "F13-09-sessions": ("99 sessions of one profile over HTTP", "server/test_http_shutting_out.py"),
+    "F13-09-silent-connections": (
+        "520 HTTP connections that say nothing, over and over",
+        "server/test_http_shutting_out.py",
+    ),
+    "F13-09-wrong-tokens": ("many wrong tokens on one connection", "server/test_http_shutting_out.py"),
+    "F13-10-disguises": ("a denied program behind wrappers, options and variables", "shell/test_mentions.py"),
+    "F13-10-everyday": ("commands that name what is denied in mere text", "shell/test_mentions.py"),
+    "F13-11-catch_all": ("templates that leave the scheme open", "test_item_catalog.py"),
+    "F13-11-order": ("upstreams that list in whatever order", "test_item_catalog.py"),
+    "F13-11-takeover": ("a later upstream lists a URI of another, or a catch-all template", "server/test_items.py"),
+    "F13-12-first-sights": ("gives orders at first sight", "upstreams/pins/test_suspicious_pins.py"),
+    "F13-12-hidden-in-data": ("hides text in values and names", "upstreams/listing/test_listed_entries.py"),
+    "F13-12-hidden-in-items": ("hides text in prompts and templates", "upstreams/listing/test_usable_items.py"),
+    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/questions/test_visible_messages.py"),
+    "F13-12-hidden-in-schemas": ("hides text in schemas and icons", "upstreams/listing/test_listed_entries.py"),
+    "F13-12-poison": ("forty ways to give orders", "upstreams/listing/test_suspicious_texts.py"),
     "F13-20-process-limit": ("a fork bomb as root, with and without a sandbox", "subprocesses/test_pids_cgroup.py"),
     "F13-21-dumpable": ("an unsandboxed command reads the server's variables in /proc", "e2e/test_undumpable.py"),
+    "F13-22-mixed-scripts": ("a script that reads a repository and commits", "tools/test_git_runs_nothing.py"),
+    "F13-23-blocked": ("a blocked command, by whatever tool and name", "manifests/test_commands_by_other_names.py"),
+    "F13-24-framing": (
+        "HTTP messages with two lengths, or that can be read in two ways",
+        "server/test_http_framing.py",
+    ),
+    "F13-25-refused-body": ("an endless body that is refused, with and without a token", "server/test_http_framing.py"),
+    "F13-26-malformed-chunk": ("a malformed chunk from a client with a token", "server/test_http_framing.py"),
+    "F13-27-cursor": ("cursors that are not ours, for every list", "server/test_item_lists.py"),
+    "F13-28-case": ("tools and prompts whose names differ in case only", "upstreams/listing/test_usable_items.py"),
+    "F13-29-event-flood": ("sends 100,000 notices as events", "upstreams/links/test_unflooded_events.py"),
+    "F13-29-notice-flood": ("writes 100,000 notices during a call", "upstreams/test_floods.py"),
 }
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
@@ -285,6 +350,7 @@ _AREAS = {
     "AUDIT": _AUDIT,
     "PERM": _PERM,
     "LOAD": _LOAD,
+    "FOUND": _FINDINGS,
 }
 ATTACK_CASES = tuple(
     AttackCase(id, area, what_happens, where)

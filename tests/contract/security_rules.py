@@ -93,11 +93,22 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-9",
         "What git, editors, agents and shells obey is asked about in every mode; an exact rule of yours lifts it.",
-        "permissions/protected permissions/permission",
+        "workspace/protected permissions/permission",
         "contract/test_file_cases.py::test_what_others_obey_is_never_changed_unasked "
         "permissions/test_remembering.py::test_the_settings_rule_for_that_very_path_lifts_its_protection",
-        "Bash: read-only in bubblewrap; under Landlock you are told afterwards; without a sandbox only the command "
-        "itself is asked about.",
+        "Bash: read-only in bubblewrap; under Landlock you are told afterwards; without a sandbox it is asked about as "
+        "far as the words of a command say what it writes.",
+    ),
+    _rule(
+        "R-FILE-9b",
+        "One table of names, each with the program that obeys it, serves file tools, commands and the sandbox; below "
+        "`.git` a sandboxed command makes what a commit needs, and all else that is new is set aside.",
+        "workspace/protected workspace/protected_names workspace/git_state permissions/permission "
+        "permissions/command_files sandbox/watched_folder sandbox/git_paths sandbox/placeholders",
+        "workspace/test_protected.py::test_f13_07_* permissions/test_protected_paths_in_use.py::test_f13_07_* "
+        "sandbox/test_git_state.py::test_f13_06_* sandbox/test_git_state.py::test_everyday_git_works*",
+        "In the sandbox: new protected names outside git directories, but for four at the top; new repositories; what "
+        "git outside does while the command runs.",
     ),
     _rule(
         "R-FILE-10",

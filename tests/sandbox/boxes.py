@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.permissions.protected import protected_reason
 from goat_mcp.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.sandbox.confinement import Bounds, Job, Launch
 from goat_mcp.sandbox.found_before import FoundBefore
@@ -20,6 +19,7 @@ from goat_mcp.sandbox.options import SandboxOptions
 from goat_mcp.sandbox.placeholders import Placeholders
 from goat_mcp.sandbox.reach import Places, Reach
 from goat_mcp.sandbox.seccomp import Sockets, system_call_filter
+from goat_mcp.workspace.protected import protected_reason
 
 LIMIT_S = 60
 
@@ -35,7 +35,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(_missing()), reason=f"no bubblewrap: 
 
 
 def is_protected(path: str) -> bool:
-    return protected_reason(path) is not None
+    return protected_reason(path, commits=True) is not None
 
 
 @dataclass

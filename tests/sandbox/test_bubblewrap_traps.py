@@ -143,7 +143,10 @@ def test_trap_5_git_is_not_led_to_another_configuration(box: Box) -> None:
     box.run("mkdir -p evil; cp .git/config evil; echo ../evil > .git/commondir")
 
     assert not (box.root / ".git/commondir").exists()
-    assert box.said == (f"set aside {box.root}/.git/commondir, which was new: git would obey what it names",)
+    assert box.said == (
+        f"set aside {box.root}/.git/commondir, which is new: git outside the sandbox would obey it. "
+        f"It lies in {box.root}/.git/set-aside-by-goat-mcp",
+    )
 
 
 def test_git_works_in_the_workspace(box: Box) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.permissions.protected import protected_reason
+from goat_mcp.workspace.protected import protected_reason
 from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
 from goat_mcp.sandbox.wiring import Surroundings
 from goat_mcp.sandbox.wiring import sandbox as make_sandbox
@@ -57,7 +57,7 @@ class ShellBench:
                 state=self.state,
                 spill=lambda: spill.folder,
                 runs_unasked=lambda session_key, principal: False,
-                is_protected=lambda path: protected_reason(path) is not None,
+                is_protected=lambda path: protected_reason(path, commits=True) is not None,
                 run_at_the_end=self.guard.run_at_the_end,
             ),
         )

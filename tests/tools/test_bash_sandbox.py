@@ -170,6 +170,15 @@ async def test_bx_31_git_is_not_moved_away(bench: ShellBench) -> None:
     assert names(bench.root / ".git/hooks") == hooks
 
 
+async def test_what_git_would_obey_is_set_aside_and_the_result_says_so(bench: ShellBench) -> None:
+    git(bench.root, "init", "-q")
+
+    result = await bench.run("mkdir .git/rebase-merge && echo 'exec evil' > .git/rebase-merge/git-rebase-todo")
+
+    assert f"set aside {bench.root}/.git/rebase-merge, which is new" in result.text
+    assert not (bench.root / ".git/rebase-merge").exists()
+
+
 async def test_bx_02_a_timeout_ends_setsid_grandchildren_too(bench: ShellBench) -> None:
     # R-PROC-5, with TERM ignored
     result = await bench.run("trap '' TERM; setsid sleep 617321 & disown; sleep 617322", timeout=1500)
