@@ -34,10 +34,7 @@ class StrictBody:
     needs_token: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await self.app(scope, receive, send)
-            return
-        if principal_of(scope, needs_token=self.needs_token) is None:
+        if scope["type"] != "http" or principal_of(scope, needs_token=self.needs_token) is None:
             await self.app(scope, receive, send)
             return
         try:
@@ -51,7 +48,7 @@ class StrictBody:
         except TimeoutError:
             await _TOO_SLOW.answer(send)
             return
-        if (fault := find_fault(body)) is not None:
+        if scope["method"] == "POST" and (fault := find_fault(body)) is not None:
             await Response(fault.answer(), 400, media_type="application/json")(scope, receive, send)
             return
         await self.app(scope, _replayed(body, receive), send)
