@@ -265,6 +265,18 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_HTTP_FLOODS = "server/test_http_shutting_out.py"
+_HTTP_FRAMING = "server/test_http_framing.py"
+_FINDINGS = {
+    "F13-09-sessions": ("99 sessions of one profile over HTTP", _HTTP_FLOODS),
+    "F13-09-silent-connections": ("520 HTTP connections that say nothing, over and over", _HTTP_FLOODS),
+    "F13-09-connections": ("one profile keeps every HTTP connection, idle or as a stream", _HTTP_FLOODS),
+    "F13-09-idle-connections": ("one profile keeps more idle HTTP connections than there may be", _HTTP_FLOODS),
+    "F13-09-wrong-tokens": ("many wrong tokens on one connection", _HTTP_FLOODS),
+    "F13-24-framing": ("HTTP messages with two lengths, or that can be read in two ways", _HTTP_FRAMING),
+    "F13-25-refused-body": ("an endless body that is refused, with and without a token", _HTTP_FRAMING),
+    "F13-26-malformed-chunk": ("a malformed chunk from a client with a token", _HTTP_FRAMING),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {
