@@ -108,10 +108,11 @@ class GuardedProtocol(H11Protocol):
     def begin(self, principal: str) -> None:
         """The request in progress is this principal's. Raises `NoRoom`."""
         if self._holding is None or self._holding.principal != principal:
-            new = KnownConnection(principal, protocol=self)
-            self.registry.recognized(self, new)
             if self._holding is not None:
                 self.registry.shares.remove(self._holding)
+                self._holding = None
+            new = KnownConnection(principal, protocol=self)
+            self.registry.recognized(self, new)
             self._holding = new
         self._holding.begin()
         self.conn.is_authorized = True

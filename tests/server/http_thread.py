@@ -88,7 +88,7 @@ class RawServer:
         )
         return head + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
 
-    def in_session(self, token: str, session_id: str | None, body: Mapping[str, Any], **more: str | None) -> bytes:
+    def in_session(self, token: str, session_id: str | None, body: Mapping[str, Any], **more: Any) -> bytes:
         version = "2025-11-25"
         return self.post(token, body, MCP_Protocol_Version=version, Mcp_Session_Id=session_id, **more)
 

@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -162,7 +163,7 @@ def test_f13_24_framing_is_judged_however_the_head_is_cut(server: RawServer) -> 
     assert status == 400
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[int, dict[str, str | None]]] = {
     "no token": (401, {"Authorization": None}),
     "another token": (401, {"Authorization": "Bearer " + "x" * 40}),
     "another host": (421, {"Host": "evil.test"}),
@@ -283,7 +284,7 @@ def test_f13_26_malformed_chunk_behind_a_request_that_is_being_answered_is_no_tr
 ) -> None:
     """A stream is being sent, and its client sends on."""
     opened, session_id = server.open_session(OPERATORS)
-    session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": session_id}
+    session: dict[str, Any] = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": session_id}
     with caplog.at_level(logging.WARNING), server.connect() as connection:
         connection.sendall(server.head(OPERATORS, "GET /mcp HTTP/1.1", closes=closes, **session) + b"\r\n")
         answer = connection.recv(65536)

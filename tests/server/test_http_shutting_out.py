@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[RawServer]:
 @pytest.fixture
 def small(tmp_path: Path) -> Generator[RawServer]:
     """On a Unix socket; 8 sessions and 16 connections in all, of which one principal may hold 6 and 12."""
-    limits = {"sessions": 8, "connections": 16, "header_deadline_s": 1.5}
+    limits: dict[str, Any] = {"sessions": 8, "connections": 16, "header_deadline_s": 1.5}
     with raw_server(tmp_path, f"unix:{tmp_path}/private/s", **limits) as server:
         yield server
 
@@ -79,7 +80,7 @@ def test_f13_09_sessions_in_use_are_closed_for_nobody_who_has_as_many(small: Raw
     for _ in range(6):
         _, session_id = small.open_session(NARROW)
         stream = held.enter_context(small.connect())
-        session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": session_id}
+        session: dict[str, Any] = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": session_id}
         stream.sendall(small.head(NARROW, "GET /mcp HTTP/1.1", **session) + b"\r\n")
         assert b"200 OK" in read_until(stream, b"\r\n\r\n")
         streams.append(stream)
@@ -157,6 +158,15 @@ def test_f13_09_a_token_that_was_shown_once_is_shown_with_each_request(server: R
     assert (answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1")) == (1, 2)
 
 
+def test_f13_09_a_connection_may_change_its_principal(small: RawServer) -> None:
+    """It counts for whom it was last used."""
+    for _ in range(20):
+        with small.connect() as connection:
+            for token in (NARROW, OPERATORS, BROAD):
+                connection.sendall(small.post(token, PING, closes=token == BROAD))
+            assert read_all(connection)[1].count(b"HTTP/1.1 200") == 3
+
+
 def test_f13_09_connections_of_one_profile_leave_room_for_others(small: RawServer, held: ExitStack) -> None:
     """Streams, which nobody closes for being silent."""
     streams = [listening(small, held, NARROW) for _ in range(12)]
@@ -205,6 +215,9 @@ def test_a_single_principal_may_hold_every_connection(tmp_path: Path, held: Exit
 def test_connections_leave_half_of_the_file_descriptors_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
+    def few(_: int) -> tuple[int, int]:
+        return 256, 4096
+
+    monkeypatch.setattr(resource, "getrlimit", few)
 
     assert (possible_connections(512), possible_connections(100)) == (128, 100)
