@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import os
 import socket
 import stat
-import struct
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.middleware import Middleware
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.http_body import StrictBody
+from goat_mcp.server.http_connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
 from goat_mcp.server.http_guard import MCP_PATH, HttpGuard
 from goat_mcp.server.http_rate import PrincipalRates
+from goat_mcp.server.http_sessions import PrincipalSessions
+from goat_mcp.server.http_shares import FairShares
 from goat_mcp.server.token import StaticToken
 from goat_mcp.settings import LimitSettings
 
 GRACEFUL_SHUTDOWN_S = 2
 SESSION_IDLE_TIMEOUT_S = 1800.0
+WAITING_CONNECTIONS = 1024
+ACCEPTED_AT_A_TIME = 32
+"""Fewer than may be without a token, so that each is read before it has to make room for others."""
 
 
 @dataclass(frozen=True)
@@ -67,57 +69,13 @@ def parse_address(text: str) -> Address:
     return Address(host=host, port=int(port))
 
 
-class _DeadlineProtocol(H11Protocol):
-    """Closes a connection whose request headers do not arrive in time (R-HTTP-4)."""
-
-    header_deadline_s = 10.0
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._arm()
-        if not _is_own_user(transport.get_extra_info("socket")):
-            transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        if self._deadline is None and not self._answering:
-            self._arm()
-        super().data_received(data)
-        if self._answering:
-            self._disarm()
-
-    @property
-    def _answering(self) -> bool:
-        """Whether a request's headers are complete and its response is not."""
-        cycle: Any = self.cycle  # None before the first request, whatever its annotation says
-        return cycle is not None and not cycle.response_complete
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
-        super().connection_lost(exc)
-
-    def _arm(self) -> None:
-        self._deadline = asyncio.get_running_loop().call_later(self.header_deadline_s, self.transport.close)
-
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-
-def _is_own_user(connection: Any) -> bool:
-    """Whether a Unix socket's other end is this user or root (R-HTTP-1); other sockets have no user."""
-    import socket
-
-    if connection.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
-        return True
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", credentials)
-    return user in (0, os.getuid())
-
-
 class _UvicornServer(uvicorn.Server):
-    """Leaves signals to us."""
+    """Leaves signals to us, and lets many connections wait in the system while it accepts few at a time."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(WAITING_CONNECTIONS)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -175,10 +133,21 @@ class HttpServer:
         needs_token = self.token is not None
         # The last ones: behind the SDK's reading of the token.
         inner.user_middleware += [
+            Middleware(PrincipalConnections, needs_token=needs_token),
             Middleware(PrincipalRates, per_s=self.limits.calls_per_s, needs_token=needs_token),
             Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+            Middleware(
+                PrincipalSessions,
+                shares=self._shares(self.limits.sessions),
+                idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
+                needs_token=needs_token,
+            ),
         ]
         return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys())
+
+    def _shares(self, capacity: int) -> FairShares:
+        """A quarter is kept from each principal for the others, if there are any."""
+        return FairShares(capacity, capacity // 4 if self.profile_tokens else 0)
 
     def close(self) -> None:
         """Give the address back."""
@@ -194,18 +163,20 @@ class HttpServer:
             host, port = self.address.host, self.address.port
             if self.address.socket_path is None:
                 port = self._socket.getsockname()[1]
-            protocol = type(
-                "DeadlineProtocol", (_DeadlineProtocol,), {"header_deadline_s": self.limits.header_deadline_s}
+            connections = Connections(
+                self._shares(possible_connections(self.limits.connections)),
+                header_deadline_s=self.limits.header_deadline_s,
+                body_bytes=self.limits.body_bytes,
             )
             config = uvicorn.Config(
                 self.app(port),
-                http=protocol,
+                http=type("ServersProtocol", (GuardedProtocol,), {"registry": connections}),
                 ws="none",
                 lifespan="on",
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                limit_concurrency=self.limits.connections,
+                backlog=ACCEPTED_AT_A_TIME,
                 timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
             )
             self._server = _UvicornServer(config)

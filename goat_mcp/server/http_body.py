@@ -1,14 +1,28 @@
-"""A posted message is read whole and checked (R-SCHEMA-1) before the SDK sees it; one with a fault is answered here."""
+"""A posted message is read whole and in time, and checked (R-SCHEMA-1), before the SDK sees it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from goat_mcp.server.http_guard import Refusal
+from goat_mcp.server.http_principal import principal_of
 from goat_mcp.server.strict_frames import find_fault
+
+BODY_DEADLINE_S = 30.0
+_TOO_LARGE = Refusal(413, "the request body is too large")
+_TOO_SLOW = Refusal(408, "the request body did not come in time")
+
+
+class _BrokenOff(Exception):
+    """The client is gone, or what it sends is no HTTP: nobody is there to answer."""
+
+
+class _TooLarge(Exception):
+    pass
 
 
 @dataclass
@@ -20,38 +34,49 @@ class StrictBody:
     needs_token: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST" or not self._may_speak(scope):
+        if scope["type"] != "http" or principal_of(scope, needs_token=self.needs_token) is None:
             await self.app(scope, receive, send)
             return
-        messages, body = await self._read(receive)
-        if body is not None and (fault := find_fault(body)) is not None:
+        try:
+            with anyio.fail_after(BODY_DEADLINE_S):
+                body = await self._read(scope, receive)
+        except _BrokenOff:
+            return
+        except _TooLarge:
+            await _TOO_LARGE.answer(send)
+            return
+        except TimeoutError:
+            await _TOO_SLOW.answer(send)
+            return
+        if scope["method"] == "POST" and (fault := find_fault(body)) is not None:
             await Response(fault.answer(), 400, media_type="application/json")(scope, receive, send)
             return
-        await self.app(scope, _replayed(messages, receive), send)
+        await self.app(scope, _replayed(body, receive), send)
 
-    def _may_speak(self, scope: Scope) -> bool:
-        return not self.needs_token or isinstance(scope.get("user"), AuthenticatedUser)
-
-    async def _read(self, receive: Receive) -> tuple[list[Message], bytes | None]:
-        """What arrived, and the body; None for one that broke off or is too long, which the SDK answers."""
-        messages: list[Message] = []
-        size = 0
-        while size <= self.max_bytes:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        declared = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+        if declared > self.max_bytes:
+            raise _TooLarge
+        body = bytearray()
+        while True:
             message = await receive()
-            messages.append(message)
             if message["type"] != "http.request":
-                return messages, None
-            size += len(message.get("body", b""))
+                raise _BrokenOff
+            body += message.get("body", b"")
+            if len(body) > self.max_bytes:
+                raise _TooLarge
             if not message.get("more_body", False):
-                body = b"".join(message.get("body", b"") for message in messages)
-                return messages, body if size <= self.max_bytes else None
-        return messages, None
+                return bytes(body)
 
 
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
-    arrived = iter(messages)
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    is_read = False
 
     async def replay() -> Message:
-        return message if (message := next(arrived, None)) is not None else await receive()
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        is_read = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

@@ -1,23 +1,20 @@
-"""What every HTTP request passes before any session exists: path, Host, Origin, type and body deadline.
+"""What every HTTP request passes before any session exists: path, Host, Origin and type.
 
-R-HTTP-2, R-HTTP-4, R-HTTP-5. The token is checked right behind it, by the SDK. It answers with a status and
+R-HTTP-2, R-HTTP-5. The token is checked right behind it, by the SDK. It answers with a status and
 one plain line, and keeps nothing of what it refuses.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from goat_mcp.server.client_profiles import PATH_PROFILE
 
 MCP_PATH = "/mcp"
-BODY_DEADLINE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class HttpGuard:
             return
         if (profile := self._profile(scope)) is not None:
             scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), PATH_PROFILE: profile}
-        await self.app(scope, _with_deadline(receive), send)
+        await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why the request may not go on; None lets it pass."""
@@ -86,22 +83,3 @@ class HttpGuard:
 
     def _allowed_origins(self) -> frozenset[str]:
         return frozenset(f"http://{host}" for host in self.allowed_hosts)
-
-
-def _with_deadline(receive: Receive) -> Receive:
-    """The body has to arrive in time; afterwards (waiting for a disconnect) there is no limit."""
-    ends_at_s = time.monotonic() + BODY_DEADLINE_S
-    complete = False
-
-    async def bounded() -> Message:
-        nonlocal complete
-        if complete:
-            return await receive()
-        with anyio.move_on_after(max(0.0, ends_at_s - time.monotonic())):
-            message = await receive()
-            complete = not message.get("more_body", False)
-            return message
-        complete = True
-        return {"type": "http.disconnect"}
-
-    return bounded

@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass, field
 
 import anyio
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from goat_mcp.server.http_guard import Refusal
+from goat_mcp.server.http_principal import principal_of
 
 MAX_QUEUE_S = 1.0
 _BURST_S = 2.0
@@ -55,7 +55,8 @@ class PrincipalRates:
     _buckets: dict[str, RateLimit] = field(default_factory=dict[str, RateLimit])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (principal := self._principal(scope)) is None:
+        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
+        if principal is None:
             await self.app(scope, receive, send)
             return
         bucket = self._buckets.setdefault(principal, RateLimit(self.per_s))
@@ -67,9 +68,3 @@ class PrincipalRates:
         if wait_s:
             await anyio.sleep(wait_s)
         await self.app(scope, receive, send)
-
-    def _principal(self, scope: Scope) -> str | None:
-        user = scope.get("user")
-        if isinstance(user, AuthenticatedUser):
-            return user.access_token.subject or user.access_token.client_id
-        return None if self.needs_token else ""

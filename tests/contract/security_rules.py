@@ -501,7 +501,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HTTP-1",
         "Loopback or a private Unix socket, and a token of 32 random bytes.",
-        "server/http server/token",
+        "server/http server/http_connections server/token",
         "server/test_token.py::test_only_the_whole_token_is_accepted "
         "e2e/test_http_cases.py::test_a_request_is_refused_and_told_nothing",
     ),
@@ -521,8 +521,18 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HTTP-4",
         "Bodies, headers, connections, sessions and rates are bounded.",
-        "server/http server/http_guard server/http_rate",
+        "server/http server/http_connections server/http_body server/http_rate",
         "e2e/test_http_cases.py::test_ht_13* e2e/test_http_cases.py::test_ht_15*",
+    ),
+    _rule(
+        "R-HTTP-4b",
+        "No principal, and nobody without a token, shuts others out: sessions and connections are shared fairly, a "
+        "message that can be read in two ways is 400, and a refused body ends the connection.",
+        "server/http_shares server/http_sessions server/http_connections server/http_framing server/http_body",
+        "server/test_http_shutting_out.py::test_f13_09* server/test_http_shares.py::test_nobody_is_shut_out "
+        "server/test_http_framing.py::test_f13_24* server/test_http_framing.py::test_f13_25* "
+        "server/test_http_framing.py::test_f13_26*",
+        "A flood of new connections or wrong tokens still costs processor time, which all clients share.",
     ),
     _rule(
         "R-HTTP-5",

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.server.http import Address, HttpServer, _is_own_user, parse_address  # pyright: ignore[reportPrivateUsage]  # who may connect
+from goat_mcp.server.http import Address, HttpServer, parse_address
+from goat_mcp.server.http_connections import is_own_user
 
 
 @pytest.mark.parametrize(
@@ -58,9 +59,9 @@ class FakeUnixSocket:
 def test_only_this_user_and_root_may_use_a_unix_socket() -> None:
     here, there = socket.socketpair()
     with here, there:
-        assert _is_own_user(here)
-    assert _is_own_user(FakeUnixSocket(os.getuid())) and _is_own_user(FakeUnixSocket(0))
-    assert not _is_own_user(FakeUnixSocket(os.getuid() + 4242))
+        assert is_own_user(here)
+    assert is_own_user(FakeUnixSocket(os.getuid())) and is_own_user(FakeUnixSocket(0))
+    assert not is_own_user(FakeUnixSocket(os.getuid() + 4242))
 
 
 def test_a_unix_socket_lies_in_a_private_folder_and_is_private(tmp_path: Path) -> None:

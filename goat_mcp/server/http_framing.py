@@ -1,0 +1,58 @@
+"""HTTP/1 messages with one meaning only: h11, without what it is lenient about (RFC 9112, 6.1).
+
+What another program in front of us could read differently is 400, and the connection ends.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import h11
+
+_CLOSE = (b"connection", b"close")
+_AMBIGUOUS_LINES = re.compile(rb"\n[ \t]|(?<!\r)\n|\r(?=[^\n])")
+"""A folded header, and lines that end with half a line end."""
+
+
+class StrictConnection(h11.Connection):
+    """The server's side of one connection."""
+
+    is_authorized = False
+    """Whether the request in progress has shown a token, or needs none."""
+
+    is_refused = False
+    """Whether the request cannot be read any further."""
+
+    @property
+    def owes_body(self) -> bool:
+        """Whether the client may still be sending what nobody will read."""
+        return self.is_refused or self.their_state is h11.SEND_BODY
+
+    def next_event(self) -> Any:
+        try:
+            return self._next_event()
+        except h11.RemoteProtocolError:
+            self.is_refused = True
+            raise
+
+    def _next_event(self) -> Any:
+        if self.their_state is h11.IDLE:
+            head = self.trailing_data[0].partition(b"\r\n\r\n")[0]
+            if _AMBIGUOUS_LINES.search(head):
+                raise h11.RemoteProtocolError("folded header or incomplete line end")
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.is_authorized = False
+            names = {name for name, _ in event.headers}
+            if event.http_version not in (b"1.0", b"1.1"):
+                raise h11.RemoteProtocolError("unknown HTTP version")
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version == b"1.0"):
+                raise h11.RemoteProtocolError("Transfer-Encoding beside Content-Length, or in HTTP/1.0")
+        return event
+
+    def send(self, event: Any) -> Any:
+        if isinstance(event, h11.Response) and (self.owes_body or not self.is_authorized):
+            kept = [(name, value) for name, value in event.headers if name != b"connection"]
+            event = h11.Response(status_code=event.status_code, headers=[*kept, _CLOSE], reason=event.reason)
+        return super().send(event)
