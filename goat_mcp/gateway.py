@@ -580,7 +580,9 @@ class Gateway:
             self.pipeline,
             self.item_catalogs.of,
             self.upstreams.given,
+            self.upstreams.given_by_reads,
             lambda source: self.upstreams.upstream(source).requests,
+            lambda rights: self.upstreams.first_offers(shows=self.servers.shown(rights)),
             lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.servers.shown(rights)),
         )
 
