@@ -265,6 +265,21 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-02-http": ("B takes the approval of a plan that A presented", "server/test_http_principals.py"),
+    "F13-02-plans": ("30 plans, approved for one session, presented by others", "server/test_two_principals.py"),
+    "F13-02-resources": ("B reads each `goat://` resource after A has filled it", "server/test_two_principals.py"),
+    "F13-02-tools": ("B asks each tool for what A has left", "server/test_two_principals.py"),
+    "F13-02-agents": ("B asks for the agents of A, running and recorded", "server/test_two_principals.py"),
+    "F13-02-teams": ("B makes a team with the name of A's", "teams/test_coordinator.py"),
+    "F13-02-session_keys": ("names that give two principals one session key", "server/test_two_principals.py"),
+    "F13-02-stores": ("a store that can be asked without saying for whom", "server/test_two_principals.py"),
+    "F13-11-takeover": ("a later upstream lists a URI of another, or a catch-all template", "server/test_items.py"),
+    "F13-11-order": ("upstreams that list in whatever order", "test_item_catalog.py"),
+    "F13-11-catch_all": ("templates that leave the scheme open", "test_item_catalog.py"),
+    "F13-27-cursor": ("cursors that are not ours, for every list", "server/test_item_lists.py"),
+    "F13-28-case": ("tools and prompts whose names differ in case only", "upstreams/listing/test_usable_items.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {
