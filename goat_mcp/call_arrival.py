@@ -15,6 +15,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.permissions.plan_approval import PlanApproval
+from goat_mcp.state.plans import Presenter
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.visible_servers import VisibleServers
 
@@ -60,7 +61,7 @@ class CallArrival:
         """Look for what may have happened outside since the last call, and wait for a name nobody knows yet."""
         catalog = self._catalog.of(ctx.rights)
         name = target_name(catalog, name, arguments)
-        self._plan_approval.look_for_decision(ctx.session_key)
+        self._plan_approval.look_for_decision(Presenter(ctx.principal, ctx.session_key))
         if self._steps is not None and not self._steps.has_begun(ctx):
             # Whoever calls without having listed sees what a list would have shown.
             self.begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})

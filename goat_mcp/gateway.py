@@ -30,6 +30,7 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.gateway_chain import new_instance
+from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.redaction import Redactor, secrets_among
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
@@ -261,7 +262,8 @@ class Gateway:
         """What the user wants clients told at their start beside what the server says of itself. Blocking."""
         if self._memories is None or not self.settings.tools.get("memento", {}).get("in_instructions"):
             return ""
-        return self._memories.instructions(room)
+        # Over HTTP every principal is told the same: nothing of the user's own is in it.
+        return self._memories.instructions(room, "" if self._serves_http else LOCAL)
 
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong now, for people: `name`, `reason_code`, `detail`, without secrets."""
@@ -590,7 +592,9 @@ class Gateway:
             self.pipeline,
             self.item_catalogs.of,
             self.upstreams.given,
+            self.upstreams.given_by_reads,
             lambda source: self.upstreams.upstream(source).requests,
+            lambda rights: self.upstreams.first_offers(shows=self.servers.shown(rights)),
             lambda wait_s, rights: self.upstreams.all_offers(wait_s, self.servers.shown(rights)),
         )
 

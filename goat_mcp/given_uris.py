@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, cast
 
 MAX_SESSIONS = 200
@@ -14,10 +13,10 @@ MAX_URI_CHARS = 8_000
 
 
 class GivenUris:
-    """By session: URI -> the source whose result held it. The first source that gave a URI keeps it."""
+    """By session: URI -> the sources whose results held it. Which of them is asked does not depend on who was first."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+        self._sessions: OrderedDict[str, OrderedDict[str, frozenset[str]]] = OrderedDict()
 
     def note(self, session_key: str, source: str, blocks: Iterable[Mapping[str, Any]]) -> None:
         """Remember what links and embedded resources among content blocks point to."""
@@ -27,7 +26,7 @@ class GivenUris:
         known = self._sessions.setdefault(session_key, OrderedDict())
         self._sessions.move_to_end(session_key)
         for uri in uris:
-            known.setdefault(uri, source)
+            known[uri] = known.get(uri, frozenset()) | {source}
             known.move_to_end(uri)
         while len(known) > MAX_URIS:
             known.popitem(last=False)
@@ -37,11 +36,16 @@ class GivenUris:
     def forget(self, source: str) -> None:
         """It is not there any more; what takes its name may be something else."""
         for known in self._sessions.values():
-            for uri in [uri for uri, owner in known.items() if owner == source]:
-                del known[uri]
+            for uri, givers in list(known.items()):
+                if left := givers - {source}:
+                    known[uri] = left
+                else:
+                    del known[uri]
 
-    def of(self, session_key: str) -> Mapping[str, str]:
-        return MappingProxyType(self._sessions.get(session_key, {}))
+    def of(self, session_key: str, uri: str) -> frozenset[str]:
+        """Who gave this URI to this session."""
+        known = self._sessions.get(session_key)
+        return frozenset() if known is None else known.get(uri, frozenset())
 
 
 def _uri(block: Mapping[str, Any]) -> str:

@@ -68,14 +68,21 @@ class ItemCalls:
         pipeline: Pipeline,
         catalog_of: Callable[[Rights], ItemCatalog],
         given: GivenUris,
+        given_by_reads: GivenUris,
         server_of: Callable[[str], ItemServer],
+        first_offers: Callable[[Rights], Awaitable[None]],
         learn: Callable[[float, Rights], Awaitable[None]],
     ) -> None:
-        """`server_of` a source; `learn` waits, at most so long, for servers of which nobody knows what they have."""
+        """`server_of` a source; `learn` waits, at most so long, for servers of which nobody knows what they have.
+
+        `first_offers` does so once, for a short while: who owns a URI must not depend on which server was faster.
+        """
         self._pipeline = pipeline
         self._catalog_of = catalog_of
         self._given = given
+        self._given_by_reads = given_by_reads
         self._server_of = server_of
+        self._first_offers = first_offers
         self._learn = learn
 
     async def find_owner(self, uri: str, ctx: ToolContext) -> str | None:
@@ -84,11 +91,17 @@ class ItemCalls:
         return self._owner_of(uri, ctx)
 
     def _owner_of(self, uri: str, ctx: ToolContext) -> str | None:
-        return self._catalog_of(ctx.rights).owner_of(uri, self._given.of(ctx.session_key))
+        return self._catalog_of(ctx.rights).owner_of(uri, *self._givers(uri, ctx))
+
+    def _owner_of_ref(self, uri: str, ctx: ToolContext) -> str | None:
+        return self._catalog_of(ctx.rights).owner_of_ref(uri, *self._givers(uri, ctx))
+
+    def _givers(self, uri: str, ctx: ToolContext) -> tuple[frozenset[str], frozenset[str]]:
+        return self._given.of(ctx.session_key, uri), self._given_by_reads.of(ctx.session_key, uri)
 
     async def _look(self, is_found: Callable[[], bool], ctx: ToolContext) -> None:
         """What nobody is known to have may belong to a server that was never seen."""
-        await self._learn(0.0, ctx.rights)
+        await self._first_offers(ctx.rights)
         if not is_found():
             await self._learn(ctx.wait_left_s() / 2, ctx.rights)
 
@@ -108,7 +121,7 @@ class ItemCalls:
 
             async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 result = reading_result(await server.read(arguments["uri"], ctx))
-                self._given.note(ctx.session_key, source, result.content)
+                self._given_by_reads.note(ctx.session_key, source, result.content)
                 return result
 
             return ItemTool(reading_spec(server.server), check, run)
@@ -136,15 +149,21 @@ class ItemCalls:
     async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         """`params` as the client sent them. Nobody is asked about one: what needs a person's word is not completed."""
         ref: Mapping[str, Any] = params["ref"]
-        await self._look(lambda: self._catalog_of(ctx.rights).has_ref(ref), ctx)
+        name, uri = str(ref.get("name")), str(ref.get("uri"))
+        is_prompt = ref.get("type") == "ref/prompt"
+
+        def is_known() -> bool:
+            catalog = self._catalog_of(ctx.rights)
+            return catalog.has_prompt(name) if is_prompt else self._owner_of_ref(uri, ctx) is not None
+
+        await self._look(is_known, ctx)
 
         def find() -> ItemTool:
-            if ref.get("type") == "ref/prompt":
-                source, prompt = self._catalog_of(ctx.rights).prompt(str(ref.get("name")))
+            if is_prompt:
+                source, prompt = self._catalog_of(ctx.rights).prompt(name)
                 asked = {**ref, "name": prompt.native_name}
             else:
-                uri = str(ref.get("uri"))
-                source, prompt, asked = self._catalog_of(ctx.rights).owner_of_ref(uri) or "", None, ref
+                source, prompt, asked = self._owner_of_ref(uri, ctx) or "", None, ref
                 if not source:
                     raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no such template: {uri[:200]}")
             server = self._server_of(source)

@@ -5,14 +5,14 @@ What is hidden is neither listed nor found (PRF-2). Computed once per generation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import Rights
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.core.uri_template import matches
+from goat_mcp.core.uri_template import is_catch_all, matches
 from goat_mcp.item_tools import prompt_spec, reading_spec
 from goat_mcp.offers import Entry, Kind, OfferedPrompt, Offers
 
@@ -32,8 +32,8 @@ class VisibleItems:
     owner_of_uri: Mapping[str, str]
     owner_of_template: Mapping[str, str]
     prompt_of: Mapping[str, tuple[str, OfferedPrompt]]
-    sources: frozenset[str]
-    """Those whose resources this client may read."""
+    sources: tuple[str, ...]
+    """Those whose resources this client may read, in config order."""
 
     def list(self, kind: Kind) -> tuple[Entry, ...]:
         return {"resources": self.resources, "templates": self.templates, "prompts": self.prompts}[kind]
@@ -48,13 +48,13 @@ class ItemCatalog:
         self._why_hidden = why_hidden
         self._server_of = server_of
         self._generation = -1
-        self._items = VisibleItems((), (), (), {}, {}, {}, frozenset())
+        self._items = VisibleItems((), (), (), {}, {}, {}, ())
 
     def items(self) -> VisibleItems:
         snapshot = self._offers.snapshot
         if snapshot.generation == self._generation:
             return self._items
-        sources = frozenset(
+        sources = tuple(
             source for source in self._offers.sources if not self._why_hidden(reading_spec(self._server_of(source)))
         )
         resources = {uri: owned for uri, owned in snapshot.resources.items() if owned[0] in sources}
@@ -94,12 +94,6 @@ class ItemCatalog:
         """Whether there is such a prompt, hidden or not."""
         return name in self._offers.snapshot.prompts
 
-    def has_ref(self, ref: Mapping[str, Any]) -> bool:
-        """Whether a completion can be about this."""
-        if ref.get("type") == "ref/prompt":
-            return self.has_prompt(str(ref.get("name")))
-        return self.owner_of_ref(str(ref.get("uri"))) is not None
-
     def prompt(self, name: str) -> tuple[str, OfferedPrompt]:
         """Raises `ToolError`: TOOL_NOT_FOUND, or TOOL_NOT_IN_CATALOG for one that exists but is hidden."""
         if (found := self.items().prompt_of.get(name)) is not None:
@@ -114,20 +108,26 @@ class ItemCatalog:
             ErrorCode.TOOL_NOT_FOUND, f"prompt not found: {name[:200]}", "List the prompts to see what there is."
         )
 
-    def owner_of(self, uri: str, given: Mapping[str, str] | None = None) -> str | None:
-        """Who is to be asked for a URI (NAM-6): who lists it, whose template fits, who gave it to this client."""
+    def owner_of(self, uri: str, given: Collection[str] = (), by_reads: Collection[str] = ()) -> str | None:
+        """Who is asked for a URI (NAM-6): who lists it, who gave it to this client, whose template fits.
+
+        `given` are the sources of results that held the URI, `by_reads` those of which only the contents of another
+        resource did: they come last, so that reading a resource takes no other's URIs. Of several it is the first in
+        config order; what was read, started or listed before makes no difference.
+        """
         items = self.items()
         if (owner := items.owner_of_uri.get(uri)) is not None:
             return owner
-        for template, source in items.owner_of_template.items():
-            if matches(template, uri):
-                return source
-        source = (given or {}).get(uri)
-        return source if source in items.sources else None
+        if (owner := _first(items.sources, given)) is not None:
+            return owner
+        fitting = [(template, source) for template, source in items.owner_of_template.items() if matches(template, uri)]
+        if fitting:
+            return min(fitting, key=lambda one: is_catch_all(one[0]))[1]
+        return _first(items.sources, by_reads)
 
-    def owner_of_ref(self, uri: str) -> str | None:
+    def owner_of_ref(self, uri: str, given: Collection[str] = (), by_reads: Collection[str] = ()) -> str | None:
         """Whose template or resource a completion is about."""
-        return self.items().owner_of_template.get(uri) or self.owner_of(uri)
+        return self.items().owner_of_template.get(uri) or self.owner_of(uri, given, by_reads)
 
 
 class ItemCatalogs:
@@ -156,3 +156,7 @@ class ItemCatalogs:
 
 def _entries(owned: Iterable[tuple[str, Any]]) -> tuple[Entry, ...]:
     return tuple(entry for _, entry in owned)
+
+
+def _first(in_order: Iterable[str], of: Collection[str]) -> str | None:
+    return next((source for source in in_order if source in of), None)

@@ -1,20 +1,19 @@
-"""What sources offer beside tools: resources, templates, prompts. The sibling of `registry`, with the same rules.
+"""What sources offer beside tools: resources, templates, prompts. The sibling of `registry`.
 
-Names and URIs of one source never take the place of another's that is live (COL-1, COL-2). What one client may see of
-it is `item_catalog`'s business.
+A URI belongs to the first source in config order that lists it, whatever was listed before (NAM-6). The name of a live
+prompt never moves to another source (COL-2). What one client may see of it is the business of `item_catalog`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from goat_mcp.registry import Collision
 
 Entry = Mapping[str, Any]
 Kind = Literal["resources", "templates", "prompts"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +102,14 @@ class Offers:
     def _publish(self) -> None:
         before = self._snapshot
         collisions: list[Collision] = []
-        resources = {source: [(str(entry["uri"]), entry) for entry in one.resources] for source, one in self._each()}
-        templates = {
-            source: [(str(entry["uriTemplate"]), entry) for entry in one.templates] for source, one in self._each()
-        }
+        resources = [(source, str(entry["uri"]), entry) for source, one in self._each() for entry in one.resources]
+        templates = [
+            (source, str(entry["uriTemplate"]), entry) for source, one in self._each() for entry in one.templates
+        ]
         self._snapshot = OffersSnapshot(
             before.generation + 1,
-            _by_uri(resources, before.resources, collisions),
-            _by_uri(templates, before.templates, collisions),
+            _by_uri(resources, collisions),
+            _by_uri(templates, collisions),
             self._by_name(collisions),
             {source: one.ttl_ms for source, one in self._each()},
             tuple(collisions),
@@ -137,21 +136,12 @@ class Offers:
         return list(self._offers.items())
 
 
-def _by_uri(
-    listed: Mapping[str, Sequence[tuple[str, T]]],
-    before: Mapping[str, tuple[str, T]],
-    collisions: list[Collision],
-) -> dict[str, tuple[str, T]]:
-    """Each key with the source that had it before, as long as that still lists it; else with the first in order."""
-    has = {source: {key for key, _ in entries} for source, entries in listed.items()}
-    kept: dict[str, tuple[str, T]] = {}
-    for source, entries in listed.items():
-        for key, entry in entries:
-            owner = before[key][0] if key in before and key in has.get(before[key][0], ()) else source
-            if key in kept:
-                collisions.append(Shadowed(key, source, kept[key][0]))
-            elif owner == source:
-                kept[key] = (source, entry)
-            else:
-                collisions.append(Shadowed(key, source, owner))
+def _by_uri(listed: Iterable[tuple[str, str, Entry]], collisions: list[Collision]) -> dict[str, tuple[str, Entry]]:
+    """Each key with the first source that lists it. No history: the owner is the same after a restart (NAM-6)."""
+    kept: dict[str, tuple[str, Entry]] = {}
+    for source, key, entry in listed:
+        if key in kept:
+            collisions.append(Shadowed(key, source, kept[key][0]))
+        else:
+            kept[key] = (source, entry)
     return kept

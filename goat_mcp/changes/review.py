@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio.to_thread
 
@@ -16,11 +15,12 @@ from goat_mcp.changes.staged import StagedChange, StagedChanges
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.principals import LOCAL
 from goat_mcp.workspace import FileVersion, Workspace
 from goat_mcp.workspace.opened import hash_of
 
 REVIEW_URI = "goat://review"
-OWNER = "local"
+OWNER = LOCAL
 """Who is at the terminal, or has started us over stdio: the user, who decides about everybody's changes."""
 
 
@@ -54,10 +54,10 @@ class Review:
     announcements: Announcements
     record: DeedRecord = field(default_factory=Unrecorded)
 
-    def oldest_first(self, principal: str = OWNER) -> list[StagedChange]:
+    def oldest_first(self, principal: str) -> list[StagedChange]:
         return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]
 
-    def find(self, id: str, principal: str = OWNER) -> StagedChange:
+    def find(self, id: str, principal: str) -> StagedChange:
         """Raises `ToolError(NOT_FOUND)`, also for a change of another principal."""
         staged = self.queue.find(id)
         if staged is None or not self._is_shown(staged, principal):
@@ -87,16 +87,16 @@ class Review:
         Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
         """
         with self.record.deed("review apply", {"change": id}, decider.context(), decider.rule(id)):
-            staged = await anyio.to_thread.run_sync(self.find, id)
+            staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             async with self.workspace.lock(staged.path):
-                not_kept = await anyio.to_thread.run_sync(partial(self._apply, id))
+                not_kept = await anyio.to_thread.run_sync(self._apply, id, decider.principal)
         self.announce(id, staged.author.principal)
         return staged, not_kept
 
     async def reject(self, id: str, decider: Decider = TERMINAL) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
         with self.record.deed("review reject", {"change": id}, decider.context(), decider.rule(id)):
-            staged = await anyio.to_thread.run_sync(self.find, id)
+            staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)
         return staged
@@ -110,8 +110,8 @@ class Review:
     def _is_shown(self, staged: StagedChange, principal: str) -> bool:
         return principal in (OWNER, staged.author.principal) and self.workspace.contains(staged.path)
 
-    def _apply(self, id: str) -> str:
-        staged = self.find(id)  # again: it may have been decided about while the lock was waited for
+    def _apply(self, id: str, principal: str) -> str:
+        staged = self.find(id, principal)  # again: it may have been decided about while the lock was waited for
         path = self.workspace.resolve(str(staged.path))
         if self.workspace.real_path(path) != staged.path:
             raise self._stale(staged)

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.changes.review import REVIEW_URI, Review
+from goat_mcp.changes.review import OWNER, REVIEW_URI, Review
 from goat_mcp.changes.staged import StagedChange
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -48,7 +48,7 @@ class ReviewChanges:
     async def look(self, principals: Collection[str]) -> None:
         """Whose change it is, is told, and the owner. The first look only remembers."""
         before = self._seen
-        waiting = await anyio.to_thread.run_sync(self._review.oldest_first)
+        waiting = await anyio.to_thread.run_sync(self._review.oldest_first, OWNER)
         self._seen = frozenset((staged.id, staged.author.principal) for staged in waiting)
         for id, principal in sorted(self._seen ^ before if before is not None else ()):
             self._review.announce(id, principal)

@@ -23,18 +23,18 @@ def plan() -> None:
 @plan.command("list")
 @flags.as_json
 def list_plans(as_json: bool) -> None:
-    """List plans, newest first."""
+    """List plans of all principals, newest first: name, status, time, principal."""
+    from goat_mcp.cli.terminal import escaped
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.state.plans import all_plans
 
-    plans = [found for store in all_plans(StateDirectory.default()) for found in store.newest_first()]
-    plans.sort(key=lambda found: found.presented_at_s, reverse=True)
+    plans = [found for _, found in all_plans(StateDirectory.default())]
     if as_json:
         click.echo(json.dumps([_fields(found) for found in plans]))
         return
     for found in plans:
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.presented_at_s))
-        click.echo(f"{found.name}\t{found.status}\t{made}")
+        click.echo(f"{found.name}\t{found.status}\t{made}\t{escaped(found.principal)}")
     if not plans:
         click.echo("No plans.", err=True)
 
@@ -66,7 +66,9 @@ def reject(name: str, feedback: str) -> None:
 
 def _decide(name: str, *, approved: bool, feedback: str) -> None:
     from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.core.principals import LOCAL
     from goat_mcp.state.plans import PlanStatus
 
     refuse_commands_of_models("decide about plans")
@@ -80,7 +82,8 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
     if found.status is PlanStatus.USED:
         raise ToolError(ErrorCode.INPUT, f"plan {name} was approved before, and its session has gone on")
     store.decide(found, PlanStatus.APPROVED if approved else PlanStatus.REJECTED, feedback=feedback)
-    click.echo(f"{name} {'approved' if approved else 'rejected'}")
+    whose = "" if found.principal == LOCAL else f" (of principal {escaped(found.principal)})"
+    click.echo(f"{name} {'approved' if approved else 'rejected'}{whose}")
 
 
 def _find(name: str) -> tuple[PlanStore, Plan]:

@@ -30,17 +30,19 @@ def review() -> None:
 @flags.as_json
 def list_changes(workspace: Sequence[str], as_json: bool) -> None:
     """List the changes that wait in this workspace, oldest first."""
+    from goat_mcp.changes.review import OWNER
     from goat_mcp.changes.review_resource import described
     from goat_mcp.cli.terminal import escaped
 
     here = _here(workspace)
-    waiting = here.oldest_first()
+    waiting = here.oldest_first(OWNER)
     if as_json:
         click.echo(json.dumps([described(staged) for staged in waiting]))
         return
     for staged in waiting:
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(staged.at_s))
-        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {staged.kind}  {staged.path}"))
+        whose = "" if staged.author.principal == OWNER else f"  (of principal {staged.author.principal})"
+        click.echo(escaped(f"{staged.id}  {made}  {staged.author.tool}  {staged.kind}  {staged.path}{whose}"))
     elsewhere = len(here.queue.oldest_first()) - len(waiting)
     if elsewhere:
         click.echo(f"{elsewhere} more in other workspaces; name one with --workspace.")
@@ -53,10 +55,11 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
 @flags.workspace
 def show(change: str, workspace: Sequence[str]) -> None:
     """Print what one change would do to its file as it is now."""
+    from goat_mcp.changes.review import OWNER
     from goat_mcp.cli.terminal import escaped
 
     here = _here(workspace)
-    click.echo(escaped(here.diff(here.find(change), MAX_DIFF_CHARS)))
+    click.echo(escaped(here.diff(here.find(change, OWNER), MAX_DIFF_CHARS)))
 
 
 @review.command()
@@ -80,6 +83,7 @@ def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_jso
 
 
 def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
+    from goat_mcp.changes.review import OWNER
     from goat_mcp.cli.commands_of_models import refuse_commands_of_models
     from goat_mcp.cli.record_here import record_here, refusals_recorded
     from goat_mcp.cli.terminal import escaped
@@ -100,7 +104,7 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
 
     looked_at = _here(workspace)
     here = replace(looked_at, record=record_here(workspace, looked_at.workspace, StateDirectory.default()))
-    ids = [staged.id for staged in here.oldest_first()] if every else list(dict.fromkeys(changes))
+    ids = [staged.id for staged in here.oldest_first(OWNER)] if every else list(dict.fromkeys(changes))
     outcomes = anyio.run(_all, here, ids, apply)
     if as_json:
         click.echo(json.dumps(outcomes))

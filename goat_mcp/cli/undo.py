@@ -128,10 +128,17 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
     for change in shown:
         made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(change.at_s))
         note = "undone" if change.id in undone else "cannot be undone" if change.not_kept else ""
-        cells = (made, change.author.call_id, change.author.tool, _kind(change), str(change.path), note)
-        click.echo(escaped("  ".join(cells)).rstrip())
+        cells = (made, change.author.call_id, change.author.tool, _kind(change), str(change.path), note, _whose(change))
+        click.echo(escaped("  ".join(cell for cell in cells if cell)))
     if not shown:
         click.echo("No changes in this workspace.")
+
+
+def _whose(change: Change) -> str:
+    """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
+    from goat_mcp.core.principals import LOCAL
+
+    return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 
 
 def _told(attempt: Attempt) -> str:
@@ -163,6 +170,7 @@ def _described(attempt: Attempt) -> dict[str, Any]:
 def _fields(change: Change) -> dict[str, Any]:
     return {
         "call_id": change.author.call_id,
+        "principal": change.author.principal,
         "tool": change.author.tool,
         "at_s": change.at_s,
         "path": str(change.path),

@@ -48,6 +48,11 @@ def matches(template: str, uri: str) -> bool:
     return bool(reached[len(uri)])
 
 
+def is_catch_all(template: str) -> bool:
+    """Whether it leaves the scheme open, so that any URI may fit: `{+any}`, `{scheme}://{+rest}`, `h{+rest}`."""
+    return ":" not in template.partition("{")[0]
+
+
 def _after_literal(text: str, uri: str, reached: bytearray) -> bytearray:
     ends = bytearray(len(reached))
     start = uri.find(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import anyio.to_thread
 
@@ -25,7 +24,7 @@ class MemoryResource:
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
         if uri != MEMORY_URI:
             return None
-        found = await anyio.to_thread.run_sync(partial(self._memories.newest_first, session=ctx.session_key))
+        found = await anyio.to_thread.run_sync(self._memories.newest_first, ctx.principal, ctx.session_key)
         shown = {"memories": [memory.described() for memory in found[:MAX_LISTED]]}
         if len(found) <= MAX_LISTED:
             return json_reading(shown)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.permissions.mode import Mode
 from goat_mcp.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.state.plans import Plan, PlanStatus, PlanStore
+from goat_mcp.state.plans import Plan, PlanStatus, PlanStore, Presenter
 
 
 class PlanOptions(SettingsPart):
@@ -22,55 +23,69 @@ class PlanOptions(SettingsPart):
 
 @dataclass(frozen=True)
 class PlanApproval:
-    """Plans of one gateway. A plan that waits is remembered with its session, so that a decision finds it."""
+    """Plans of one gateway. A plan that waits is remembered with its session, so that a decision finds it.
+
+    A decision is only ever for the principal and session that presented the plan (R-HTTP-3b).
+    """
 
     plans: PlanStore
     modes: SessionModes
     options: PlanOptions
     announcements: Announcements
-    _waiting: dict[str, str] = field(default_factory=dict[str, str])
+    _waiting: dict[Presenter, str] = field(default_factory=dict[Presenter, str])
 
     def is_planning(self, session_key: str) -> bool:
         return self.modes.of(session_key) is Mode.PLAN
 
-    def submit(self, session_key: str, text: str) -> Plan:
+    def submit(self, presenter: Presenter, text: str) -> Plan:
         """Save a plan of this session, which then waits for the user."""
-        plan = self.plans.save(text)
+        plan = self.plans.save(text, presenter)
         if plan.status is PlanStatus.WAITING:
-            self._waiting[session_key] = plan.name
+            self._waiting[presenter] = plan.name
         self._announce(plan)
         return plan
 
+    def newest_text(self, presenter: Presenter) -> str:
+        """The newest plan of this session; empty if there is none, or if it was carried out."""
+        plans = self.plans.newest_first(presenter.principal)
+        newest = next((plan for plan in plans if plan.is_of(presenter)), None)
+        return "" if newest is None or newest.status is PlanStatus.USED else self.plans.text(newest)
+
     def approve(
-        self, session_key: str, plan: Plan, *, edited: str | None = None, granted: Sequence[str] = ()
+        self, presenter: Presenter, plan: Plan, *, edited: str | None = None, granted: Sequence[str] = ()
     ) -> tuple[Plan, Mode]:
         """The user said yes: the session leaves plan mode, once, with these tools granted."""
-        decided = self.plans.decide(plan, PlanStatus.USED, edited=edited)
-        self._waiting.pop(session_key, None)
-        mode = self.modes.leave_plan(session_key, grantable(granted))
-        self._announce(decided)
+        decided = self._decide(presenter, plan, PlanStatus.USED, edited=edited)
+        mode = self.modes.leave_plan(presenter.session, grantable(granted))
         return decided, mode
 
-    def reject(self, session_key: str, plan: Plan, feedback: str) -> Plan:
-        self._waiting.pop(session_key, None)
-        decided = self.plans.decide(plan, PlanStatus.REJECTED, feedback=feedback)
+    def reject(self, presenter: Presenter, plan: Plan, feedback: str) -> Plan:
+        return self._decide(presenter, plan, PlanStatus.REJECTED, feedback=feedback)
+
+    def look_for_decision(self, presenter: Presenter) -> None:
+        """If this session's plan was approved from outside (`goat-mcp plan approve`), let the session go on."""
+        name = self._waiting.get(presenter)
+        if name is None:
+            return
+        plan = self.plans.find(name, presenter.principal)
+        if plan is None or plan.status is PlanStatus.REJECTED:
+            self._waiting.pop(presenter, None)
+        elif plan.status is PlanStatus.APPROVED:
+            self.approve(presenter, plan)
+
+    def _decide(
+        self, presenter: Presenter, plan: Plan, status: PlanStatus, *, feedback: str = "", edited: str | None = None
+    ) -> Plan:
+        if not plan.is_of(presenter):
+            raise ToolError(ErrorCode.PERMISSION, f"plan {plan.name} is of another session", "Present your own plan.")
+        decided = self.plans.decide(plan, status, feedback=feedback, edited=edited)
+        self._waiting.pop(presenter, None)
         self._announce(decided)
         return decided
 
-    def look_for_decision(self, session_key: str) -> None:
-        """Where this session's plan was approved from outside (`goat-mcp plan approve`), let it go on."""
-        name = self._waiting.get(session_key)
-        if name is None:
-            return
-        plan = self.plans.find(name)
-        if plan is None or plan.status is PlanStatus.REJECTED:
-            self._waiting.pop(session_key, None)
-        elif plan.status is PlanStatus.APPROVED:
-            self.approve(session_key, plan)
-
     def _announce(self, plan: Plan) -> None:
-        self.announcements.changed("goat://plans")
-        self.announcements.changed(f"goat://plans/{plan.name}")
+        self.announcements.changed("goat://plans", plan.principal)
+        self.announcements.changed(f"goat://plans/{plan.name}", plan.principal)
 
 
 def grantable(tools: Sequence[str]) -> tuple[Rule, ...]:

@@ -33,20 +33,19 @@ class Pages:
         if cursor is None and len(entries) <= self._page_size:
             return entries, None
         digest = self._digest(entries)
-        start = 0 if cursor is None else self._start(cursor, digest)
+        start = 0 if cursor is None else self._start(cursor, digest, len(entries))
         end = start + self._page_size
         return entries[start:end], _cursor(digest, end) if end < len(entries) else None
 
-    def _start(self, cursor: str, digest: str) -> int:
+    def _start(self, cursor: str, digest: str, total: int) -> int:
         try:
-            of, _, start = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").partition(".")
-            if of == digest and _cursor(digest, int(start)) == cursor and int(start) % self._page_size == 0:
-                return int(start)
+            of, _, text = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").partition(".")
+            start = int(text)
+            if of == digest and _cursor(digest, start) == cursor and start in range(0, total, self._page_size)[1:]:
+                return start
         except ValueError:
             pass
-        raise MCPError(
-            code=types.INVALID_PARAMS, message=f"this cursor is of another list: list {self._what} from the start"
-        )
+        raise foreign_cursor(self._what)
 
     def _digest(self, entries: Sequence[Entry]) -> str:
         """Stands for the list as it is. A client asks for page after page: it is worked out for the first."""
@@ -54,6 +53,11 @@ class Pages:
             text = json.dumps(list(entries), sort_keys=True)
             self._known = (entries, hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS])
         return self._known[1]
+
+
+def foreign_cursor(what: str) -> MCPError:
+    """The refusal of a cursor that no list of ours gave out."""
+    return MCPError(code=types.INVALID_PARAMS, message=f"this cursor is of another list: list {what} from the start")
 
 
 def _cursor(digest: str, start: int) -> str:

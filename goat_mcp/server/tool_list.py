@@ -14,6 +14,7 @@ from goat_mcp.gateway import Gateway
 from goat_mcp.schemas.usable import for_handshake
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.dialogue import Context
+from goat_mcp.server.pages import foreign_cursor
 from goat_mcp.server.requests import Requests
 from goat_mcp.server.roots_question import RootsQuestion
 from goat_mcp.server.who_asks import WhoAsks
@@ -47,6 +48,9 @@ class ToolList:
         """Server middleware: `list` and what the SDK makes of it are asked for what is not known yet."""
         if ctx.method != "tools/list":
             return await call_next(ctx)
+        if (ctx.params or {}).get("cursor") is not None:
+            # The list has one page: a cursor is of another list.
+            raise foreign_cursor("tools")
         if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
             self._roots.go_without()
         gateway, context = self._gateway, self._requests.context(ctx)

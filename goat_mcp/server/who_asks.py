@@ -36,14 +36,19 @@ class WhoAsks:
         return token.subject or token.client_id if token is not None else ANONYMOUS
 
     def session_key(self, ctx: Context, principal: str) -> str:
-        """Design D6: the process on stdio, the session id on handshake HTTP, principal and client after it."""
+        """Design D6: the process on stdio, principal and session id on handshake HTTP, principal and client after it.
+
+        Over HTTP no two principals have a key in common, whatever they call themselves: what is stored by session is
+        stored by principal as well (R-HTTP-3b).
+        """
         if self._transport == "stdio":
             return "stdio"
+        owner = principal.replace("%", "%25").replace(":", "%3A")
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.request is None:
             # That era has no sessions: an id in its header is the sender's choice, and may be another client's.
-            return f"principal:{principal}:{_client_name(ctx)}"
+            return f"principal:{owner}:{_client_name(ctx)}"
         # The SDK has looked it up, and that this credential opened it.
-        return f"session:{ctx.request.headers.get('mcp-session-id', '')}"
+        return f"session:{owner}:{ctx.request.headers.get('mcp-session-id', '')}"
 
     def _token(self) -> AccessToken | None:
         if self._transport == "stdio":

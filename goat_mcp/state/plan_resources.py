@@ -1,4 +1,4 @@
-"""`goat://plans` and `goat://plans/NAME`: the plans of the workspace and what was decided about them."""
+"""`goat://plans` and `goat://plans/NAME`: the reader's plans in the workspace, and what was decided about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLANS_URI = "goat://plans"
 
 
 class PlanResources:
-    entries = (json_entry(PLANS_URI, "plans", "The plans made in this workspace, newest first, and their status"),)
+    entries = (json_entry(PLANS_URI, "plans", "Your plans in this workspace, newest first, and their status"),)
     templates = (template(f"{PLANS_URI}/{{name}}", "plan", "The text of one plan", "text/markdown"),)
 
     def __init__(self, plans: PlanStore) -> None:
@@ -23,13 +23,13 @@ class PlanResources:
 
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
         if uri == PLANS_URI:
-            plans = await anyio.to_thread.run_sync(self._plans.newest_first)
+            plans = await anyio.to_thread.run_sync(self._plans.newest_first, ctx.principal)
             return json_reading({"plans": [_described(plan) for plan in plans]})
         name = last_part(uri, f"{PLANS_URI}/")
-        return None if name is None else await anyio.to_thread.run_sync(self._text, name)
+        return None if name is None else await anyio.to_thread.run_sync(self._text, name, ctx.principal)
 
-    def _text(self, name: str) -> Reading | None:
-        plan = self._plans.find(name)
+    def _text(self, name: str, principal: str) -> Reading | None:
+        plan = self._plans.find(name, principal)
         return None if plan is None else Reading(self._plans.text(plan), "text/markdown")
 
 

@@ -1,4 +1,7 @@
-"""Plans on disk: what a model proposed, and what the user decided. One Markdown file and one small record a plan."""
+"""Plans on disk: what a model proposed, and what the user decided. One Markdown file and one small record a plan.
+
+A plan belongs to the principal and the session that presented it (R-HTTP-3b). Only the operator sees all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import time
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
+from goat_mcp.core.principals import LOCAL
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning, set_aside, write_private
@@ -30,9 +35,19 @@ class PlanStatus(StrEnum):
     """Approved, and the session it was made in has left plan mode by it."""
 
 
+class Presenter(NamedTuple):
+    """Who presents plans."""
+
+    principal: str
+    session: str
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One plan. `sha256` is of the text that was decided about; `feedback` is the user's, with a rejection."""
+    """One plan. `sha256` is of the text that was decided about; `feedback` is the user's, with a rejection.
+
+    A record of an earlier version names nobody: it belongs to any session of the local principal.
+    """
 
     name: str
     file_path: str
@@ -41,11 +56,20 @@ class Plan:
     presented_at_s: float
     """When it was presented last."""
     feedback: str = ""
+    principal: str = LOCAL
+    session: str = ""
+
+    def is_of(self, presenter: Presenter) -> bool:
+        """Whether a decision about it is for this session."""
+        return self.principal == presenter.principal and self.session in ("", presenter.session)
 
 
 @dataclass(frozen=True)
 class PlanStore:
-    """The plans of one workspace. Files are 0600; the oldest go past `MAX_PLANS`."""
+    """The plans of one workspace. Files are 0600; the oldest of a principal go past `MAX_PLANS`.
+
+    Every lookup is for one principal; what the operator sees of all is below (`all_plans`, `find_plan`).
+    """
 
     state: StateDirectory
     scope: str
@@ -55,14 +79,14 @@ class PlanStore:
     def folder(self) -> Path:
         return self.state.folder("plans", self.scope)
 
-    def save(self, text: str) -> Plan:
-        """Store a plan that waits for the user; the same text again is the same plan, presented anew.
+    def save(self, text: str, presenter: Presenter) -> Plan:
+        """Store a plan that waits for the user; the same text from the same session is the same plan, presented anew.
 
         One that was approved meanwhile stays so.
         """
         digest = _digest(text)
-        for plan in self.newest_first():
-            if plan.sha256 == digest and plan.status is not PlanStatus.USED:
+        for plan in self.newest_first(presenter.principal):
+            if plan.sha256 == digest and plan.status is not PlanStatus.USED and plan.is_of(presenter):
                 status = plan.status if plan.status is PlanStatus.APPROVED else PlanStatus.WAITING
                 again = replace(plan, presented_at_s=time.time(), status=status, feedback="")
                 self._record(again)
@@ -71,19 +95,26 @@ class PlanStore:
         name = f"{stamp}-{_slug(text)}-{secrets.token_hex(2)}"
         path = self.folder / f"{name}.md"
         _write(path, text)
-        plan = Plan(name, str(path), digest, PlanStatus.WAITING, time.time())
+        plan = Plan(name, str(path), digest, PlanStatus.WAITING, time.time(), "", *presenter)
         self._record(plan)
-        for old in self.newest_first()[MAX_PLANS:]:
+        for old in self.newest_first(presenter.principal)[MAX_PLANS:]:
             Path(old.file_path).unlink(missing_ok=True)
             self._record_path(old.name).unlink(missing_ok=True)
         return plan
 
-    def newest_first(self) -> list[Plan]:
-        plans = [plan for path in self.folder.glob("*.json") if (plan := self.find(path.stem)) is not None]
-        return sorted(plans, key=lambda plan: (plan.presented_at_s, plan.name), reverse=True)
+    def newest_first(self, principal: str) -> list[Plan]:
+        return sorted((plan for plan in self._all() if plan.principal == principal), key=_age, reverse=True)
 
-    def find(self, name: str) -> Plan | None:
-        """None for a plan that is not there, or whose record is damaged; that is set aside (R-CRASH-1)."""
+    def find(self, name: str, principal: str) -> Plan | None:
+        """None for a plan that is not there, is another principal's, or whose record is damaged."""
+        plan = self._read(name)
+        return plan if plan is not None and plan.principal == principal else None
+
+    def _all(self) -> list[Plan]:
+        return [plan for path in self.folder.glob("*.json") if (plan := self._read(path.stem)) is not None]
+
+    def _read(self, name: str) -> Plan | None:
+        """A damaged record is set aside (R-CRASH-1)."""
         if not _NAME.match(name):
             return None
         path = self._record_path(name)
@@ -103,9 +134,9 @@ class PlanStore:
         except (OSError, UnicodeDecodeError):
             return ""
 
-    def marks(self) -> dict[str, PlanMark]:
-        """Of every plan, by its name."""
-        return {path.stem: self.mark(path.stem) for path in self.folder.glob("*.json")}
+    def marks(self, principal: str) -> dict[str, PlanMark]:
+        """Of every plan of this principal, by its name."""
+        return {plan.name: self.mark(plan.name) for plan in self._all() if plan.principal == principal}
 
     def mark(self, name: str) -> PlanMark:
         return tuple(_changed(self.folder / f"{name}{suffix}") for suffix in (".json", ".md"))
@@ -125,17 +156,20 @@ class PlanStore:
         _write(self._record_path(plan.name), json.dumps(asdict(plan)))
 
 
+def all_plans(state: StateDirectory) -> list[tuple[PlanStore, Plan]]:
+    """For the operator: everybody's plans in every workspace, newest first."""
+    stores = [PlanStore(state, folder.name) for folder in sorted(state.folder("plans").iterdir()) if folder.is_dir()]
+    plans = [(store, plan) for store in stores for plan in store._all()]  # pyright: ignore[reportPrivateUsage]
+    return sorted(plans, key=lambda one: _age(one[1]), reverse=True)
+
+
 def find_plan(state: StateDirectory, name: str) -> tuple[PlanStore, Plan] | None:
-    """A plan of any workspace by its name."""
-    for store in all_plans(state):
-        if (plan := store.find(name)) is not None:
-            return store, plan
-    return None
+    """For the operator: a plan by its name, whoever presented it, in whatever workspace."""
+    return next((one for one in all_plans(state) if one[1].name == name), None)
 
 
-def all_plans(state: StateDirectory) -> list[PlanStore]:
-    """The plans of every workspace."""
-    return [PlanStore(state, folder.name) for folder in sorted(state.folder("plans").iterdir()) if folder.is_dir()]
+def _age(plan: Plan) -> tuple[float, str]:
+    return plan.presented_at_s, plan.name
 
 
 def _changed(path: Path) -> tuple[int, int] | None:

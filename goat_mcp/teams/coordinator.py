@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ import anyio.to_thread
 from goat_mcp.agents.engine import Mail
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.state.directory import StateDirectory
@@ -78,7 +80,7 @@ class TeamCoordinator:
                 ErrorCode.INPUT, f"team {team.name} is still there; there is one at a time", "Use it, or TeamDelete it."
             )
         check_name(name)
-        folder = await anyio.to_thread.run_sync(partial(_new_folder, self._state, self._scope, name))
+        folder = await anyio.to_thread.run_sync(partial(_new_folder, self._state, self._scope, ctx.principal, name))
         team = Team(name, description, ctx.principal, folder)
         self._teams[ctx.principal] = team
         failed: dict[str, str] = {}
@@ -269,11 +271,14 @@ def check_name(name: str) -> None:
         )
 
 
-def _new_folder(state: StateDirectory, scope: str, name: str) -> Any:
-    """A folder for a team's mail; what an earlier team of that name left is kept beside it."""
+def _new_folder(state: StateDirectory, scope: str, principal: str, name: str) -> Any:
+    """A folder for a team's mail, below one of the principal's own; what an earlier team of that name left is kept
+    beside it."""
     import time
 
-    folder = state.folder("teams", scope) / name
+    # No team is called so: names begin with a letter or a digit.
+    own = () if principal == LOCAL else (f".{hashlib.sha256(principal.encode('utf-8', 'surrogatepass')).hexdigest()}",)
+    folder = state.folder("teams", scope, *own) / name
     if folder.exists():
         folder.rename(folder.with_name(f"{name}.{int(time.time() * 1000)}"))
-    return state.folder("teams", scope, name)
+    return state.folder("teams", scope, *own, name)

@@ -16,7 +16,7 @@ from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.permissions.plan_approval import PlanApproval, grantable
-from goat_mcp.state.plans import Plan, PlanStatus
+from goat_mcp.state.plans import Plan, PlanStatus, Presenter
 
 MAX_PLAN_CHARS = 100_000
 MAX_SHOWN_CHARS = 12_000
@@ -64,26 +64,26 @@ class ExitPlanMode(
     approval: PlanApproval
 
     async def execute(self, input: ExitPlanModeInput, ctx: ToolContext) -> ToolResult:
-        session = ctx.session_key
+        presenter = _presenter(ctx)
         if len(input.plan or "") > MAX_PLAN_CHARS:
             raise ToolError(
                 ErrorCode.INPUT,
                 f"plan: {len(input.plan or '')} characters; at most {MAX_PLAN_CHARS}",
                 "Shorten the plan.",
             )
-        if not self.approval.is_planning(session):
+        if not self.approval.is_planning(ctx.session_key):
             return text_result(
                 "This session is not in plan mode; there is nothing to approve. Go on with the work.",
                 facts={"plan": input.plan or "", "file_path": None, "approved": False, "plan_was_edited": False},
             )
-        text = input.plan or await anyio.to_thread.run_sync(self._newest)
+        text = input.plan or await anyio.to_thread.run_sync(self.approval.newest_text, presenter)
         if not text.strip():
             raise ToolError(
                 ErrorCode.INPUT,
                 "plan: there is no plan that waits for approval",
                 "Write the plan and send it in `plan`.",
             )
-        plan = await anyio.to_thread.run_sync(self.approval.submit, session, text)
+        plan = await anyio.to_thread.run_sync(self.approval.submit, presenter, text)
         if plan.status is PlanStatus.APPROVED or self.approval.options.approval == "host":
             return await self._approved(ctx, plan, text, by="with goat-mcp plan approve", edited=None)
         wanted = [prompt for prompt in input.allowedPrompts if grantable([prompt.tool])]
@@ -104,16 +104,12 @@ class ExitPlanMode(
                 facts=_facts(plan, text, approved=False),
             )
         feedback = answer.text(_FEEDBACK)
-        await anyio.to_thread.run_sync(self.approval.reject, session, plan, feedback)
+        await anyio.to_thread.run_sync(self.approval.reject, presenter, plan, feedback)
         said = f" They said: {feedback}" if feedback else ""
         return text_result(
             f"The user did not approve the plan.{said}\nThis session still plans: improve it, and present it again.",
             facts=_facts(plan, text, approved=False),
         )
-
-    def _newest(self) -> str:
-        newest = next(iter(self.approval.plans.newest_first()), None)
-        return "" if newest is None or newest.status is PlanStatus.USED else self.approval.plans.text(newest)
 
     async def _approved(
         self, ctx: ToolContext, plan: Plan, text: str, *, by: str, edited: str | None, answer: Answer | None = None
@@ -122,7 +118,7 @@ class ExitPlanMode(
         tools = (granted,) if isinstance(granted, str) else granted
 
         def approve() -> tuple[Plan, str]:
-            decided, mode = self.approval.approve(ctx.session_key, plan, edited=edited, granted=tools)
+            decided, mode = self.approval.approve(_presenter(ctx), plan, edited=edited, granted=tools)
             return decided, mode.value
 
         decided, mode = await anyio.to_thread.run_sync(approve)
@@ -133,6 +129,10 @@ class ExitPlanMode(
             lines.append(f"The user changed the plan. It now reads:\n\n{edited}")
         facts = _facts(decided, text, approved=True, edited=edited is not None)
         return text_result("\n".join(lines), facts=facts, notices=[f"plan file: {decided.file_path}"])
+
+
+def _presenter(ctx: ToolContext) -> Presenter:
+    return Presenter(ctx.principal, ctx.session_key)
 
 
 def _facts(plan: Plan, text: str, *, approved: bool, edited: bool = False) -> dict[str, object]:

@@ -81,8 +81,9 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "Configure the server to offer less.",
     ),
     _R.NAME_COLLISION: ReasonPage(
-        "Another source has the name of one of its tools or prompts, or a URI; that one is withheld.",
-        "Give one of the two another `naming`.",
+        "Another source has the name of one of its tools or prompts, or a URI; or two names of its own differ in upper "
+        "and lower case only. That one is withheld.",
+        "Give one of the two sources another `naming`; two names of one server are for its maker to change.",
     ),
     _R.LISTED_TWICE: ReasonPage(
         "It lists two things of one kind under one name. The first is used and pinned, the second withheld.",

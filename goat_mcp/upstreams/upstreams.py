@@ -79,6 +79,8 @@ class Upstreams:
         """
         self.offers = Offers()
         self.given = GivenUris()
+        self.given_by_reads = GivenUris()
+        """Those that only the contents of another resource held."""
         warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
         self._shown_lock = self._pinning.lock.content()
@@ -206,7 +208,8 @@ class Upstreams:
         for upstream in gone:
             upstream.retire()
             self._first_list_until_s.pop(upstream, None)
-            self.given.forget(upstream.config.source)
+            for given in (self.given, self.given_by_reads):
+                given.forget(upstream.config.source)
         gone_sources, order = [one.config.source for one in gone], [one.config.source for one in now]
         self.offers.rearrange(gone_sources, order)
         with self._registry.rearranged(gone_sources, order):

@@ -68,7 +68,7 @@ class Run:
             known = await self.tasks.known(ctx.call.principal)
             return {"tasks": [_described(task) for task in known]}
         if words == ["memory", "list"]:
-            find = partial(self.memories.newest_first, base=ctx.workdir, session=ctx.call.session_key)
+            find = partial(self.memories.newest_first, ctx.call.principal, ctx.call.session_key, base=ctx.workdir)
             found = await anyio.to_thread.run_sync(find)
             return {"memories": [memory.described() for memory in found]}
         if words == ["review", "list"]:

@@ -18,6 +18,7 @@ from goat_mcp.changes.file_changes import FileChanges
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import Problem, input_error
+from goat_mcp.core.principals import USERS
 from goat_mcp.core.result import text_result
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
@@ -55,6 +56,10 @@ class Note:
     async def __call__(self, ctx: HandlerContext, input: Mapping[str, Any]) -> Any:
         action, scope = str(input["action"]), input.get("scope", "project")
         name, directory = _checked(action, input), str(input.get("directory", ""))
+        if scope == "global" and ctx.call.principal not in USERS:
+            raise ToolError(
+                ErrorCode.PERMISSION, "global memories are the user's own; this client has a profile", "Use project."
+            )
         if action == "list":
             scopes: tuple[Scope, ...] = (scope,) if "scope" in input else ("project", "global")
             found = await self._newest_first(scopes, directory, ctx)
@@ -87,7 +92,7 @@ class Note:
         return answer
 
     async def _newest_first(self, scopes: Sequence[Scope], directory: str, ctx: HandlerContext) -> list[Memory]:
-        find = partial(self.memories.newest_first, scopes, directory, session=ctx.call.session_key)
+        find = partial(self.memories.newest_first, ctx.call.principal, ctx.call.session_key, scopes, directory)
         return await anyio.to_thread.run_sync(find)
 
     async def _missing(self, name: str, scope: Scope, directory: str, ctx: HandlerContext) -> ToolError:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.audit.recorded_calls import last_calls
+from goat_mcp.changes.review import OWNER
 from goat_mcp.changes.review_resource import ReviewChanges, ReviewResource
 from goat_mcp.config_view import SETTABLE
 from goat_mcp.core.context import ToolContext
@@ -37,7 +38,7 @@ def answering(reply: Reply, forms: list[Form] | None = None, **values: str) -> A
 
 
 def waiting(desk: Desk) -> list[tuple[str, bytes]]:
-    return [(staged.path.name, desk.queue.data(staged)) for staged in desk.review.oldest_first()]
+    return [(staged.path.name, desk.queue.data(staged)) for staged in desk.review.oldest_first(OWNER)]
 
 
 async def test_a_write_is_staged_and_says_so_with_the_diff_and_the_id(desk: Desk) -> None:
@@ -45,7 +46,7 @@ async def test_a_write_is_staged_and_says_so_with_the_diff_and_the_id(desk: Desk
 
     result = await desk.write(path, "one\n2\n")
 
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     assert path.read_text() == "one\ntwo\n"
     assert result.text == (
         f"Staged as change {staged.id}, NOT written: it waits for the user (goat-mcp review apply {staged.id}). "
@@ -75,11 +76,11 @@ async def test_every_tool_that_changes_files_stages(desk: Desk) -> None:
 async def test_a_second_edit_builds_on_the_first_and_takes_its_place(desk: Desk) -> None:
     path = desk.file("f", "one two")
     await desk.edit(path, "one", "1")
-    (first,) = desk.review.oldest_first()
+    (first,) = desk.review.oldest_first(OWNER)
 
     await desk.edit(path, "two", "2")
 
-    (second,) = desk.review.oldest_first()
+    (second,) = desk.review.oldest_first(OWNER)
     assert second.id != first.id, "whoever has seen the first has not seen the second"
     assert desk.queue.data(second) == b"1 2"
     await desk.review.apply(second.id)
@@ -92,7 +93,7 @@ async def test_a_new_file_can_be_edited_before_it_exists(desk: Desk) -> None:
 
     await desk.edit(path, "one", "two")
 
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     await desk.review.apply(staged.id)
     assert path.read_text() == "two"
 
@@ -100,7 +101,7 @@ async def test_a_new_file_can_be_edited_before_it_exists(desk: Desk) -> None:
 async def test_the_session_reads_what_it_has_staged_and_is_told_so(desk: Desk) -> None:
     path = desk.file("f", "one\n")
     await desk.write(path, "two\n")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
 
     mine, theirs = await desk.read(path), await desk.read(path, session="another")
 
@@ -129,7 +130,7 @@ async def test_two_sessions_stage_for_themselves_and_the_second_to_be_applied_is
     path = desk.file("f", "one")
     await desk.write(path, "mine")
     await desk.write(path, "theirs", session="another")
-    mine, theirs = desk.review.oldest_first()
+    mine, theirs = desk.review.oldest_first(OWNER)
 
     await desk.review.apply(mine.id)
     with pytest.raises(ToolError) as refused:
@@ -137,7 +138,7 @@ async def test_two_sessions_stage_for_themselves_and_the_second_to_be_applied_is
 
     assert refused.value.code is ErrorCode.STALE
     assert path.read_text() == "mine"
-    assert [staged.id for staged in desk.review.oldest_first()] == [theirs.id]
+    assert [staged.id for staged in desk.review.oldest_first(OWNER)] == [theirs.id]
 
 
 @pytest.mark.parametrize("then", ["changed", "deleted", "created", "a link"])
@@ -152,14 +153,14 @@ async def test_a_change_whose_file_is_another_now_is_refused_and_keeps_waiting(d
         path.unlink()
     if then == "a link":
         path.symlink_to(desk.file("elsewhere", "one"))
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
 
     with pytest.raises(ToolError) as refused:
         await desk.review.apply(staged.id)
 
     assert refused.value.code is ErrorCode.STALE
     assert refused.value.message == f"{path} has changed since change {staged.id} was staged; it still waits"
-    assert desk.review.oldest_first() == [staged]
+    assert desk.review.oldest_first(OWNER) == [staged]
     if then == "a link":
         assert (desk.top / "elsewhere").read_text() == "one"
 
@@ -168,7 +169,7 @@ async def test_an_applied_change_is_journaled_as_the_call_that_made_it(desk: Des
     path = desk.file("f", "one")
     path.chmod(0o640)
     await desk.write(path, "two")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
 
     await desk.review.apply(staged.id)
     applied = path.read_text()
@@ -182,11 +183,11 @@ async def test_an_applied_change_is_journaled_as_the_call_that_made_it(desk: Des
 async def test_a_rejected_change_is_gone_and_the_session_sees_the_disk_again(desk: Desk) -> None:
     path = desk.file("f", "one")
     await desk.write(path, "two")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
 
     await desk.review.reject(staged.id)
 
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
     assert (await desk.read(path)).text == "1\tone"
     assert list(desk.queue.folder.iterdir()) == []
 
@@ -194,7 +195,7 @@ async def test_a_rejected_change_is_gone_and_the_session_sees_the_disk_again(des
 async def test_an_edit_of_a_change_that_is_rejected_meanwhile_is_refused(desk: Desk) -> None:
     path = desk.file("f", "one")
     await desk.write(path, "two")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     files = desk.changes.of(desk.workspace, desk.ctx(), "Edit")
     place = desk.workspace.resolve(str(path))
     with files.open_file(place) as file:
@@ -205,7 +206,7 @@ async def test_an_edit_of_a_change_that_is_rejected_meanwhile_is_refused(desk: D
         files.write_file(place, b"three", expect=seen)
 
     assert refused.value.code is ErrorCode.STALE
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
 
 
 async def test_a_change_back_to_what_is_on_disk_leaves_nothing_to_review(desk: Desk) -> None:
@@ -214,7 +215,7 @@ async def test_a_change_back_to_what_is_on_disk_leaves_nothing_to_review(desk: D
 
     result = await desk.write(path, "one")
 
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
     assert result.text.startswith("The file is on disk as it would become: nothing waits for review now.")
 
 
@@ -228,7 +229,7 @@ async def test_a_person_who_can_be_asked_approves_in_the_call(desk: Desk) -> Non
     assert result.text == f"Updated {path} (1 line, +1 -1, LF kept).\n[the user approved this change]"
     assert result.facts is not None
     assert result.facts["staged"] is False
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
     assert forms[0].message == f"Write wants to change {path}:\n\n--- {path}\n+++ {path}\n@@ -1 +1 @@\n-one\n+two"
 
 
@@ -256,7 +257,7 @@ async def test_a_person_who_rejects_is_quoted_to_the_model(desk: Desk) -> None:
 
     assert (refused.value.code, refused.value.suggestion) == (ErrorCode.PERMISSION, "They said: Say why")
     assert path.read_text() == "one"
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
 
 
 @pytest.mark.parametrize(
@@ -315,18 +316,18 @@ async def test_what_could_never_be_written_is_refused_before_it_is_staged(desk: 
         refusals.append(refused.value.code)
 
     assert refusals == [ErrorCode.HARD_LINKED, ErrorCode.NOT_FOUND]
-    assert desk.review.oldest_first() == []
+    assert desk.review.oldest_first(OWNER) == []
 
 
 async def test_a_change_applied_by_a_process_that_died_then_is_not_applied_twice(desk: Desk) -> None:
     path = desk.file("f", "one")
     await desk.write(path, "two")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     path.write_text("two")
 
     await desk.review.apply(staged.id)
 
-    assert (path.read_text(), desk.review.oldest_first(), desk.records()) == ("two", [], [])
+    assert (path.read_text(), desk.review.oldest_first(OWNER), desk.records()) == ("two", [], [])
 
 
 async def test_a_damaged_record_is_set_aside_and_a_damaged_content_never_applied(desk: Desk) -> None:
@@ -334,11 +335,11 @@ async def test_a_damaged_record_is_set_aside_and_a_damaged_content_never_applied
     one, two = desk.file("f", "one"), desk.file("g", "one")
     await desk.write(one, "two")
     await desk.write(two, "two")
-    first, second = desk.review.oldest_first()
+    first, second = desk.review.oldest_first(OWNER)
     (desk.queue.folder / f"{first.id}.json").write_text("{")
     desk.queue.content_path(second.id).write_text("bad")
 
-    assert [staged.id for staged in desk.review.oldest_first()] == [second.id]
+    assert [staged.id for staged in desk.review.oldest_first(OWNER)] == [second.id]
     with pytest.raises(ToolError) as refused:
         await desk.review.apply(second.id)
 
@@ -359,7 +360,7 @@ async def test_the_resource_lists_what_waits_and_shows_a_diff(desk: Desk) -> Non
     heard: list[str] = []
     desk.announcements.listen(lambda uri, principal: heard.append(uri))
     await desk.write(path, "two\n")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     resource, ctx = ReviewResource(desk.review), ToolContext(call_id="r")
 
     listed = await resource.read("goat://review", ctx)
@@ -380,7 +381,7 @@ async def test_r_http_3_a_principal_sees_its_own_changes_and_the_owner_everybody
     desk.announcements.listen(lambda uri, principal: heard.append((uri, principal)))
     await desk.write(desk.top / "a", "x", session="one", principal="ada")
     await desk.write(desk.top / "b", "y", session="two", principal="bob")
-    ids = {staged.author.principal: staged.id for staged in desk.review.oldest_first()}
+    ids = {staged.author.principal: staged.id for staged in desk.review.oldest_first(OWNER)}
     resource = ReviewResource(desk.review)
 
     seen: dict[str, set[str]] = {}
@@ -407,7 +408,7 @@ async def test_what_another_process_decides_is_announced(desk: Desk) -> None:
     look = ReviewChanges(desk.review).look
     await look(())
     await desk.write(desk.top / "f", "x")
-    (staged,) = desk.review.oldest_first()
+    (staged,) = desk.review.oldest_first(OWNER)
     await look(())
     heard: list[str] = []
     desk.announcements.listen(lambda uri, principal: heard.append(uri))

@@ -160,11 +160,13 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "NAM-6",
-        "URIs are never rewritten: a read goes to whoever lists it, then to the first fitting template, then to "
-        "whoever "
-        "gave it to this client.",
-        "item_catalog given_uris core/uri_template",
-        "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given",
+        "URIs are never rewritten: a read goes to the first upstream in config order that lists it, then to whoever "
+        "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
+        "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
+        "item_catalog given_uris offers core/uri_template",
+        "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
+        "server/test_items.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
+        "test_item_catalog.py::test_f13_11_order_whoever_listed_first_the_owner_is_the_first_in_config_order",
     ),
     _rule(
         "COL-1",

@@ -519,6 +519,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "server/test_http_principals.py::test_* e2e/test_http_cases.py::test_ht_21*",
     ),
     _rule(
+        "R-HTTP-3b",
+        "Whatever is stored that grants or shows something carries its principal and session, and no store has a "
+        "lookup without them. Only the command line, which is the operator's, sees everybody's.",
+        "state/plans permissions/plan_approval server/who_asks changes/review memory/memories teams/coordinator",
+        "server/test_two_principals.py::test_* server/test_http_principals.py::test_f13_02*",
+    ),
+    _rule(
         "R-HTTP-4",
         "Bodies, headers, connections, sessions and rates are bounded.",
         "server/http server/http_connections server/http_body server/http_rate",

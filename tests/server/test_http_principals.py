@@ -96,9 +96,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def serving(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Client, Client]]:
+async def serving(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str = "bypassPermissions"
+) -> AsyncGenerator[tuple[Client, Client]]:
     monkeypatch.setattr(http, "StaticToken", TwoTokens)
-    settings = settings_of({"workspace": [str(folder)], "mode": "bypassPermissions"}, "the test")
+    settings = settings_of({"workspace": [str(folder)], "mode": mode}, "the test")
     gateway = Gateway(settings, approval=Approval.ELICIT, state=StateDirectory(folder.parent / "state"))
     listening = anyio.Event()
     urls: list[str] = []
@@ -157,3 +159,38 @@ async def test_clients_of_one_name_share_nothing_across_principals(
         codes = [code_of(await client.call(STATELESS, "", "Edit", edit)) for client in (b, a)]
 
     assert (read, codes) == ("", ["E_NOT_READ", ""])
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
+async def test_f13_02_http_a_plan_is_its_presenters_and_so_is_the_approval(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """A presents a plan; a person approves it with the command line; B, with the same plan, gains nothing by it."""
+    new = {"file_path": f"{folder}/new", "content": "x"}
+    async with serving(folder, monkeypatch, "plan") as (a, b):
+        sessions = {one.principal: await one.open_session() if version == HANDSHAKE else "" for one in (a, b)}
+
+        async def read(client: Client, uri: str) -> str:
+            meta = {
+                "io.modelcontextprotocol/protocolVersion": version,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "same", "version": "1"},
+            }
+            params = {"uri": uri, "name": uri, **({"_meta": meta} if version == STATELESS else {})}
+            body = {"id": 3, "method": "resources/read", "params": params}
+            return (await client.post(version, sessions[client.principal], body)).text
+
+        async def call(client: Client, name: str, **arguments: Any) -> str:
+            return (await client.call(version, sessions[client.principal], name, arguments)).text
+
+        await call(a, "ExitPlanMode", plan="# Alpha")
+        (record,) = (folder.parent / "state" / "plans").rglob("*.json")
+        listed = [record.stem in await read(client, "goat://plans") for client in (a, b)]
+        shown = ["# Alpha" in await read(client, f"goat://plans/{record.stem}") for client in (a, b)]
+        record.write_text(json.dumps({**json.loads(record.read_text()), "status": "approved"}))
+        taken = [await call(b, "ExitPlanMode"), await call(b, "ExitPlanMode", plan="# Alpha")]
+        written = [await call(client, "Write", **new) for client in (b, a)]
+
+    assert (listed, shown) == ([True, False], [True, False])
+    assert not any("The plan was approved" in text for text in taken)
+    assert ["E_PLAN_MODE" in text for text in written] == [True, False]

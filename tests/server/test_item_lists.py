@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from pathlib import Path
@@ -234,3 +235,34 @@ async def test_a_flood_of_notices_is_a_list_a_second_and_no_news(tmp_path: Path,
         assert 1 <= relists <= took_s + 2, "at most one a second"
     if mode == "legacy":
         assert told.count("PromptListChangedNotification") <= 1, "the flood changed nothing"
+
+
+def _foreign_cursors() -> list[str]:
+    digest = "0123456789abcdef"
+    starts = ("0", "1", "-1", "1000", "999999999", "", "x", "1.5", "+1", " 1", "٣")
+    sealed = [base64.urlsafe_b64encode(f"{digest}.{start}".encode()).decode() for start in starts]
+    plain = ["", " ", "0", "1", "-1", "AAAA", "====", "a.b", "null", "undefined", "{}", "[]", "next", "../..", "\x00"]
+    return [*sealed, *plain, "é", "\u202e", "cursor" * 1000, "1" * 5000, '{"page":2}']
+
+
+# AGG-4: also for the list of tools, which has one page.
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_f13_27_cursor_that_is_not_ours_is_refused_by_every_list(tmp_path: Path, mode: str) -> None:
+    answers: dict[str, set[int]] = {}
+    async with client_of(serving(tmp_path, {"a": server("shelf.py", "a")}), mode) as client:
+        lists = {
+            "tools": client.list_tools,
+            "resources": client.list_resources,
+            "templates": client.list_resource_templates,
+            "prompts": client.list_prompts,
+        }
+        for name, list_all in lists.items():
+            await list_all()  # what is listed once is at hand
+            for cursor in _foreign_cursors():
+                with pytest.raises(MCPError) as refused:
+                    await list_all(cursor=cursor)
+                answers.setdefault(name, set()).add(refused.value.error.code)
+            await list_all()
+
+    assert len(_foreign_cursors()) >= 30
+    assert answers == {name: {-32602} for name in lists}

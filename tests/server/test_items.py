@@ -241,6 +241,38 @@ async def test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given(tmp
     assert "of b" in shadowed.text
 
 
+# NAM-6: neither who was read first nor who started first changes the owner, also after a restart.
+@both_eras
+@pytest.mark.parametrize("slow", ["a", "b", "none"])
+async def test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails(tmp_path: Path, mode: str, slow: str) -> None:
+    def entry(name: str, *modes: str) -> dict[str, Any]:
+        return server("shelf.py", name, *modes, *(("slow",) if slow == name else ()))
+
+    entries = {
+        "a": entry("a", "shared"),
+        "b": entry("b", "shared"),
+        "c": entry("c", "greedy", "also=a://one", "also=b://one", "also=shared://everyone"),
+    }
+    uris = ("b://one", "c://two", "shared://everyone", "a://one", "b://page/7", "z://unknown")
+    found: list[list[str]] = []
+    for order in (uris, uris[::-1], uris):
+        served = serving(tmp_path, entries)
+        async with connected(served, mode) as client:
+            texts = {uri: wire(await client.read_resource(uri))["contents"][0]["text"] for uri in order}
+            other = await served.call("ReadMcpResource", {"server": "b", "uri": uris[2]}, ToolContext(call_id="c"))
+            watched = await served.items.find_owner("b://one", ToolContext(call_id="c"))
+            named = await client.complete(
+                ResourceTemplateReference(uri="b://page/{number}"), {"name": "n", "value": ""}
+            )
+        found.append([texts[uri] for uri in uris])
+
+        assert "of b" in other.text
+        assert watched == "upstream:b"
+        assert named.completion.values == ["b://page/{number}:n:"]
+
+    assert found == [["first", "second", "of a", "first", "page 7", "of c"]] * 3
+
+
 # LIF-2, ISO-4
 @both_eras
 async def test_what_was_seen_once_is_listed_while_the_upstream_is_down(tmp_path: Path, mode: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 import pytest
@@ -63,3 +64,14 @@ def test_a_cursor_outlives_the_process_that_gave_it() -> None:
 def test_what_is_no_cursor_of_ours_is_refused(cursor: str) -> None:
     with pytest.raises(MCPError):
         Pages("resources", 2).page(entries(5), cursor)
+
+
+@pytest.mark.parametrize("start", [-4, -2, 0, 1, 3, 5, 6, 8, 10**9])
+def test_a_cursor_that_we_never_gave_out_is_refused_though_it_names_the_list(start: int) -> None:
+    pages, listed = Pages("resources", 2), entries(5)
+    _, cursor = pages.page(listed, None)
+    assert cursor is not None
+    digest = urlsafe_b64decode(cursor).decode().partition(".")[0]
+
+    with pytest.raises(MCPError):
+        pages.page(listed, urlsafe_b64encode(f"{digest}.{start}".encode()).decode())

@@ -20,11 +20,13 @@ from goat_mcp.permissions.mode import Approval
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.plans import Presenter
 
 # Clients of the handshake era subscribe; in 2026-07-28 they listen instead.
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
 both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
+STDIO = Presenter("local", "stdio")
 TODO = {"content": "Mend it", "status": "in_progress", "activeForm": "Mending it"}
 OTHER = ToolContext(call_id="o", principal="somebody else")
 WAIT_S = 60
@@ -160,7 +162,7 @@ async def test_tasks_of_an_earlier_process_are_still_listed(tmp_path: Path) -> N
 @both_eras
 async def test_plans_are_listed_with_their_status_and_read_as_text(tmp_path: Path, mode: str) -> None:
     served = gateway(tmp_path)
-    plan = served.plan_approval.submit("stdio", "# Plan\n\n1. Mend it\n")
+    plan = served.plan_approval.submit(STDIO, "# Plan\n\n1. Mend it\n")
 
     async with connected(served, mode) as client:
         (listed,) = (await read(client, "goat://plans"))["plans"]
@@ -313,11 +315,11 @@ async def test_a_watcher_of_todos_hears_of_another_process(tmp_path: Path, mode:
 @pytest.mark.parametrize("below", [False, True])
 async def test_a_watcher_of_plans_hears_of_another_process(tmp_path: Path, mode: str, below: bool) -> None:
     served, other = gateway(tmp_path), gateway(tmp_path)
-    plan = served.plan_approval.submit("stdio", "# Plan")
+    plan = served.plan_approval.submit(STDIO, "# Plan")
     uri = f"goat://plans/{plan.name}" if below else "goat://plans"
 
     async with watching(served, mode, uri) as (client, told):
-        other.plan_approval.reject("stdio", plan, "not like this")
+        other.plan_approval.reject(STDIO, plan, "not like this")
         await told.wait_for(uri)
         (seen,) = (await read(client, "goat://plans"))["plans"]
 
@@ -352,7 +354,7 @@ async def test_ones_own_changes_are_told_once(tmp_path: Path) -> None:
         await look(["local"])
 
     await served.call("TodoWrite", {"todos": [TODO]}, ToolContext(call_id="c", principal="local"))
-    plan = served.plan_approval.submit("stdio", "# Plan")
+    plan = served.plan_approval.submit(STDIO, "# Plan")
     for look in (*looks, *looks):
         await look(["local"])
 

@@ -19,7 +19,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.settings import Settings
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.plans import PlanStatus, PlanStore
+from goat_mcp.state.plans import PlanStatus, PlanStore, Presenter
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
 from goat_mcp.state.todos import DatabaseTodoStore
@@ -41,6 +41,9 @@ class Log:
         self.lines.append(event)
 
 
+ADA = Presenter("ada", "session")
+
+
 @pytest.fixture
 def state(tmp_path: Path) -> StateDirectory:
     return StateDirectory(tmp_path / "state")
@@ -49,25 +52,25 @@ def state(tmp_path: Path) -> StateDirectory:
 def test_a_plans_record_cut_at_any_byte_is_set_aside_and_no_approval(state: StateDirectory) -> None:
     log = Log()
     store = PlanStore(state, "scope", log)
-    plan = store.decide(store.save("# A plan\n"), PlanStatus.APPROVED)
+    plan = store.decide(store.save("# A plan\n", ADA), PlanStatus.APPROVED)
     path = store.folder / f"{plan.name}.json"
     whole = path.read_bytes()
 
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
 
-        assert store.find(plan.name) is None, length
-        assert store.newest_first() == []
+        assert store.find(plan.name, "ada") is None, length
+        assert store.newest_first("ada") == []
         assert (path.exists(), path.with_name(f"{path.name}.corrupt").read_bytes()) == (False, whole[:length])
 
     assert log.lines == ["damaged state file set aside"] * len(whole)
     path.write_bytes(whole)
-    assert store.find(plan.name) == plan
+    assert store.find(plan.name, "ada") == plan
 
 
 def test_an_approved_plan_whose_text_was_cut_is_not_the_one_that_was_approved(state: StateDirectory) -> None:
     store = PlanStore(state, "scope")
-    plan = store.decide(store.save("# A plan\n\nDelete nothing.\n"), PlanStatus.APPROVED)
+    plan = store.decide(store.save("# A plan\n\nDelete nothing.\n", ADA), PlanStatus.APPROVED)
     text = Path(plan.file_path).read_bytes()
 
     for length in range(len(text)):

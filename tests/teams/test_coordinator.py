@@ -286,3 +286,25 @@ async def test_a_message_may_be_empty_and_its_text_is_never_converted(bench: Ben
 
     assert tool.validate({"to": "a"}).message == ""
     assert tool.validate({"to": "a", "message": "null"}).message == "null"
+
+
+async def test_f13_02_teams_of_one_name_of_two_principals_have_nothing_in_common(bench: Bench) -> None:
+    ada, bob = (ToolContext(call_id="c", principal=name, session_key=name) for name in ("profile:ada", "profile:bob"))
+    await bench.create({"name": "worker"}, ctx=ada)
+    first = bench.teams.team_of(ada.principal)
+    await bench.create({"name": "worker"}, ctx=bob)
+    second = bench.teams.team_of(bob.principal)
+    assert first is not None and second is not None
+
+    await bench.send(ctx=ada, to="worker", type="message", content="for ada's worker", summary="s")
+    letters = [
+        [path.name for path in team.folder.rglob("*") if path.is_file() and "for ada's worker" in path.read_text()]
+        for team in (first, second)
+    ]
+    gone = await bench.delete(ctx=bob, force=True)
+    await bench.delete(ctx=ada, force=True)
+
+    assert not gone.is_error and first.folder != second.folder
+    assert bench.folder in first.folder.parents and bench.folder in second.folder.parents
+    assert letters[1] == []
+    assert [team.folder.exists() for team in (first, second)] == [True, True]

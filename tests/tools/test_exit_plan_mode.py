@@ -101,7 +101,7 @@ async def test_a_plan_the_user_edits_is_approved_as_edited(tmp_path: Path) -> No
 
     assert approved(result) == (True, True)
     assert "# Shorter" in result.text and result.facts is not None
-    (saved,) = gateway.plan_approval.plans.newest_first()
+    (saved,) = gateway.plan_approval.plans.newest_first("local")
     assert gateway.plan_approval.plans.text(saved) == "# Shorter"
     assert user.forms[1].questions[0].default == PLAN
 
@@ -114,7 +114,7 @@ async def test_a_rejected_plan_is_no_error_and_the_session_keeps_planning(tmp_pa
     assert approved(result) == (False, False)
     assert "They said: too long" in result.text
     assert await write(gateway) == "E_PLAN_MODE"
-    assert [plan.status for plan in gateway.plan_approval.plans.newest_first()] == [PlanStatus.REJECTED]
+    assert [plan.status for plan in gateway.plan_approval.plans.newest_first("local")] == [PlanStatus.REJECTED]
 
 
 @pytest.mark.parametrize("reply", [Reply.DECLINED, Reply.CANCELLED])
@@ -137,7 +137,7 @@ async def test_without_forms_the_plan_waits_for_the_command_line(
 
     result = await exit_plan(gateway, plan=PLAN)
 
-    (saved,) = gateway.plan_approval.plans.newest_first()
+    (saved,) = gateway.plan_approval.plans.newest_first("local")
     assert approved(result) == (False, False)
     assert "Waiting for the user's approval" in result.text and f"goat-mcp plan approve {saved.name}" in result.text
     assert await write(gateway) == "E_PLAN_MODE"
@@ -155,7 +155,7 @@ async def test_a_command_that_the_model_runs_cannot_approve(tmp_path: Path, monk
     monkeypatch.setenv("GOAT_MCP_CALL", "1")
     gateway = planning(tmp_path)
     await exit_plan(gateway, plan=PLAN)
-    (saved,) = gateway.plan_approval.plans.newest_first()
+    (saved,) = gateway.plan_approval.plans.newest_first("local")
 
     assert approve_at_a_terminal(saved.name) != 0
     assert await write(gateway) == "E_PLAN_MODE"
@@ -168,7 +168,7 @@ async def test_a_plan_approved_after_a_restart_counts_when_it_is_presented_again
     monkeypatch.delenv("GOAT_MCP_CALL", raising=False)
     await exit_plan(planning(tmp_path), plan=PLAN)
     restarted = planning(tmp_path)
-    (saved,) = restarted.plan_approval.plans.newest_first()
+    (saved,) = restarted.plan_approval.plans.newest_first("local")
     approve_at_a_terminal(saved.name)
 
     assert approved(await exit_plan(restarted, plan=PLAN + " and more")) == (False, False)
@@ -233,7 +233,7 @@ async def test_outside_plan_mode_there_is_nothing_to_approve(tmp_path: Path) -> 
     result = await exit_plan(gateway, plan=PLAN, anything_else=1)
 
     assert "not in plan mode" in result.text
-    assert gateway.plan_approval.plans.newest_first() == []
+    assert gateway.plan_approval.plans.newest_first("local") == []
 
 
 async def test_a_setting_lets_the_hosts_own_dialog_approve(tmp_path: Path) -> None:

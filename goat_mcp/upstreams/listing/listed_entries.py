@@ -28,6 +28,7 @@ MAX_SCHEMA_BYTES = 256 * 1024
 MAX_SCHEMA_LEVELS = 128
 """Objects in objects: two for each property of a property, so that schemas are 64 deep at least (R-SCHEMA-3)."""
 LISTED_TWICE = "it is listed twice; the first one is used"
+DIFFERS_IN_CASE = "its name differs from that of {first} in upper and lower case only; the first one is used"
 _TEXTS = ("title", "description")
 _DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
 _NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -54,12 +55,15 @@ class UsableEntries:
 
 
 def usable_entries(listed: Iterable[Any]) -> UsableEntries:
-    """Check each entry by itself, in order; of two with one name the first that can be used counts."""
+    """Check each entry by itself, in order; of two with one name the first that can be used counts.
+
+    Names that differ in case only are one name here: a reader takes one for the other (R-UP-5).
+    """
     entries: list[dict[str, Any]] = []
     withheld: list[Withheld] = []
     without_output: list[str] = []
     originals: list[dict[str, Any]] = []
-    names: set[str] = set()
+    names: dict[str, str] = {}
     shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
@@ -86,16 +90,23 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             if _problem(without) is None:
                 without_output.append(f"{name}: {problem.text}")
                 entry, problem = without, None
-        if problem is None and given["name"] in names:
-            problem = _Problem(ReasonCode.LISTED_TWICE, LISTED_TWICE)
+        first = names.get(given["name"].casefold())
+        if problem is None and first is not None:
+            problem = _taken(given["name"], first)
         if problem is not None:
             withheld.append(Withheld(name, make_visible(problem.text), problem.code))
         else:
-            names.add(given["name"])
+            names[given["name"].casefold()] = given["name"]
             entries.append(entry)
             originals.append(given)
             escaped += is_escaped
     return UsableEntries(tuple(entries), tuple(withheld), shortened, escaped, tuple(without_output), tuple(originals))
+
+
+def _taken(name: str, first: str) -> _Problem:
+    if name == first:
+        return _Problem(ReasonCode.LISTED_TWICE, LISTED_TWICE)
+    return _Problem(ReasonCode.NAME_COLLISION, DIFFERS_IN_CASE.format(first=first[:200]))
 
 
 def _visible(entry: dict[str, Any]) -> dict[str, Any]:

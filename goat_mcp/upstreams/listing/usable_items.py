@@ -18,7 +18,7 @@ from goat_mcp.core.errors import cut_middle
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.offers import Kind
 from goat_mcp.upstreams.envelope import passing_meta
-from goat_mcp.upstreams.listing.listed_entries import LISTED_TWICE, MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.listing.listed_entries import DIFFERS_IN_CASE, LISTED_TWICE, MAX_DESCRIPTION_CHARS
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
 
@@ -53,6 +53,7 @@ class UsableItems:
 def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
     """Check each entry by itself, in order."""
     entries: dict[str, Mapping[str, Any]] = {}
+    prompts: dict[str, str] = {}
     originals: list[Mapping[str, Any]] = []
     withheld: list[Withheld] = []
 
@@ -72,6 +73,8 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
             withhold(key, f"{OWN_URIS} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
             withhold(key, LISTED_TWICE, ReasonCode.LISTED_TWICE)
+        elif kind == "prompts" and (first := prompts.setdefault(key.casefold(), key)) != key:
+            withhold(key, DIFFERS_IN_CASE.format(first=first[:_NAME_CHARS]), ReasonCode.NAME_COLLISION)
         else:
             entries[key] = entry
             originals.append(cast("dict[str, Any]", raw))

@@ -247,7 +247,7 @@ async def test_a_note_can_be_written_anew_where_its_deletion_waits(tmp_path: Pat
 
     anew = await caller.value(TOOL, action="append", name="a", content="# Other")
 
-    (change,) = caller.gateway.changes.review.oldest_first()
+    (change,) = caller.gateway.changes.review.oldest_first("local")
     assert (change.id, change.kind, change.path) == (anew["change_id"], "change", file)
     assert await listed(caller) == [note("a", "Other", 7, staged=True, change_id=change.id)]
 
@@ -276,7 +276,7 @@ async def test_deleting_a_note_that_only_waits_takes_it_back(tmp_path: Path) -> 
     assert (answer["deleted"], answer["staged"]) == (True, False)
     assert answer["message"].startswith("There is no such file on disk: nothing waits for review now.")
     assert await listed(caller) == []
-    assert caller.gateway.changes.review.oldest_first() == []
+    assert caller.gateway.changes.review.oldest_first("local") == []
 
 
 @pytest.mark.parametrize(("session", "principal"), [("two", "ada"), ("two", "other"), ("two", "local")])

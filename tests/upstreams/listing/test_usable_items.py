@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from goat_mcp.upstreams.listing.listed_entries import usable_entries
 from goat_mcp.upstreams.listing.usable_items import usable_items
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -39,3 +42,37 @@ def test_our_own_uris_are_ours() -> None:
     assert usable.entries == ()
     reason = "goat:// is goat-mcp's own; an upstream's is not read by it"
     assert usable.withheld == (Withheld("goat://x/{y}", reason, ReasonCode.NAME_COLLISION, kind="template"),)
+
+
+PAIRS = [
+    *(("t1", "T1"), ("read_file", "Read_File"), ("readFile", "readfile"), ("READ", "read"), ("a", "A"), ("x-y", "X-y")),
+    *(("git.push", "git.Push"), ("Delete", "DELETE"), ("sendMail", "SendMail"), ("tool__x", "tool__X"), ("aB", "Ab")),
+    *(("caf\u00e9", "CAF\u00c9"), ("stra\u00dfe", "STRASSE"), ("\u0434\u0430", "\u0414\u0410"), ("\u03c3", "\u03c2")),
+    *((f"name{number}", f"Name{number}") for number in range(8)),
+    *((f"get_{letter}", f"get_{letter.upper()}") for letter in "abcdefgh"),
+]
+
+
+# R-UP-5
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_f13_28_case_alone_makes_no_second_name_and_the_first_one_stays(first: str, second: str, turned: bool) -> None:
+    names = (second, first) if turned else (first, second)
+    schema = {"type": "object"}
+
+    tools = usable_entries([{"name": name, "inputSchema": schema} for name in (*names, "other", names[0])])
+    prompts = usable_items("prompts", [{"name": name} for name in (*names, "other", names[0])])
+
+    assert [one["name"] for one in tools.entries] == [one["name"] for one in prompts.entries] == [names[0], "other"]
+    for withheld in (tools.withheld, prompts.withheld):
+        assert [(one.name, one.reason_code) for one in withheld] == [
+            (names[1], ReasonCode.NAME_COLLISION),
+            (names[0], ReasonCode.LISTED_TWICE),
+        ]
+        assert withheld[0].reason.startswith(f"its name differs from that of {names[0]} in upper and lower case only")
+
+
+def test_uris_that_differ_in_case_are_two() -> None:
+    listed = [{"uri": "x://a", "name": "a"}, {"uri": "x://A", "name": "a"}]
+
+    assert len(usable_items("resources", listed).entries) == 2

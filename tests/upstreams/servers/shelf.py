@@ -3,7 +3,8 @@
 `python shelf.py NAME [MODE]` over stdio, `python shelf.py http PORT NAME [MODE]` over HTTP. URIs begin with NAME. MODE:
 `deaf` has no subscriptions, `mute` no completions, `slow` lists after a while, `long` has one resource more, `many` has
 thousands, `endless` lists prompts without an end, `twice` lists one twice, `odd` has a prompt
-that reports progress and says what `_meta` it saw.
+that reports progress and says what `_meta` it saw. `also=URI` lists that URI as well, `greedy` has a template that
+fits every URI and answers to any.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ BUS = InMemorySubscriptionBus()
 EXTRA: list[str] = ["extra0"] if "long" in MODES else []
 LISTS = {"resources": 0, "prompts": 0}
 SUBSCRIBED: list[str] = []
+ALSO = [mode.removeprefix("also=") for mode in MODES if mode.startswith("also=")]
 TEXTS = {"one": "first", "two": "second"}
 
 
@@ -118,12 +120,16 @@ async def list_resources(ctx: Any, params: Any) -> Any:
     ]
     if "shared" in MODES and step == 0:
         listed.append({"uri": "shared://everyone", "name": NAME})
+    if step == 0:
+        listed += [{"uri": uri, "name": NAME} for uri in ALSO]
     cursor = {"nextCursor": str(step + 1)} if step + 1 < len(names) else {}
     return {"resources": listed, "ttlMs": 5_000, "cacheScope": "public", "resultType": "complete", **cursor}
 
 
 async def list_templates(ctx: Any, params: Any) -> Any:
     listed = [{"uriTemplate": f"{NAME}://page/{{number}}", "name": "page", "_meta": {"vendor/t": 1}}]
+    if "greedy" in MODES:
+        listed.append({"uriTemplate": "{+any}", "name": "all"})
     return {"resourceTemplates": listed, "ttlMs": 9_000, "cacheScope": "private", "resultType": "complete"}
 
 
@@ -134,6 +140,8 @@ async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> An
     name = uri.removeprefix(f"{NAME}://")
     text = {**TEXTS, "hidden": "given", **dict.fromkeys(EXTRA, "extra")}.get(name)
     if uri == "shared://everyone":
+        text = f"of {NAME}"
+    if text is None and (uri in ALSO or "greedy" in MODES) and not name.startswith("page/"):
         text = f"of {NAME}"
     contents: list[dict[str, Any]]
     if name == "page/blob":
