@@ -25,6 +25,7 @@ from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
 from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode, encode_frame
 from goat_mcp.upstreams.links.full_collections import full_collections
+from goat_mcp.upstreams.links.notice_limits import NoticeLimits
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
@@ -32,9 +33,9 @@ _MAX_QUEUED = 256
 """Messages parsed but not yet taken; past this the pipe is not read, so that a flood stays in the kernel."""
 _UNASKED_PER_S = 2_000.0
 _UNASKED_AT_ONCE = 1_000.0
-"""What is read of a process beyond its answers, so that a flood costs a fifth of a core and no more: a line of junk that
-had to be parsed counts as 1, and so do 8 KiB of a line that is too long (16 MB a second); a question, which costs us an
-answer, as 20. Lines that are dropped unread cost little (`FrameReader.effort`): 100,000 small ones pass in a second.
+"""What is read of a process beyond its answers, so that a flood costs a fifth of a core and no more: a line of junk
+that had to be parsed counts as 1, and so do 8 KiB of a line that is too long (16 MB a second); a question, which costs
+us an answer, as 20. Lines dropped unread cost little (`FrameReader.effort`): 100,000 small ones pass in a second.
 Notices that are read have limits of their own (`NoticeLimits`)."""
 _DROPPED_BYTES = 8 * 1024
 _HELD_S = 0.1
@@ -82,6 +83,10 @@ class StdioLink:
             how = f"the process exited with status {self.exit_status}"
         tail = self.stderr_text()
         return f"{how}; its stderr ends: {make_visible(tail[-600:])}" if tail else how
+
+    @property
+    def limits(self) -> NoticeLimits:
+        return self.frames.limits
 
     def junk(self) -> tuple[int, int]:
         return self.frames.junk_lines, self.frames.oversized_frames

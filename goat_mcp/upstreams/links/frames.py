@@ -39,7 +39,7 @@ _ID_LAST = re.compile(
 )
 _UNREAD_LINE = 0.01
 _UNREAD_BYTES = 16 * 1024
-"""A line that is not parsed costs that much, and once more for so many bytes: of small ones, a hundredth of the rest."""
+"""A line that is not parsed costs so much of one that is, and 1 for so many bytes."""
 _NO_OBJECT = "its answer is not JSON: it does not begin as an object"
 
 

@@ -26,6 +26,7 @@ from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.links.large_bodies import LargeAnswers, LargeBody, LargeEvents
+from goat_mcp.upstreams.links.notice_limits import NoticeLimits
 from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -49,6 +50,7 @@ class HttpLink:
 
     marks: FaultMarks
     large: LargeAnswers = field(default_factory=LargeAnswers)
+    limits: NoticeLimits = field(default_factory=NoticeLimits)
 
     def last_words(self) -> str:
         return "the connection closed"

@@ -1,4 +1,4 @@
-"""How many notices of one upstream are read: the rest of a flood is dropped unread, at the speed at which it comes (R-UP-3).
+"""How many notices of one upstream are read. The rest of a flood is dropped unread, as fast as it comes (R-UP-3).
 
 A notice is recognised without parsing it, by an expression that takes the whole line. What it does not take is parsed:
 a line with an id, or with any member that a notice does not have, is never dropped.
