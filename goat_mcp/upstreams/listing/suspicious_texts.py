@@ -109,7 +109,7 @@ _TEXTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "names key files": (
         (
             ".ssh|id_|authorized_keys|.aws|.netrc|.pypirc|.gnupg",
-            r"\.ssh/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\bauthorized_keys\b|\.aws/credentials|\.netrc\b|\.pypirc\b|\.gnupg\b",
+            r"\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\bauthorized_keys\b|\.aws/credentials|\.netrc\b|\.pypirc\b|\.gnupg\b",
         ),
         (
             "/etc/|.kube|.docker|.git-cred|.config/gcloud",
