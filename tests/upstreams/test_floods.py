@@ -220,7 +220,7 @@ async def test_questions_of_one_that_reads_no_answer_are_not_piled_up() -> None:
 
 def test_f13_29_notice_flood_only_whole_notices_are_left_unread() -> None:
     def limits() -> NoticeLimits:
-        flooded = NoticeLimits()
+        flooded = NoticeLimits(clock=lambda: 0.0)
         for method in (LOGS, PROGRESS, "notifications/cancelled"):
             for _ in range(2 * int(READ_AT_ONCE)):
                 flooded.took(method)
@@ -248,7 +248,7 @@ def test_f13_29_notice_flood_what_is_left_unread_says_nothing_but_a_notice(
         more, value
     )
     line = json.dumps({name: members[name] for name in order if name in members}).encode()
-    flooded = NoticeLimits()
+    flooded = NoticeLimits(clock=lambda: 0.0)
     for _ in range(2 * int(READ_AT_ONCE)):
         flooded.took(LOGS)
         flooded.took(PROGRESS)

@@ -7,7 +7,8 @@ a line with an id, or with any member that a notice does not have, is never drop
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 from goat_mcp.upstreams.allowance import Allowance
 
@@ -44,9 +45,9 @@ _NOTICE = _notice()
 class NoticeLimits:
     """Of one connection. `dropped` counts the notices that nobody read."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.dropped = 0
-        self._allowances = {kind: Allowance(READ_PER_S, READ_AT_ONCE) for kind in (LOGS, PROGRESS, _OTHERS)}
+        self._allowances = {kind: Allowance(READ_PER_S, READ_AT_ONCE, clock) for kind in (LOGS, PROGRESS, _OTHERS)}
         self._flooded: set[str] = set()
         """The kinds of which more came than are read, as far as is known. Empty as a rule: nothing is looked at."""
         self._held: dict[bytes, None] = {}
@@ -83,6 +84,17 @@ class NoticeLimits:
             else:
                 self.dropped += 1
         return True
+
+    def admits(self, text: bytes) -> bool:
+        """Whether a message is read now: all are but log messages and progress beyond the limits, which are counted."""
+        found = _NOTICE.match(text)
+        if found is None or found[1] is None:
+            return True
+        allowance = self._allowances.get(found[1].decode("ascii"))
+        if allowance is None or allowance.take():
+            return True
+        self.dropped += 1
+        return False
 
     def take_held(self, *, all_of_it: bool = False) -> Iterator[bytes]:
         """The lines that may be read now, oldest first. Each must be parsed before the next is taken."""
