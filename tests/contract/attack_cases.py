@@ -265,6 +265,16 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-12-hidden-in-schemas": ("hides text in schemas and icons", "upstreams/listing/test_listed_entries.py"),
+    "F13-12-hidden-in-data": ("hides text in values and names", "upstreams/listing/test_listed_entries.py"),
+    "F13-12-hidden-in-items": ("hides text in prompts and templates", "upstreams/listing/test_usable_items.py"),
+    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/questions/test_visible_messages.py"),
+    "F13-12-first-sights": ("gives orders at first sight", "upstreams/pins/test_suspicious_pins.py"),
+    "F13-12-poison": ("forty ways to give orders", "upstreams/listing/test_suspicious_texts.py"),
+    "F13-29-notice-flood": ("writes 100,000 notices during a call", "upstreams/test_floods.py"),
+    "F13-29-event-flood": ("sends 100,000 notices as events", "upstreams/links/test_unflooded_events.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
 from goat_mcp.upstreams.faults import FaultMarks
@@ -354,6 +355,7 @@ async def test_f13_29_notice_flood_of_100000_lines_delays_neither_its_answer_nor
                 await running.call("mcp__calm__none")
                 neighbour_s.append(time.monotonic() - began_s)
 
+        result, took_s = ToolResult(), 0.0
         async with anyio.create_task_group() as group:
             group.start_soon(keep_calling)
             began_s = time.monotonic()

@@ -57,7 +57,7 @@ def used_up() -> NoticeLimits:
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_f13_29_notice_flood_other_events_pass_as_they_came(seed: int) -> None:
+async def test_f13_29_event_flood_other_events_pass_as_they_came(seed: int) -> None:
     chance = random.Random(seed)
     events = [chance.choice(OTHERS) if chance.random() < 0.5 else chance.choice(NOTICES) for _ in range(60)]
     stream = b"".join(events)
@@ -78,7 +78,7 @@ async def test_below_the_limits_everything_passes() -> None:
     assert await passed([stream], NoticeLimits()) == stream
 
 
-async def test_of_a_flood_the_first_pass_and_the_rest_is_counted() -> None:
+async def test_f13_29_event_flood_the_first_pass_and_the_rest_is_counted() -> None:
     count = 3 * int(READ_AT_ONCE)
     limits = NoticeLimits()
 

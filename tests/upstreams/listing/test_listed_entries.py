@@ -113,7 +113,7 @@ IN_DATA: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("schema", IN_TEXTS.values(), ids=IN_TEXTS)
 @pytest.mark.parametrize("member", ["inputSchema", "outputSchema"])
-def test_f13_12_what_hides_in_the_texts_of_a_schema_is_shown(member: str, schema: dict[str, Any]) -> None:
+def test_f13_12_hidden_in_schemas_is_shown(member: str, schema: dict[str, Any]) -> None:
     listed = entry(**{member: {"type": "object", **schema}})
 
     usable = usable_entries([listed])
@@ -125,7 +125,7 @@ def test_f13_12_what_hides_in_the_texts_of_a_schema_is_shown(member: str, schema
 
 
 @pytest.mark.parametrize("schema", IN_DATA.values(), ids=IN_DATA)
-def test_f13_12_a_tool_whose_data_hide_something_is_withheld_alone(schema: dict[str, Any]) -> None:
+def test_f13_12_hidden_in_data_withholds_that_tool_alone(schema: dict[str, Any]) -> None:
     listed = entry(inputSchema={"type": "object", **schema})
 
     usable = usable_entries([listed, entry(name="fine")])
@@ -136,7 +136,7 @@ def test_f13_12_a_tool_whose_data_hide_something_is_withheld_alone(schema: dict[
 
 
 @pytest.mark.parametrize("schema", IN_DATA.values(), ids=IN_DATA)
-def test_f13_12_an_output_schema_whose_data_hide_something_is_left_out(schema: dict[str, Any]) -> None:
+def test_f13_12_hidden_in_data_leaves_an_output_schema_out(schema: dict[str, Any]) -> None:
     usable = usable_entries([entry(outputSchema={"type": "object", **schema})])
 
     assert usable.entries == (entry(),)
