@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
     from goat_mcp.upstreams.pins.pin_lock import PinLock
     from goat_mcp.upstreams.pins.pin_review import Waiting
     from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pins.suspicious_pins import Suspicious
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -63,14 +64,24 @@ def list_pins(as_json: bool) -> None:
 def show(name: str, as_json: bool, **selection: Any) -> None:
     """Compare what waits with what is pinned. NAME is an upstream, a tool (mcp__server__tool) or kind:server:name.
 
-    Where nothing waits under that name, the servers are asked first what they offer now.
+    Where nothing waits under that name, the servers are asked first what they offer now. What is pinned and has a
+    suspicious text is shown whole.
     """
-    from goat_mcp.upstreams.pins.pin_review import agreement
+    from goat_mcp.upstreams.pins.pin_review import agreement, meant_by
 
     pins, definitions = _stores()
-    chosen = _chosen((name,), _waiting(pins, (name,), selection))
+    waiting = _waiting(pins, (name,), selection)
+    # What is pinned already is shown too, if there is a reason to read it.
+    suspicious = [one for one in _suspicious(pins, definitions) if not one.waits]
+    meant = meant_by(name, [one.about for one in suspicious])
+    chosen = _chosen((name,), waiting) if not meant else meant_by(name, waiting)
     if as_json:
-        click.echo(json.dumps({"waiting": [_document(one, definitions) for one in chosen], "hash": agreement(chosen)}))
+        document = {"waiting": [_document(one, definitions) for one in chosen], "hash": agreement(chosen)}
+        click.echo(json.dumps({**document, "suspicious": [_document(one, definitions) for one in meant]}))
+        return
+    for one in meant:
+        _print_suspicious(one, definitions)
+    if not chosen:
         return
     _print_differences(chosen, definitions)
     click.echo(f"Approve with: goat-mcp lock approve {shlex.quote(name)}")
@@ -180,10 +191,37 @@ def _refuse(message: str, suggestion: str) -> NoReturn:
     raise ToolError(ErrorCode.PERMISSION, message, suggestion)
 
 
+def _suspicious(pins: PinLock, definitions: PinnedDefinitions) -> list[Suspicious]:
+    from goat_mcp.upstreams.pins.suspicious_pins import suspicious_in
+
+    return suspicious_in(pins.content(), definitions)
+
+
+def _why(one: Waiting, definitions: PinnedDefinitions) -> tuple[str, ...]:
+    """Why a person should read what waits, beside that it is new."""
+    from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
+
+    kept = definitions.some(one.server, {one.after})
+    return why_suspicious(kept[one.after], one.server) if one.after in kept else ()
+
+
+def _print_suspicious(one: Waiting, definitions: PinnedDefinitions) -> None:
+    from goat_mcp.cli.terminal import escaped
+    from goat_mcp.upstreams.pins.pin_review import difference
+
+    click.echo(
+        f"{escaped(one.target)} is pinned (risk: {one.risk})" if one.risk else f"{escaped(one.target)} is pinned"
+    )
+    click.echo(f"  Careful: its definition {'; '.join(_why(one, definitions))}")
+    for line in difference(one, definitions):
+        click.echo(f"  {line}")
+
+
 def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
     from goat_mcp.upstreams.pins.pin_review import difference
 
-    names = {"name": one.target, "server": one.server, "kind": one.kind, "risk": one.risk}
+    why = list(_why(one, definitions))
+    names = {"name": one.target, "server": one.server, "kind": one.kind, "risk": one.risk, "suspicious": why}
     return {**names, "pinned": one.before or None, "now": one.after, "diff": difference(one, definitions)}
 
 
@@ -194,6 +232,8 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
     for one in chosen:
         what = "has changed" if one.before else "is new"
         click.echo(f"{escaped(one.target)} {what}" + (f" (risk: {one.risk})" if one.risk else ""))
+        if why := _why(one, definitions):
+            click.echo(f"  Careful: its definition {'; '.join(why)}")
         for line in difference(one, definitions):
             click.echo(f"  {line}")
 
@@ -203,15 +243,17 @@ def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None 
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.upstreams.pins.pin_review import waiting_in
 
-    pins, _ = _stores()
+    pins, definitions = _stores()
     content = pins.content()
     waiting = waiting_in(content)
+    suspicious = _suspicious(pins, definitions)
     servers: list[dict[str, Any]] = [
         {
             "server": (names or {}).get(server, server),
             "launch": one.launch,
             "pinned": {kind: len(named) for kind, named in one.pins.items()},
             "waiting": [each.target for each in waiting if each.server == server],
+            "suspicious": [str(each) for each in suspicious if each.about.server == server],
         }
         for server, one in content.servers.items()
     ]
@@ -226,6 +268,8 @@ def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None 
         click.echo(f"{escaped(server['server'])}\tpinned: {counts}")
         for target in server["waiting"]:
             click.echo(f"  waits: {escaped(target)}")
+        for each in server["suspicious"]:
+            click.echo(f"  careful: {escaped(each)}")
     if not servers:
         click.echo("Nothing is pinned yet.", err=True)
     _warn(unpinned)

@@ -81,6 +81,11 @@ class ToolSpec:
         """The name that permission rules, audit and approvals know this tool by."""
         return self.canonical_name or self.name
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of its definition who is asked about a call, in a few words each. Ours have none."""
+        return ()
+
     def under_cap(self, name_cap: int) -> ToolSpec:
         """The same with a name of at most so many characters. Ours have none that would have to be cut (NAM-4)."""
         return self

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
+VISIBLE_RULES = 1
+"""Rises whenever a definition of an upstream would be shown in another way than before, or withheld: what was stored by
+other rules is listed anew."""
 _CONTROLS = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in b"\t\n")
-# Surrogates are not valid UTF-8; the rest reorders, hides or smuggles text. Joiners (U+200C, U+200D) and
-# variation selectors 1-16 stay: emoji and several scripts need them.
-_HIDDEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+# Surrogates are not valid UTF-8; the rest reorders, hides or smuggles text, or looks like a blank that is none.
+_ALWAYS = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
 )
+# Joiners and variation selectors 1-16 belong to emoji and several scripts, after a character of these. In a row, or
+# among ASCII characters, they say something that nobody sees.
+_JOINERS = r"\u200c\u200d"
+_SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f"
+
+
+@functools.cache  # compiling takes milliseconds, and most starts meet only ASCII
+def _suspect() -> re.Pattern[str]:
+    return re.compile(f"[{_ALWAYS}{_JOINERS}{_SELECTORS}]")
+
+
+@functools.cache
+def _hidden() -> re.Pattern[str]:
+    return re.compile(
+        rf"[{_ALWAYS}]|(?<=[{_JOINERS}])[{_JOINERS}{_SELECTORS}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
+        rf"|(?<![^\x00-\x7f])(?:[{_JOINERS}](?![^\x00-\x7f])|[{_SELECTORS}](?!\u20e3))"
+    )
 
 
 def make_visible(text: str) -> str:
@@ -23,14 +44,22 @@ def make_visible(text: str) -> str:
         raw = text.encode("ascii")
         if len(raw.translate(None, _CONTROLS)) == len(raw):
             return text
-    elif _HIDDEN.search(text) is None:
+    elif _suspect().search(text) is None or _hidden().search(text) is None:
         return text
-    return _HIDDEN.sub(_escape, text)
+    return _hidden().sub(_escape, text)
+
+
+def make_lines_visible(text: str) -> str:
+    """As `make_visible`, but for line ends of another system: these hide nothing."""
+    if "\r\n" not in text:
+        return make_visible(text)
+    made = "\r\n".join(make_visible(part) for part in text.split("\r\n"))
+    return text if made == text else made
 
 
 def drop_hidden(text: str) -> str:
     """`text` without those characters: for text of the web, where soft hyphens and the like are no sign of anything."""
-    return _HIDDEN.sub("", text)
+    return _hidden().sub("", text)
 
 
 def _escape(hidden: re.Match[str]) -> str:

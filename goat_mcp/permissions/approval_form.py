@@ -31,7 +31,8 @@ def approval_form(call: Call, reason: str, rules: Sequence[str]) -> Form:
         ]
     choices.append(Option(DENY, "Deny"))
     arguments = [_shown(call.spec.rule_name, name, value) for name, value in call.arguments.items()]
-    message = "\n".join([f"Allow {call.spec.rule_name}? ({make_visible(reason)})", *arguments])
+    warnings = [f"Careful: its definition {'; '.join(found)}"] if (found := call.spec.warnings) else []
+    message = "\n".join([f"Allow {call.spec.rule_name}? ({make_visible(reason)})", *warnings, *arguments])
     return Form(message, (Question(DECISION, "Decision", options=tuple(choices), required=True),), opens_call=True)
 
 

@@ -40,6 +40,16 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], told: 
     # What arrives with the answers, as lines that are no messages, is in the status by now.
     statuses = [one for one in upstreams.status() if not only or one.name in only]
     findings = [finding for status in statuses for finding in upstream_findings(status)]
+    names = [config.name for config in chosen]
+    for name, detail in await anyio.to_thread.run_sync(upstreams.suspicious, names):
+        findings.append(
+            Finding(
+                id="suspicious_definition",
+                about=name,
+                detail=detail,
+                fix="Read it with `goat-mcp lock show NAME` before you trust the server.",
+            )
+        )
     for status in statuses:
         if status.state is UpstreamState.REFUSED:
             told(status)

@@ -20,6 +20,7 @@ _EXIT: dict[ReasonCode, ExitCode] = {
     _R.QUARANTINED: TOOL_ERROR,
     _R.BROKEN_ENTRY: SCHEMA,
     _R.BROKEN_SCHEMA: SCHEMA,
+    _R.HIDDEN_DATA: SCHEMA,
     _R.SCHEMA_TOO_LARGE: SCHEMA,
     _R.SCHEMA_TOO_DEEP: SCHEMA,
     # These leave everything else in use, or were asked for.

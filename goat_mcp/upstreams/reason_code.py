@@ -40,6 +40,7 @@ class ReasonCode(StrEnum):
     TASKS_ONLY = "tasks_only"
     BROKEN_ENTRY = "broken_entry"
     BROKEN_SCHEMA = "broken_schema"
+    HIDDEN_DATA = "hidden_data"
     SCHEMA_TOO_LARGE = "schema_too_large"
     SCHEMA_TOO_DEEP = "schema_too_deep"
     LAUNCH_CHANGED = "launch_changed"

@@ -105,6 +105,11 @@ REASON_PAGES: dict[ReasonCode, ReasonPage] = {
         "A tool's schema is none that clients accept; that tool is withheld.",
         "Report it to whoever makes the server.",
     ),
+    _R.HIDDEN_DATA: ReasonPage(
+        "Values or names in its schema, as in `enum` or `properties`, have invisible characters. They cannot be shown "
+        "without being changed; that tool, prompt or template is withheld.",
+        "Find out what it wants to hide before you trust the server; report it to whoever makes it.",
+    ),
     _R.SCHEMA_TOO_LARGE: ReasonPage(
         "A tool's schema is larger than is passed on; that tool is withheld.", "Report it to whoever makes the server."
     ),

@@ -72,6 +72,7 @@ class Standing:
             junk_lines=junk,
             oversized_frames=oversized,
             dropped_logs=connection.callers.dropped_logs if connection is not None else 0,
+            dropped_notices=connection.dropped_notices if connection is not None else 0,
             unknown_blocks=self._calls.unknown_blocks,
             escaped_tools=self._tools.escaped,
             escaped_results=self._visible.escaped if self._visible is not None else 0,

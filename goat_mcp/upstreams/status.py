@@ -57,6 +57,8 @@ class UpstreamStatus:
     oversized_frames: int = 0
     dropped_logs: int = 0
     """Log messages that clients wanted and did not get: more came than are passed on."""
+    dropped_notices: int = 0
+    """Notices that came faster than they are read, and were dropped unread."""
     unknown_blocks: int = 0
     escaped_tools: int = 0
     escaped_results: int = 0

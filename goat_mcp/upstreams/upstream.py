@@ -381,6 +381,7 @@ class Upstream:
             connection.tools_changed = anyio.Event()
             listed_s = time.monotonic()
             listed = await self._list(connection)
+            await self.pins.scan_first_sights()
             if listed:
                 await connection.tools_changed.wait()
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -166,6 +166,14 @@ class Upstreams:
         self._shown_lock = self._pinning.lock.content()
         self._pinning.lock.only_compares = True
         return self._shown_lock
+
+    def suspicious(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """Of these upstreams: the name, and which definition a person should read and why. Blocks: for a thread."""
+        from goat_mcp.upstreams.pins.suspicious_pins import suspicious_in
+
+        named = {one.config.server: one.config.name for one in self._upstreams if one.config.name in names}
+        found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
+        return [(named[one.about.server], str(one)) for one in found]
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""

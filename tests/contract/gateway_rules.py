@@ -200,10 +200,12 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     ),
     _rule(
         "REL-2",
-        "Structured content, `_meta`, annotations, icons and every kind of content survive unchanged.",
-        "upstreams/calls/relay core/result",
+        "In results structured content, `_meta`, annotations, icons and every kind of content survive unchanged. In "
+        "definitions invisible characters are shown (R-UP-7b), all else survives.",
+        "upstreams/calls/relay core/result schemas/visible_schema",
         "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
         "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
+        "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/test_envelope.py::test_unknown_members_and_empty_content_pass "
         "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
     ),

@@ -442,7 +442,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/links/frames upstreams/listing/paging upstreams/listing/listed_entries",
+        "upstreams/links/frames upstreams/links/notice_limits upstreams/links/unflooded_events "
+        "upstreams/listing/paging upstreams/listing/listed_entries",
+        "upstreams/test_floods.py::test_f13_29* "
         "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "
         "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so",
     ),
@@ -480,6 +482,21 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22* "
         "upstreams/calls/test_visible_results.py::test_results_pass_as_they_come_unless*",
         "Without `sanitize: true` what is invisible in results is neither escaped nor counted.",
+    ),
+    _rule(
+        "R-UP-7b",
+        "What is invisible in a definition, a log message, progress or a question is shown; a tool whose data hide "
+        "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
+        "documents/visible_text documents/visible_json schemas/visible_schema upstreams/listing/listed_entries "
+        "upstreams/listing/usable_items upstreams/questions/inquiries upstreams/listing/suspicious_texts "
+        "upstreams/pins/suspicious_pins",
+        "upstreams/listing/test_listed_entries.py::test_f13_12* "
+        "upstreams/listing/test_usable_items.py::test_f13_12* "
+        "upstreams/questions/test_visible_messages.py::test_f13_12* "
+        "upstreams/listing/test_suspicious_texts.py::test_f13_12* "
+        "upstreams/pins/test_suspicious_pins.py::test_f13_12*",
+        "The scan knows phrases, not meanings; it is in English. URIs of resources pass as they are, and so does what "
+        "a server asks a client's model.",
     ),
     _rule(
         "R-UP-8",

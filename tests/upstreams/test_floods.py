@@ -4,22 +4,81 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.child_pipes import ChildPipes, StdioLink
 from goat_mcp.upstreams.links.frames import FrameReader
+from goat_mcp.upstreams.links.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
 from goat_mcp.upstreams.questions.call_clock import CallClock
 from goat_mcp.upstreams.questions.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio
+
+
+PLAIN_NOTICES = [
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}',
+    '{"method": "notifications/message", "params": {"level": "info", "data": "x"}, "jsonrpc": "2.0"}',
+    ' { "params" : { } , "jsonrpc" : "2.0" , "method" : "notifications/message" } \r',
+    '{"jsonrpc":"2.0","method":"notifications/message"}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":{"id":7,"result":{}}}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"\\"}}, \\"id\\": 7"}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":[[[["]}"]]], "{", "\\u0069d"]}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}',
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}',
+    '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+]
+NO_PLAIN_NOTICES = [
+    '{"jsonrpc":"2.0","id":7,"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"result":{"method":"notifications/message"}}',
+    '{"jsonrpc":"2.0","id":7,"method":"notifications/message","params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","id":7,"params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{},"result":{},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{},"id":7,"method":"x"}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{},"\\u0069d":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{},"\\u006dethod":"ping","id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","method":"ping","params":{},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","method":"ping","params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications\\/message","params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/mess\\u0061ge","params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message ","params":{}}',
+    '{"jsonrpc":"2.0","method":"elicitation/create","params":{}}',
+    '{"jsonrpc":"2.0","method":"xnotifications/message","params":{}}',
+    '{"jsonrpc":"2.0","method":["notifications/message"],"params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":[]}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":null}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{}}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{}} x',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{}}{"jsonrpc":"2.0","id":7,"result":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"a":"},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"a":[}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{]},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"a":"\\"}},"id":7}',
+    '{"jsonrpc":"2.0","method":"notifications/message","extra":{},"params":{}}',
+    '{"jsonrpc":"1.0","method":"notifications/message","params":{}}',
+    '{"jsonrpc":"2.0","params":{"method":"notifications/message"}}',
+    '[{"jsonrpc":"2.0","method":"notifications/message","params":{}}]',
+    '"jsonrpc":"2.0","method":"notifications/message","params":{}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":' + '{"a":' * 100 + "1" + "}" * 101,
+    "{}",
+    "",
+]
+"""Lines that are parsed, however many come: with an id, with what is no member of a notice, or in doubt."""
 
 
 class Clock:
@@ -158,6 +217,161 @@ async def test_questions_of_one_that_reads_no_answer_are_not_piled_up() -> None:
     taken = [message async for message in pipes.inbox]
 
     assert len(taken) == 64
+
+
+def test_f13_29_notice_flood_only_whole_notices_are_left_unread() -> None:
+    def limits() -> NoticeLimits:
+        flooded = NoticeLimits(clock=lambda: 0.0)
+        for method in (LOGS, PROGRESS, "notifications/cancelled"):
+            for _ in range(2 * int(READ_AT_ONCE)):
+                flooded.took(method)
+        return flooded
+
+    left_unread = [text for text in (*NO_PLAIN_NOTICES, *PLAIN_NOTICES) if limits().leaves_unread(text.encode())]
+
+    assert left_unread == PLAIN_NOTICES
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    ),
+    st.permutations(["jsonrpc", "method", "params", "id", "result", "error"]),
+    st.sets(st.sampled_from(["id", "result", "error"])),
+    st.sampled_from([LOGS, PROGRESS, "notifications/x", "tools/call", 7, None]),
+)
+def test_f13_29_notice_flood_what_is_left_unread_says_nothing_but_a_notice(
+    value: Any, order: list[str], more: set[str], method: Any
+) -> None:
+    members: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": {"data": value}} | dict.fromkeys(
+        more, value
+    )
+    line = json.dumps({name: members[name] for name in order if name in members}).encode()
+    flooded = NoticeLimits(clock=lambda: 0.0)
+    for _ in range(2 * int(READ_AT_ONCE)):
+        flooded.took(LOGS)
+        flooded.took(PROGRESS)
+        flooded.took("notifications/x")
+
+    is_notice = not more and isinstance(method, str) and method.startswith("notifications/")
+    assert flooded.leaves_unread(line) == is_notice
+
+
+def test_f13_29_notice_flood_the_first_notices_are_read_and_others_are_counted() -> None:
+    reader = FrameReader(FaultMarks())
+    answer = b'{"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n'
+
+    logs = len(list(reader.feed((PLAIN_NOTICES[0].encode() + b"\n") * 3 * int(READ_AT_ONCE))))
+    (answered,) = reader.feed(answer)
+    (progress,) = reader.feed(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}\n')
+
+    # A slow machine gives time for a few more.
+    assert READ_AT_ONCE <= logs < 2 * READ_AT_ONCE
+    assert reader.limits.dropped == 3 * READ_AT_ONCE - logs
+    assert isinstance(answered, JSONRPCResponse)
+    assert isinstance(progress, JSONRPCNotification)
+
+
+def test_f13_29_notice_flood_that_a_list_has_changed_is_not_lost() -> None:
+    reader = FrameReader(FaultMarks())
+    flood = b'{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:a"}}\n' * 3000
+    changed = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+
+    read = list(reader.feed(flood + changed * 3000))
+    held: list[Any] = list(reader.held(all_of_it=True))
+
+    assert READ_AT_ONCE <= len(read) < 2 * READ_AT_ONCE
+    assert {message.method for message in held} == {
+        "notifications/resources/updated",
+        "notifications/tools/list_changed",
+    }
+    assert len(held) == 2 and reader.limits.dropped == 0
+
+
+def test_f13_29_notice_flood_of_different_notices_is_held_in_part_and_counted() -> None:
+    reader = FrameReader(FaultMarks())
+    updated = b'{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:%d"}}\n'
+
+    read = list(reader.feed(b"".join(updated % number for number in range(5000))))
+    held = list(reader.held(all_of_it=True))
+
+    assert len(held) == MAX_HELD
+    assert len(read) + len(held) + reader.limits.dropped == 5000
+
+
+# A hundred thousand lines of one kind, then the answer.
+FLOOD = """
+import json, sys
+def log(n): return {"level": "info", "data": f"line {n} of many"}
+LINES = {
+    "logs": lambda n: line({"method": "notifications/message", "params": log(n)}),
+    "progress": lambda n: line({"method": "notifications/progress", "params": {"progressToken": 1, "progress": n}}),
+    "lists": lambda n: line({"method": "notifications/resources/list_changed"}),
+    "junk": lambda n: f"[INFO] line {n} of many\\n",
+    "none": lambda n: "",
+}
+def line(message): return json.dumps({"jsonrpc": "2.0", **message}) + "\\n"
+for request in sys.stdin:
+    message = json.loads(request)
+    number = message.get("id")
+    match message.get("method"):
+        case "initialize":
+            about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "l", "version": "1"}}
+            said = line({"id": number, "result": {**about, "capabilities": {"tools": {}, "logging": {}}}})
+        case "tools/list":
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in LINES]
+            said = line({"id": number, "result": {"tools": tools}})
+        case "tools/call":
+            made = LINES[message["params"]["name"]]
+            said = "".join(made(n) for n in range(100_000))
+            said += line({"id": number, "result": {"content": [{"type": "text", "text": "the answer"}]}})
+        case "server/discover":
+            said = line({"id": number, "error": {"code": -32601, "message": "no"}})
+        case _:
+            continue
+    sys.stdout.write(said)
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("lines", ["logs", "progress", "lists", "junk"])
+async def test_f13_29_notice_flood_of_100000_lines_delays_neither_its_answer_nor_others(
+    tmp_path: Path, lines: str
+) -> None:
+    script = tmp_path / "flood.py"
+    script.write_text(FLOOD)
+    entry = {"command": sys.executable, "args": ["-IS", str(script)]}
+    neighbour_s: list[float] = []
+    async with fleet(tmp_path, {"flood": entry, "calm": entry}) as running:
+        await running.call("mcp__flood__none")
+        await running.call("mcp__calm__none")
+
+        async def keep_calling() -> None:
+            while True:
+                began_s = time.monotonic()
+                await running.call("mcp__calm__none")
+                neighbour_s.append(time.monotonic() - began_s)
+
+        result, took_s = ToolResult(), 0.0
+        async with anyio.create_task_group() as group:
+            group.start_soon(keep_calling)
+            began_s = time.monotonic()
+            result = await running.call(f"mcp__flood__{lines}")
+            took_s = time.monotonic() - began_s
+            group.cancel_scope.cancel()
+        status = running.status("flood")
+
+    assert result.text == "the answer"
+    # It takes a second; 50 s at 2,000 lines a second.
+    assert took_s < 15
+    assert sorted(neighbour_s)[int(len(neighbour_s) * 0.95)] < 1
+    if lines == "junk":
+        assert status.junk_lines == 100_000
+    elif lines != "lists":
+        assert status.dropped_notices > 50_000
 
 
 # Three thousand log messages, then the answer, then the end: all of it is in the pipe by then.

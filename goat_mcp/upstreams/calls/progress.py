@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from goat_mcp.core.context import Progress
+from goat_mcp.documents.visible_text import make_lines_visible
 from goat_mcp.upstreams.allowance import Allowance
 
 HEARTBEAT_S = 5.0
@@ -37,7 +38,7 @@ class ProgressRelay:
         if not self._reports.take():
             return
         self._highest, self._total, self._spoke_s = progress, total, time.monotonic()
-        await self.client(progress, total, message)
+        await self.client(progress, total, make_lines_visible(message) if message else message)
 
     async def beat(self) -> None:
         """Until cancelled: speak whenever the upstream has been silent for a while."""

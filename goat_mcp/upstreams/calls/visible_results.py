@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import Block, ToolResult
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.documents.visible_json import make_json_visible
 
 _OPAQUE = frozenset({"_meta", "blob", "data", "icons", "mimeType", "role", "type", "uri"})
 _NONE: frozenset[str] = frozenset()
@@ -55,7 +55,7 @@ class VisibleResults:
     def _visible(self, value: Any, opaque: frozenset[str]) -> tuple[Any] | None:
         """The value with its text visible; None where it is so already."""
         try:
-            made = _visible(value, opaque)
+            made = make_json_visible(value, opaque)
         except RecursionError:
             raise ToolError(
                 ErrorCode.UPSTREAM,
@@ -64,32 +64,3 @@ class VisibleResults:
                 facts={"upstream": self._upstream},
             ) from None
         return None if made is value else (made,)
-
-
-def _visible(value: Any, opaque: frozenset[str]) -> Any:
-    """The very same object where there is nothing to show."""
-    if isinstance(value, str):
-        return _visible_text(value)
-    if isinstance(value, list):
-        listed = cast("list[Any]", value)
-        made = [_visible(one, opaque) for one in listed]
-        return listed if all(a is b for a, b in zip(made, listed, strict=True)) else made
-    if isinstance(value, Mapping):
-        members = cast("Mapping[str, Any]", value)
-        named = {key: each if key in opaque else _visible(each, opaque) for key, each in members.items()}
-        keys = {key: _visible_text(key) for key in members}
-        if len(set(keys.values())) < len(keys):
-            # Two that are one when visible: no member may be lost.
-            keys = {key: key for key in members}
-        if all(named[key] is members[key] and keys[key] is key for key in members):
-            return members
-        return {keys[key]: each for key, each in named.items()}
-    return value
-
-
-def _visible_text(text: str) -> str:
-    if "\r\n" not in text:
-        return make_visible(text)
-    # Line ends of another system hide nothing.
-    made = "\r\n".join(make_visible(part) for part in text.split("\r\n"))
-    return text if made == text else made

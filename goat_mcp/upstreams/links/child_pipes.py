@@ -25,6 +25,7 @@ from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.links.direct_calls import DirectCalls
 from goat_mcp.upstreams.links.frames import FrameReader, LargeFrame, encode, encode_frame
 from goat_mcp.upstreams.links.full_collections import full_collections
+from goat_mcp.upstreams.links.notice_limits import NoticeLimits
 
 STDERR_TAIL_BYTES = 8 * 1024
 _DRAIN_AFTER_EXIT_S = 0.2
@@ -32,10 +33,13 @@ _MAX_QUEUED = 256
 """Messages parsed but not yet taken; past this the pipe is not read, so that a flood stays in the kernel."""
 _UNASKED_PER_S = 2_000.0
 _UNASKED_AT_ONCE = 1_000.0
-"""What is read of a process beyond its answers, so that a flood costs a few hundredths of a core and no more: a notice
-or a line of junk counts as 1, and so do 8 KiB of a line that is dropped anyway (16 MB a second); a question, which
-costs us an answer, as 20."""
+"""What is read of a process beyond its answers, so that a flood costs a fifth of a core and no more: a line of junk
+that had to be parsed counts as 1, and so do 8 KiB of a line that is too long (16 MB a second); a question, which costs
+us an answer, as 20. Lines dropped unread cost little (`FrameReader.effort`): 100,000 small ones pass in a second.
+Notices that are read have limits of their own (`NoticeLimits`)."""
 _DROPPED_BYTES = 8 * 1024
+_HELD_S = 0.1
+"""How long notices rest that are kept for later."""
 _QUESTION = 20.0
 _OTHERS_WORK_S = 0.0003
 _PARSE_REST_S = 0.002
@@ -79,6 +83,10 @@ class StdioLink:
             how = f"the process exited with status {self.exit_status}"
         tail = self.stderr_text()
         return f"{how}; its stderr ends: {make_visible(tail[-600:])}" if tail else how
+
+    @property
+    def limits(self) -> NoticeLimits:
+        return self.frames.limits
 
     def junk(self) -> tuple[int, int]:
         return self.frames.junk_lines, self.frames.oversized_frames
@@ -211,6 +219,9 @@ class ChildPipes(asyncio.SubprocessProtocol):
         """For how many reasons the pipe is not read at the moment."""
         self._rest: asyncio.TimerHandle | None = None
         """The end of the pause that what was unasked has cost."""
+        self._effort = 0.0
+        self._held: asyncio.TimerHandle | None = None
+        """When notices are read that were kept for later."""
         self._last_bytes = 0
         """How much is still read without pauses."""
         self._is_parsing = False
@@ -236,12 +247,21 @@ class ChildPipes(asyncio.SubprocessProtocol):
     def _take(self, data: bytes) -> None:
         frames = self._link.frames
         self._last_bytes = max(0, self._last_bytes - len(data))
-        junk_before = frames.junk_lines
         unasked = self._take_all(frames.feed(data))
-        unasked += frames.junk_lines - junk_before
         if frames.is_dropping:
             unasked += len(data) / _DROPPED_BYTES
         self._spend(unasked)
+
+    def _take_held(self) -> None:
+        """Notices that were kept for later."""
+        self._held = None
+        for message in self._link.frames.held():
+            self._take_one(message)
+        self._keep_held()
+
+    def _keep_held(self) -> None:
+        if self._held is None and self._link.frames.limits.holds_some:
+            self._held = asyncio.get_running_loop().call_later(_HELD_S, self._take_held)
 
     def _take_all(self, messages: Iterator[JSONRPCMessage | LargeFrame]) -> float:
         """Up to the first that takes long, after which the rest is taken. What of it was unasked."""
@@ -261,7 +281,9 @@ class ChildPipes(asyncio.SubprocessProtocol):
             return 0.0
         if not self._link.direct.take_log(message) and self._may_ask(message):
             self.inbox.put(SessionMessage(message))
-        return _QUESTION if isinstance(message, JSONRPCRequest) else 1.0
+        if isinstance(message, JSONRPCRequest):
+            return _QUESTION
+        return 0.0 if isinstance(message, JSONRPCNotification) else 1.0
 
     def _parse_on(
         self, large: LargeFrame, rest: Iterator[JSONRPCMessage | LargeFrame], last_step_s: float = math.inf
@@ -284,6 +306,10 @@ class ChildPipes(asyncio.SubprocessProtocol):
             loop.call_soon(self._parse_on, large, rest, loop.time())
 
     def _spend(self, unasked: float) -> None:
+        """Rest for what was unasked, and for the lines that became no message."""
+        effort = self._link.frames.effort
+        unasked, self._effort = unasked + effort - self._effort, effort
+        self._keep_held()
         if unasked and (wait_s := self._unasked.spend(unasked)) and not self._last_bytes:
             self._pause()
             self._rested()
@@ -335,6 +361,8 @@ class ChildPipes(asyncio.SubprocessProtocol):
         # The last thing it said may be large, or come after much that is not taken yet.
         self._is_ending = self._is_parsing or bool(self._waits and self._last_bytes)
         if not self._is_ending:
+            for message in self._link.frames.held(all_of_it=True):
+                self._take_one(message)
             self.inbox.end()
 
     def pause_writing(self) -> None:

@@ -83,6 +83,11 @@ class Connection:
         """Lines that were no messages, and frames that were too large."""
         return self._link.junk()
 
+    @property
+    def dropped_notices(self) -> int:
+        """Those that came faster than they are read."""
+        return self._link.limits.dropped
+
     def stderr_text(self) -> str:
         return self._link.stderr_text()
 

@@ -27,6 +27,7 @@ from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.links.json_parts import JsonParts
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.links.large_frame import parsed_in_steps
+from goat_mcp.upstreams.links.notice_limits import NoticeLimits
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _EDGE_BYTES = 512
@@ -36,6 +37,10 @@ _ID_FIRST = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*' + _ID + rb'(?!\
 _ID_LAST = re.compile(
     rb'(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*' + _ID + rb"|" + _ID + rb',\s*"jsonrpc"\s*:\s*"2\.0"\s*)\}\s*\Z'
 )
+_UNREAD_LINE = 0.01
+_UNREAD_BYTES = 16 * 1024
+"""A line that is not parsed costs so much of one that is, and 1 for so many bytes."""
+_NO_OBJECT = "its answer is not JSON: it does not begin as an object"
 
 
 class _Dropped:
@@ -70,8 +75,11 @@ class FrameReader:
 
     marks: FaultMarks
     max_frame_bytes: int = MAX_FRAME_BYTES
+    limits: NoticeLimits = field(default_factory=NoticeLimits)
     junk_lines: int = 0
     oversized_frames: int = 0
+    effort: float = 0.0
+    """What all lines cost that became no message: 1 for each that was parsed, far less for one that was not."""
     _held: bytearray = field(default_factory=bytearray)
     _dropping: _Dropped | None = None
 
@@ -144,15 +152,35 @@ class FrameReader:
         self._dropping = None
         if dropped.size > self.max_frame_bytes:
             return None if dropped.is_answered else self._too_large(dropped.head, dropped.tail)
-        self.junk_lines += 1
-        return self._failed_answer(dropped.head, dropped.tail, "its answer is not JSON: it does not begin as an object")
+        self._count_junk()
+        return self._failed_answer(dropped.head, dropped.tail, _NO_OBJECT)
 
     def _too_large(self, head: bytes, tail: bytes) -> JSONRPCMessage | None:
         return self._failed_answer(head, tail, f"its answer is larger than {self.max_frame_bytes} bytes")
 
+    def held(self, *, all_of_it: bool = False) -> Iterator[JSONRPCMessage]:
+        """The notices that were kept for later and may be read now."""
+        for line in self.limits.take_held(all_of_it=all_of_it):
+            if (message := self._loaded(line)) is not None:
+                yield message
+
     def _parse(self, line: bytes | bytearray) -> JSONRPCMessage | None:
-        if not line or line.isspace():
+        if self.limits.leaves_unread(line):
+            self._leave_unread(line)
             return None
+        begun = line.lstrip()[:1]
+        if begun == b"{":
+            return self._loaded(line)
+        if not begun:
+            return None
+        self._leave_unread(line)
+        self.junk_lines += 1
+        return self._failed_answer(bytes(line[:_EDGE_BYTES]), bytes(line[-_EDGE_BYTES:]), _NO_OBJECT)
+
+    def _leave_unread(self, line: bytes | bytearray) -> None:
+        self.effort += _UNREAD_LINE + len(line) / _UNREAD_BYTES
+
+    def _loaded(self, line: bytes | bytearray) -> JSONRPCMessage | None:
         try:
             frame = loads(line)
         except ValueError as broken:
@@ -170,15 +198,19 @@ class FrameReader:
         return self._understood(frame)
 
     def _broken(self, line: bytes | bytearray, broken: ValueError) -> JSONRPCMessage | None:
-        self.junk_lines += 1
+        self._count_junk()
         head, tail = bytes(line[:_EDGE_BYTES]), bytes(line[-_EDGE_BYTES:])
         return self._failed_answer(head, tail, f"its answer is not JSON: {broken}")
 
     def _understood(self, frame: Any) -> JSONRPCMessage | None:
         message = self._message(cast("dict[str, Any]", frame)) if isinstance(frame, dict) else None
         if message is None:
-            self.junk_lines += 1
+            self._count_junk()
         return message
+
+    def _count_junk(self) -> None:
+        self.junk_lines += 1
+        self.effort += 1.0
 
     def _message(self, frame: dict[str, Any]) -> JSONRPCMessage | None:
         # `model_construct` skips validation of what is checked right here: an answer costs a third of the time.
@@ -188,6 +220,7 @@ class FrameReader:
             if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
                 return None
             if request_id is None:
+                self.limits.took(method)
                 return JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, params=params)
             if not _is_id(request_id):
                 return None

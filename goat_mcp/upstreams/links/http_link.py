@@ -26,6 +26,8 @@ from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
 from goat_mcp.upstreams.links.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.links.large_bodies import LargeAnswers, LargeBody, LargeEvents
+from goat_mcp.upstreams.links.notice_limits import NoticeLimits
+from goat_mcp.upstreams.links.unflooded_events import UnfloodedEvents
 from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
 from goat_mcp.upstreams.oauth.logins import LoginDoor
@@ -49,6 +51,7 @@ class HttpLink:
 
     marks: FaultMarks
     large: LargeAnswers = field(default_factory=LargeAnswers)
+    limits: NoticeLimits = field(default_factory=NoticeLimits)
 
     def last_words(self) -> str:
         return "the connection closed"
@@ -90,6 +93,7 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
     def __init__(self, link: HttpLink, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
         self._marks = link.marks
         self._large = link.large
+        self._limits = link.limits
         self._login = login
         self._inner = httpx2.AsyncHTTPTransport(
             verify=tls,
@@ -124,15 +128,17 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             await response.aclose()
             wrong = f"it answered packed as {packed}, although told not to"
             return self._fault(request, 502, FaultKind.MALFORMED, wrong)
+        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if request.method != "POST":
+            if is_stream:
+                response.stream = UnfloodedEvents(_async_body(response), self._limits)
             return response
         if (wrong := _no_answer(response)) is not None:
             await response.aclose()
             return self._fault(request, 502, *wrong)
-        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         body = _BoundedBody(_async_body(response), None if is_stream else MAX_BODY_BYTES)
         if is_stream:
-            response.stream = LargeEvents(body, self._large, MAX_BODY_BYTES)
+            response.stream = LargeEvents(UnfloodedEvents(body, self._limits), self._large, MAX_BODY_BYTES)
         else:
             response.stream = LargeBody(body, self._large)
         return response

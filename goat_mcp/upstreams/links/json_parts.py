@@ -20,7 +20,7 @@ class JsonParts:
         try:
             return from_json(part)
         except ValueError:
-            if part[:1] not in (b"{", b"[", b'"'):
+            if part.lstrip()[:1] not in (b"{", b"[", b'"'):
                 raise
         try:
             value = json.loads(str(part, "utf-8", "surrogatepass"))

@@ -46,6 +46,9 @@ class LiveConnection(Protocol):
 
     def junk(self) -> tuple[int, int]: ...
 
+    @property
+    def dropped_notices(self) -> int: ...
+
     def stderr_text(self) -> str: ...
 
     async def call_tool(

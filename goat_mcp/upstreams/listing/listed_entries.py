@@ -19,6 +19,7 @@ from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.schemas.dialects import DIALECTS
 from goat_mcp.schemas.portable import portable
 from goat_mcp.schemas.usable import for_handshake, too_much_expanded, why_hopeless
+from goat_mcp.schemas.visible_schema import visible_entry
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
@@ -29,9 +30,7 @@ MAX_SCHEMA_LEVELS = 128
 """Objects in objects: two for each property of a property, so that schemas are 64 deep at least (R-SCHEMA-3)."""
 LISTED_TWICE = "it is listed twice; the first one is used"
 DIFFERS_IN_CASE = "its name differs from that of {first} in upper and lower case only; the first one is used"
-_TEXTS = ("title", "description")
-_DATA_KEYWORDS = frozenset({"const", "enum", "default", "examples"})
-_NAMING_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMAS = ("inputSchema", "outputSchema")
 _REVISIONS = (LATEST_MODERN_VERSION, LATEST_HANDSHAKE_VERSION)
 
 
@@ -47,7 +46,7 @@ class UsableEntries:
     shortened: int = 0
     """How many descriptions were longer than we pass on."""
     escaped: int = 0
-    """How many tools had invisible characters in their name or in a text about them (R-UP-7)."""
+    """How many tools had invisible characters in their name or in a text about them (R-UP-7, R-UP-7b)."""
     without_output: tuple[str, ...] = ()
     """Tools that pass without their `outputSchema`, each with the reason."""
     originals: tuple[dict[str, Any], ...] = ()
@@ -72,22 +71,23 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
         given = cast("dict[str, Any]", raw)
         name = make_visible(given["name"][:200])
         try:
-            entry = _visible(given)
+            # The name is what we call; clients see another one (NAM-4).
+            entry, hidden, is_changed = visible_entry(given, schemas=_SCHEMAS, data=("name",))
         except RecursionError:
             withheld.append(Withheld(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
             continue
-        is_escaped = entry != given or name != given["name"][:200]
+        is_escaped = is_changed or name != given["name"][:200]
         description = entry.get("description")
         if isinstance(description, str) and len(description) > MAX_DESCRIPTION_CHARS:
             entry["description"] = cut_middle(description, MAX_DESCRIPTION_CHARS)
             shortened += 1
         if "_meta" in entry:
             entry["_meta"] = passing_meta(entry["_meta"])
-        problem = _problem(entry)
+        problem = _problem(entry, hidden)
         if problem is not None and "outputSchema" in entry:
             # Without its output schema a tool may still be fine; with a broken one no client takes the list.
             without = {key: value for key, value in entry.items() if key != "outputSchema"}
-            if _problem(without) is None:
+            if _problem(without, hidden) is None:
                 without_output.append(f"{name}: {problem.text}")
                 entry, problem = without, None
         first = names.get(given["name"].casefold())
@@ -109,47 +109,17 @@ def _taken(name: str, first: str) -> _Problem:
     return _Problem(ReasonCode.NAME_COLLISION, DIFFERS_IN_CASE.format(first=first[:200]))
 
 
-def _visible(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry with every text that a model or a person reads made visible. The name stays: it is what we call."""
-    shown = _texts_visible(entry)
-    for member in ("inputSchema", "outputSchema"):
-        if member in entry:
-            shown[member] = _schema_visible(entry[member])
-    if isinstance(entry.get("annotations"), dict):
-        shown["annotations"] = _texts_visible(entry["annotations"])
-    return shown
-
-
-def _schema_visible(node: Any, *, is_named: bool = False) -> Any:
-    """A schema with its titles and descriptions made visible; what is data in it stays as it is.
-
-    `is_named`: the keys of `node` are names of the upstream's choice, not keywords.
-    """
-    if isinstance(node, list):
-        return [_schema_visible(child) for child in cast("list[Any]", node)]
-    if not isinstance(node, dict):
-        return node
-    schema = cast("dict[str, Any]", node)
-    if is_named:
-        return {key: _schema_visible(child) for key, child in schema.items()}
-    return {
-        key: child if key in _DATA_KEYWORDS else _schema_visible(child, is_named=key in _NAMING_KEYWORDS)
-        for key, child in _texts_visible(schema).items()
-    }
-
-
-def _texts_visible(node: dict[str, Any]) -> dict[str, Any]:
-    texts = {key: make_visible(node[key]) for key in _TEXTS if isinstance(node.get(key), str)}
-    return {**node, **texts}
-
-
-def _problem(entry: Mapping[str, Any]) -> _Problem | None:
+def _problem(entry: Mapping[str, Any], hidden: Mapping[str, str]) -> _Problem | None:
+    """`hidden` says which schemas have data that hides something, and below which keyword."""
     match entry.get("execution"):
         case {"taskSupport": "required"}:  # ERA-7
             return _Problem(ReasonCode.TASKS_ONLY, "it runs only as a task, which needs an extension on both sides")
         case _:
             pass
-    for member in ("inputSchema", "outputSchema"):
+    for member in _SCHEMAS:
+        if member in entry and member in hidden:
+            below = f"what its {member} has below {hidden[member]} holds invisible characters"
+            return _Problem(ReasonCode.HIDDEN_DATA, below)
         if member in entry and len(_size(entry[member])) > MAX_SCHEMA_BYTES:
             return _Problem(ReasonCode.SCHEMA_TOO_LARGE, f"its {member} is larger than {MAX_SCHEMA_BYTES} bytes")
         if _is_deeper(entry.get(member), MAX_SCHEMA_LEVELS):

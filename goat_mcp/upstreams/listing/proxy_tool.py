@@ -18,6 +18,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
+from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.listing.risk import assess
@@ -36,6 +37,13 @@ class UpstreamSpec(ToolSpec):
     effective_risk: Risk
     pin: str = ""
     """Hash of the definition that `entry` was made of, as `goat.lock` has it."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious  # for who is asked, not for a start
+
+        server = self.canonical_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
+        return why_suspicious(self.entry, server)
 
     def under_cap(self, name_cap: int) -> UpstreamSpec:
         server = self.canonical_name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0]
@@ -99,7 +107,9 @@ def upstream_tool(
     return UpstreamTool(
         UpstreamSpec(
             name=name,
-            title=entry.get("title") or (annotations or {}).get("title") or (native if native.isprintable() else name),
+            title=entry.get("title")
+            or (annotations or {}).get("title")
+            or (native if native.isprintable() and make_visible(native) is native else name),
             description=entry.get("description") or "",
             input_schema=schema,
             output_schema=entry.get("outputSchema"),

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.documents.visible_text import make_visible
 from goat_mcp.offers import Kind
+from goat_mcp.schemas.visible_schema import visible_entry
 from goat_mcp.upstreams.envelope import passing_meta
 from goat_mcp.upstreams.listing.listed_entries import DIFFERS_IN_CASE, LISTED_TWICE, MAX_DESCRIPTION_CHARS
 from goat_mcp.upstreams.listing.withheld import Withheld
@@ -66,9 +67,15 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
         if not isinstance(key, str) or not _is_unicode(key):
             withhold("", f"it is not an object with a {KEYS[kind]}")
             continue
-        entry = _shown(kind, cast("dict[str, Any]", raw))
+        try:
+            entry, hidden = _shown(kind, cast("dict[str, Any]", raw))
+        except RecursionError:
+            withhold(key, "it is nested too deeply")
+            continue
         if problem := _problem(kind, entry):
             withhold(key, problem)
+        elif hidden:
+            withhold(key, f"its {hidden} holds invisible characters", ReasonCode.HIDDEN_DATA)
         elif kind != "prompts" and key.startswith(OWN_URIS):
             withhold(key, f"{OWN_URIS} is goat-mcp's own; an upstream's is not read by it", ReasonCode.NAME_COLLISION)
         elif key in entries:
@@ -81,23 +88,33 @@ def usable_items(kind: Kind, listed: Iterable[Any]) -> UsableItems:
     return UsableItems(tuple(entries.values()), tuple(withheld), tuple(originals))
 
 
-def _shown(kind: Kind, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry with texts that people and models read made visible (R-UP-7). What it is known by stays."""
-    shown = _texts(entry, ("title", "description") if kind == "prompts" else ("name", "title", "description"))
-    arguments = entry.get("arguments")
+def _shown(kind: Kind, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The entry with texts that people and models read made visible (R-UP-7b), and which of its data hides something.
+
+    What it is known by stays. That of a prompt is not shown, and a resource may be a file of any name.
+    """
+    key = KEYS[kind]
+    entry, hidden, _ = visible_entry(given, schemas=(), data=(key,))
+    hides = key if kind == "templates" and key in hidden else ""
+    arguments = given.get("arguments")
     if kind == "prompts" and isinstance(arguments, list):
-        shown["arguments"] = [
-            _texts(cast("dict[str, Any]", one), ("title", "description")) if isinstance(one, dict) else one
-            for one in cast("list[Any]", arguments)
-        ]
+        shown: list[Any] = []
+        for argument in cast("list[Any]", arguments):
+            if not isinstance(argument, dict):
+                shown.append(argument)  # which makes the entry no valid one
+                continue
+            made = visible_entry(cast("dict[str, Any]", argument), schemas=(), data=("name",))
+            shown.append(_cut(made.entry, ("title", "description")))
+            hides = hides or ("argument's name" if made.hidden else "")
+        entry["arguments"] = shown
     if "_meta" in entry:
-        shown["_meta"] = passing_meta(entry["_meta"])
-    return shown
+        entry["_meta"] = passing_meta(entry["_meta"])
+    return _cut(entry, ("title", "description") if key == "name" else ("name", "title", "description")), hides
 
 
-def _texts(node: dict[str, Any], members: Iterable[str]) -> dict[str, Any]:
+def _cut(node: dict[str, Any], members: Iterable[str]) -> dict[str, Any]:
     texts = {
-        member: cut_middle(make_visible(node[member]), MAX_DESCRIPTION_CHARS)
+        member: cut_middle(node[member], MAX_DESCRIPTION_CHARS)
         for member in members
         if isinstance(node.get(member), str)
     }

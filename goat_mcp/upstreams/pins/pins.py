@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import anyio.to_thread
+
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.documents.visible_text import make_visible
@@ -78,6 +80,8 @@ class UpstreamPins:
     _unsaved: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What could not be written to the lock: pinned for this process."""
     problem: str = ""
+    _first_seen: list[tuple[Kind, Seen]] = field(default_factory=list["tuple[Kind, Seen]"])
+    """What has become known since somebody looked at its texts."""
 
     @property
     def is_off(self) -> bool:
@@ -134,9 +138,12 @@ class UpstreamPins:
         if not self._must_write(content, kind, first, launch):
             return
         told: list[str] = []
+        new: list[str] = []
 
         def edit(content: LockContent) -> None:
             pins = content.servers.setdefault(self.config.server, ServerPins())
+            known = pins.hashes()
+            new[:] = [name for name, one in first.items() if one.sha256 not in known]
             told[:] = self._merge(content, pins, kind, first, launch)
             originals = {one.sha256: one.original for one in first.values() if one.original is not None}
             if not self.lock.only_compares:
@@ -149,10 +156,33 @@ class UpstreamPins:
             self.problem = f"pins are not stored: {problem}"
             self.telemetry.warning("pins not stored", upstream=self.config.name, problem=str(problem))
             return
+        self._first_seen.extend((kind, first[name]) for name in new)
         self._unsaved.pop(kind, None)
         self.problem = ""
         if told:
             self.telemetry.warning("upstream definitions", upstream=self.config.name, what="; ".join(told))
+
+    async def scan_first_sights(self) -> None:
+        """Report what is suspicious in what has become known since. What waits for a list need not wait for this."""
+        if self._first_seen:
+            first, self._first_seen = self._first_seen, []
+            await anyio.to_thread.run_sync(self._scan, first)
+
+    def _scan(self, first: Sequence[tuple[Kind, Seen]]) -> None:
+        from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
+
+        found: dict[str, tuple[str, ...]] = {}
+        for kind, one in first:
+            if why := why_suspicious(one.original, self.config.server):
+                found[f"{kind} {one.name}".strip()] = why
+        if found:
+            self.telemetry.warning(
+                "upstream definitions are suspicious",
+                upstream=self.config.name,
+                what=_some(found).removeprefix(": "),
+                why="; ".join(dict.fromkeys(each for why in found.values() for each in why)),
+                see=f"goat-mcp lock show {self.config.server}",
+            )
 
     def check(self, kind: Kind, name: str, pin: str) -> None:
         """Raises `ToolError(QUARANTINED)` unless the upstream's definition is the pinned one and `pin` is its hash."""

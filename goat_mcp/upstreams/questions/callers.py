@@ -20,6 +20,7 @@ import anyio
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
 from goat_mcp.core.context import ToolContext
+from goat_mcp.documents.visible_json import make_json_visible
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.envelope import passing_meta, strip_result
 from goat_mcp.upstreams.questions.call_clock import CallClock
@@ -244,6 +245,11 @@ class Callers:
         told = {key: value for key, value in params.items() if key != "_meta"}
         if meta := passing_meta(params.get("_meta")):
             told["_meta"] = meta
+        try:
+            told = make_json_visible(told)
+        except RecursionError:
+            self.dropped_logs += 1
+            return
         untold.messages.append((method, told))
         self._news.set()
 

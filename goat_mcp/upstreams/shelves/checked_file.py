@@ -25,7 +25,7 @@ class CheckedFile(NamedTuple):
     head: str
     warn: Warn
 
-    def read(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T | None:
+    def read(self, path: Path, parse: Callable[[dict[str, Any]], T | None]) -> T | None:
         """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
         try:
             raw = path.read_bytes()

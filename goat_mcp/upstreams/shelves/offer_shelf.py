@@ -145,6 +145,7 @@ class OfferShelf:
                 failed = await self._refresh(connection, kinds)
             self.first_outcome.set()
             self._on_listed()
+            await self._gate.pins.scan_first_sights()
             kinds = set(failed)
             if failed:
                 with anyio.move_on_after(self._limits.relist_after_failure_s):

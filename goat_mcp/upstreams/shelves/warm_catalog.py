@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.documents.visible_text import VISIBLE_RULES
 from goat_mcp.schemas.dialects import RULES_VERSION
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
@@ -82,9 +83,14 @@ class WarmCatalog:
         return self.path(server, fingerprint).with_suffix(".items.json")
 
     def load(self, server: str, fingerprint: str) -> StoredCatalog | None:
-        """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
+        """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`.
 
-        def parsed(stored: dict[str, Any]) -> StoredCatalog:
+        Entries that were made visible by other rules than ours are of no use: nobody has looked for what hides in them.
+        """
+
+        def parsed(stored: dict[str, Any]) -> StoredCatalog | None:
+            if stored.get("visible") != VISIBLE_RULES:
+                return None
             entries = _entries(stored["tools"])
             return StoredCatalog(
                 str(stored["version"]),
@@ -106,6 +112,7 @@ class WarmCatalog:
     def store(self, server: str, fingerprint: str, catalog: StoredCatalog) -> None:
         """Replace the stored catalog in one step. Raises `OSError`."""
         tree = {
+            "visible": VISIBLE_RULES,
             "version": catalog.version,
             "tools": list(catalog.entries),
             "hashes": list(catalog.hashes),
@@ -118,7 +125,9 @@ class WarmCatalog:
     def load_items(self, server: str, fingerprint: str) -> StoredItems | None:
         """As `load`."""
 
-        def parsed(stored: dict[str, Any]) -> StoredItems:
+        def parsed(stored: dict[str, Any]) -> StoredItems | None:
+            if stored.get("visible") != VISIBLE_RULES:
+                return None
             return StoredItems(
                 resources=_entries(stored["resources"]),
                 templates=_entries(stored["templates"]),
@@ -136,6 +145,7 @@ class WarmCatalog:
     def store_items(self, server: str, fingerprint: str, items: StoredItems) -> None:
         """As `store`."""
         tree = {
+            "visible": VISIBLE_RULES,
             "resources": list(items.resources),
             "templates": list(items.templates),
             "prompts": list(items.prompts),

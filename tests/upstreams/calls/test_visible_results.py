@@ -50,7 +50,7 @@ def test_every_text_is_made_visible_and_what_is_no_text_stays() -> None:
         image,
     )
     # Of two keys that are one when visible none is lost.
-    assert made.structured == {"k\u200b": 1, "k\\u200b": "\\u200b"}
+    assert made.structured == {"k\\u200b (2)": 1, "k\\u200b": "\\u200b"}
 
 
 def test_what_has_nothing_to_hide_is_the_very_same_object_and_counts_nothing() -> None:

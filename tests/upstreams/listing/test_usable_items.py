@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from goat_mcp.documents.visible_json import hides_something
+from goat_mcp.offers import Kind
 from goat_mcp.upstreams.listing.listed_entries import usable_entries
 from goat_mcp.upstreams.listing.usable_items import usable_items
 from goat_mcp.upstreams.listing.withheld import Withheld
 from goat_mcp.upstreams.reason_code import ReasonCode
+from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 
 # COL-1, OBS-1
@@ -76,3 +81,41 @@ def test_uris_that_differ_in_case_are_two() -> None:
     listed = [{"uri": "x://a", "name": "a"}, {"uri": "x://A", "name": "a"}]
 
     assert len(usable_items("resources", listed).entries) == 2
+
+
+@pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
+@pytest.mark.parametrize("kind", ["resources", "templates", "prompts"])
+def test_f13_12_hidden_in_items_is_shown(kind: Kind, text: str) -> None:
+    known = {"resources": {"uri": "x:a", "name": text}, "templates": {"uriTemplate": "x:{a}", "name": text}}
+    entry: dict[str, Any] = {
+        **known.get(kind, {"name": "p", "arguments": [{"name": "a", "title": text, "description": text, "x": text}]}),
+        "title": text,
+        "description": text,
+        "icons": [{"src": f"https://x.example/{text}", "mimeType": text}],
+        "_meta": {"note": [text], text: 1},
+        "vendor": {text: text},
+    }
+
+    usable = usable_items(kind, [entry])
+
+    (shown,) = usable.entries
+    assert not hides_something(dict(shown))
+    assert usable.originals == (entry,)
+
+
+@pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
+def test_f13_12_hidden_in_items_withholds_them_if_it_is_data(text: str) -> None:
+    prompt = {"name": "p", "arguments": [{"name": "a"}, {"name": text}]}
+    template = {"name": "t", "uriTemplate": f"x:{text}/{{a}}"}
+
+    found = [*usable_items("prompts", [prompt]).withheld, *usable_items("templates", [template]).withheld]
+
+    assert [one.reason_code for one in found] == [ReasonCode.HIDDEN_DATA] * 2
+    assert not hides_something([[one.name, one.reason] for one in found])
+
+
+@pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
+def test_honest_items_pass_as_they_are(text: str) -> None:
+    prompt = {"name": "p", "title": text, "description": text, "arguments": [{"name": text, "description": text}]}
+
+    assert usable_items("prompts", [prompt]).entries == (prompt,)

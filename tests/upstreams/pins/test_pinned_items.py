@@ -256,7 +256,11 @@ async def test_the_lock_command_checks_shows_and_approves_prompts_and_templates(
     assert differs.returncode == 1
     assert differs.stdout.splitlines()[0] == "x\tdiffers"
     assert set(differs.stdout.splitlines()[1:]) == {"  changed: prompt:x:p", f"  changed: template:x:{TEMPLATE}"}
-    assert set(listed.stdout.splitlines()[1:]) == {"  waits: prompt:x:p", f"  waits: template:x:{TEMPLATE}"}
+    waiting = ("prompt:x:p", f"template:x:{TEMPLATE}")
+    assert set(listed.stdout.splitlines()[1:]) == {
+        *(f"  waits: {one}" for one in waiting),
+        *(f"  careful: {one}: its definition hides characters" for one in waiting),
+    }
     assert '  +  "description": "EVIL\\u001b[8m",' in shown_change.stdout.splitlines()
     assert done.stdout.splitlines()[-1] == "Approved: prompt:x:p"
     async with fleet(folder, {"x": changing.entry()}) as running:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.documents.visible_text import VISIBLE_RULES
 from goat_mcp.schemas.dialects import RULES_VERSION
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.listing.withheld import Withheld
@@ -61,6 +62,20 @@ def test_what_another_version_noted_of_the_entries_is_left_alone(warm: WarmCatal
     path.write_bytes(head.rpartition(b" ")[0] + b" " + checksum + b"\n" + rewritten)
 
     assert warm.load("server", "f" * 64) == replace(CATALOG, plain=())
+
+
+@pytest.mark.parametrize("visible", [None, VISIBLE_RULES - 1, VISIBLE_RULES + 1])
+def test_f13_12_what_was_made_visible_by_other_rules_is_listed_anew(warm: WarmCatalog, visible: Any) -> None:
+    path = warm.path("server", "f" * 64)
+    head, _, body = path.read_bytes().partition(b"\n")
+    tree = json.loads(body)
+    tree["visible"] = visible
+    rewritten = json.dumps(tree).encode()
+    checksum = hashlib.sha256(rewritten).hexdigest().encode()
+    path.write_bytes(head.rpartition(b" ")[0] + b" " + checksum + b"\n" + rewritten)
+
+    assert warm.load("server", "f" * 64) is None
+    assert path.exists()  # it is not broken
 
 
 def test_a_version_before_ours_reads_what_it_knows(warm: WarmCatalog) -> None:
