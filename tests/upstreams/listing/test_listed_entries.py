@@ -1,4 +1,4 @@
-"""What becomes of listed tools on their way to clients: hidden characters, long texts, schemas that are too large."""
+"""What becomes of listed tools on their way to clients: hidden characters, long texts, large schemas. REL-2."""
 
 from __future__ import annotations
 
