@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.options.table import Arguments, OptionTable, names
 
 _GLOBAL_FLAGS = frozenset(
@@ -52,6 +53,7 @@ _NEVER_LETTERS: Mapping[str, str] = {
     "format-patch": "o",
 }
 _WRITES_WHEN_NAMED = frozenset({"stash", "worktree"})
+_READS_OR_WRITES = _WRITES_WHEN_NAMED | {"branch", "tag", "remote", "reflog"}
 
 _DIFF_LONG = (
     "patch no-patch unified raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram stat "
@@ -204,9 +206,6 @@ _READING: Mapping[str, OptionTable] = {
     "version": OptionTable("", "", "", "build-options"),
 }
 
-READING_VERBS = frozenset(_READING)
-
-
 def git_verb(words: Sequence[str]) -> str:
     """The verb of a git command after harmless global options; empty if there is none, or after other options."""
     for word in words[1:]:
@@ -215,6 +214,17 @@ def git_verb(words: Sequence[str]) -> str:
         if word not in _GLOBAL_FLAGS:
             return ""
     return ""
+
+
+def only_reads(words: Sequence[str]) -> bool:
+    """Whether a command is one of git's that changes nothing. Its options may be any, but for verbs that can do both."""
+    if bare_name(words[0]) != "git":
+        return False
+    verb = git_verb(words)
+    table = _READING.get(verb)
+    if table is None:
+        return False
+    return verb not in _READS_OR_WRITES or not table.problem(words[list(words).index(verb) + 1 :])
 
 
 def git_problem(words: Sequence[str], named_words: int) -> str:
