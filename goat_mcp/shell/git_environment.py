@@ -28,23 +28,23 @@ _BUILT_IN_DIFF = 'f() { diff -u "$2" "$5"; :; }; f'
 """Instead of an external diff: git has no way to say "none"."""
 _FIXED = {
     "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
+    "core.hookspath": "/dev/null",
     "core.pager": "cat",
-    "core.askPass": "",
-    "core.sshCommand": "false",
+    "core.askpass": "",
+    "core.sshcommand": "false",
     "core.editor": "false",
-    "core.gitProxy": "",
+    "core.gitproxy": "",
     "credential.helper": "",
     "gpg.program": "false",
     "gpg.openpgp.program": "false",
     "gpg.ssh.program": "false",
     "gpg.x509.program": "false",
-    "log.showSignature": "false",
+    "log.showsignature": "false",
     # Not `remerge`: that merges again, with the drivers of the repository.
-    "log.diffMerges": "separate",
-    "diff.ignoreSubmodules": "dirty",
+    "log.diffmerges": "separate",
+    "diff.ignoresubmodules": "dirty",
     "diff.submodule": "short",
-    "status.submoduleSummary": "false",
+    "status.submodulesummary": "false",
     "submodule.recurse": "false",
 }
 _VARIABLES = {

@@ -104,15 +104,20 @@ class _Listing:
             raise _Unlisted(str(problem)) from None
         blobs = [line.split()[0] for line in modules.output().splitlines() if line.split()[1:2] == ["blob"]]
         sources = [("--blob", blob) for blob in dict.fromkeys(blobs)]
-        # Empty in the top folder, and without a second line in a repository that has no work tree.
-        _, has_tree, up = top.output().removesuffix("\n").partition("\n")
-        if has_tree and os.path.lexists(file := self.directory / up / ".gitmodules"):
-            sources.append(("--file", str(file)))
+        if file := self._modules_file(top.output()):
+            sources.append(("--file", file))
         for answer in await asyncio.gather(
             *(self._run("config", *source, "--name-only", "--list", "-z") for source in sources)
         ):
             keys.extend(key for key in answer.output().split("\0") if key)
         return keys
+
+    def _modules_file(self, top: str) -> str:
+        """The .gitmodules of the work tree; empty if there is none."""
+        # The second line is empty in the top folder, and missing if the repository has no work tree.
+        _, has_tree, up = top.removesuffix("\n").partition("\n")
+        file = self.directory / up / ".gitmodules"
+        return str(file) if has_tree and os.path.lexists(file) else ""
 
     async def _run(self, *arguments: str, data: str = "") -> _Answer:
         output = bytearray()

@@ -53,7 +53,13 @@ _NEVER_LETTERS: Mapping[str, str] = {
     "format-patch": "o",
 }
 _WRITES_WHEN_NAMED = frozenset({"stash", "worktree"})
-_READS_OR_WRITES = _WRITES_WHEN_NAMED | {"branch", "tag", "remote", "reflog"}
+_READS_IF_FIRST: Mapping[str, frozenset[str]] = {
+    "stash": frozenset({"list", "show"}),
+    "worktree": frozenset({"list"}),
+    "remote": frozenset({"", "-v", "--verbose", "get-url"}),
+    "reflog": frozenset({"", "show", "list", "exists", "HEAD", "--all", "--oneline", "-n"}),
+}
+"""Verbs that can do both, and the words after them that say that they read."""
 
 _DIFF_LONG = (
     "patch no-patch unified raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram stat "
@@ -223,14 +229,17 @@ def git_verb(words: Sequence[str]) -> str:
 
 
 def only_reads(words: Sequence[str]) -> bool:
-    """Whether it is a git command that changes nothing, with any options; of a verb that can do both, with known ones."""
+    """Whether a git command changes nothing. Of a verb that can do both, its next words tell."""
     if bare_name(words[0]) != "git":
         return False
     verb = git_verb(words)
     table = _READING.get(verb)
     if table is None:
         return False
-    return verb not in _READS_OR_WRITES or not table.problem(words[list(words).index(verb) + 1 :])
+    after = words[list(words).index(verb) + 1 :]
+    if (reads := _READS_IF_FIRST.get(verb)) is not None:
+        return (after[0] if after else "") in reads
+    return verb not in ("branch", "tag") or not table.problem(after)
 
 
 def git_problem(words: Sequence[str], named_words: int) -> str:
