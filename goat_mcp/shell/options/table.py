@@ -27,8 +27,9 @@ class Arguments:
     problem: str = ""
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options is given, without a value that could turn it off (`--spider=no`)."""
-        return any(name in names and value is None for name, value in self.given)
+        """Whether one of these options is given, and never with a value, which could turn it off (`--spider=no`)."""
+        values = [value for name, value in self.given if name in names]
+        return bool(values) and not any(value is not None for value in values)
 
     def values(self, *names: str) -> tuple[str, ...]:
         """The values of these options, empty for one without, in the order they are given."""
