@@ -265,6 +265,15 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-03-hostile-keys": ("a program behind each git key whose value is one", "tools/test_git_runs_nothing.py"),
+    "F13-03-gitmodules": ("a .gitmodules that only the index or HEAD has", "tools/test_git_runs_nothing.py"),
+    "F13-03-cut-listing": ("more configuration than is read", "tools/test_git_runs_nothing.py"),
+    "F13-03-failed-listing": ("configuration that git cannot list, or not in time", "tools/test_git_runs_nothing.py"),
+    "F13-04-parsed-arguments": ("options hidden from a safety check", "shell/test_against_real_programs.py"),
+    "F13-04-real-programs": ("made-up commands of wget, sed, tar and others", "shell/test_against_real_programs.py"),
+    "F13-22-mixed-scripts": ("a script that reads a repository and commits", "tools/test_git_runs_nothing.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {

@@ -35,7 +35,8 @@ NUM_RULES = {
 def test_every_rule_of_the_contract_is_in_the_table_once() -> None:
     ids = [f"R-{area}-{number}" for area, count in NUM_RULES.items() for number in range(1, count + 1)]
 
-    assert sorted(rule.id for rule in SECURITY_RULES) == sorted(ids)
+    # `R-SHELL-4b` adds to `R-SHELL-4`.
+    assert sorted(rule.id for rule in SECURITY_RULES if not rule.id.endswith("b")) == sorted(ids)
 
 
 @pytest.mark.parametrize("rule", SECURITY_RULES, ids=lambda rule: rule.id)
