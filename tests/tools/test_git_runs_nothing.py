@@ -15,7 +15,8 @@ import pytest
 
 from goat_mcp.shell.git_environment import variables
 from goat_mcp.subprocesses import git_hardening
-from tests.tools.shell_bench import ShellBench
+from goat_mcp.tools.bash import Given
+from tests.tools.shell_bench import ShellBench, context
 
 pytestmark = [
     pytest.mark.anyio,
@@ -376,3 +377,16 @@ async def test_f13_22_mixed_scripts_leave_the_environment_of_other_commands_alon
 
     assert "\n0\nline ./run.sh\ntrue\n" in f"\n{result.text}"
     assert "line 1: nonsense-of-mine" in result.text
+
+
+async def test_f13_03_hostile_keys_a_program_that_is_started_without_a_shell_of_its_own_is_git_that_only_reads(
+    bench: ShellBench, hostile: HostileRepository
+) -> None:
+    """As `bg_exec__start` does: what is run is not what is judged."""
+    hostile.configure("core.fsmonitor", "diff.external", "filter.evil.clean")
+    hostile.make_dirty()
+    asked = bench.bash.validate({"command": "git diff"})
+
+    result = await bench.bash.run(asked, context(), Given(script="exec -- git diff"))
+
+    assert (hostile.ran(), result.is_error) == (set(), False), result.text
