@@ -82,6 +82,14 @@ def plain_commands(tree: ScriptTree) -> tuple[tuple[Words, ...], str]:
     return tuple(tuple(word.text for word in words) for words in by_tokens), ""
 
 
+def command_offsets(tree: ScriptTree) -> tuple[int, ...]:
+    """Where each command of a plain script begins, in bytes; nothing for any other script."""
+    try:
+        return tuple(words[0].start for words in _commands_by_tokens(tree))
+    except _NotPlain:
+        return ()
+
+
 @dataclass(slots=True)
 class _PlacedWord:
     """A word of a plain script and where it stands."""

@@ -155,12 +155,14 @@ class Bash(
         notices = given.notices
         notices.clear()
         with start_directory(self.workspace, session, input.workdir, notices) as (started_in, directory):
-            environment |= await GitHardening(self.guard).environment(input.command, directory, environment)
+            reads = await GitHardening(self.guard).of(input.command, directory, environment)
+            if given.script and reads.covers_all:
+                environment |= reads.variables
             confined, sandbox = await self._confine(input, ctx, directory, notices)
             before = ReadFilesBefore.of(session.reads)
             # bash itself comes from the user's PATH, whatever PATH the command is to see. A sandbox shows the system's.
             path = await self.environment.login_path.read() if confined is None else _SYSTEM_PATH
-            command = self._start(given.script or input.command, given, environment, path, started_in, confined)
+            command = self._start(given.script or reads.script, given, environment, path, started_in, confined)
         in_background = input.run_in_background
         limits = time_limits(input.timeout, self.options, ctx, in_background=in_background)
         notices += limits.notices

@@ -150,7 +150,16 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "shell/options/unsafe shell/git_environment subprocesses/git_hardening",
         "shell/test_options.py::test_* tools/test_bash_git.py::test_* "
         "shell/test_sed_against_real_sed.py::test_r_shell_4_*",
-        "git before 2.31; git commands that write; what a program we have no table for does with plain words.",
+        "git commands that write; what a program we have no table for does with plain words.",
+    ),
+    _rule(
+        "R-SHELL-4b",
+        "Safety checks look at parsed arguments; if git does not list all that a repository configures, its reading "
+        "commands are refused.",
+        "shell/options/table shell/git_environment subprocesses/git_hardening",
+        "tools/test_git_runs_nothing.py::test_f13_* shell/test_against_real_programs.py::test_f13_04_*",
+        "git after a `cd`, or with `-C`, that a person allows; scripts that are no plain commands; git in programs and "
+        "scripts that a rule allows; what the user's own configuration of git runs.",
     ),
     _rule(
         "R-SHELL-5",

@@ -21,7 +21,7 @@ def _only_script_names(arguments: Arguments) -> str:
 
 
 def _only_compares(arguments: Arguments) -> str:
-    return "" if {"--check", "--diff"} & set(arguments.options) else "it would change files without --check or --diff"
+    return "" if arguments.has("--check", "--diff") else "it would change files without --check or --diff"
 
 
 def _no_assignment(arguments: Arguments) -> str:

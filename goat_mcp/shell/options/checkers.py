@@ -3,9 +3,9 @@ configuration, plugins, programs or outputs are not in the tables, and neither a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from goat_mcp.shell.options.places import leads_elsewhere, only_here
+from goat_mcp.shell.options.places import only_here, only_here_with_values
 from goat_mcp.shell.options.table import OptionTable
 
 _COMMON = "help version"
@@ -31,21 +31,18 @@ CHECKERS: Mapping[str, OptionTable] = {
         check=only_here,
     ),
     "pyright": OptionTable(
-        "",
-        "p",
-        "",
-        f"{_COMMON} verbose stats warnings outputjson",
-        "project level pythonversion pythonplatform",
-        check=only_here,
+        long=f"{_COMMON} verbose stats warnings outputjson",
+        long_valued="project level pythonversion pythonplatform",
+        separate="p",
+        check=only_here_with_values,
     ),
     "tsc": OptionTable(
-        "bwhv",
-        "pt",
-        "",
-        f"{_COMMON} noEmit build watch strict pretty listFiles incremental skipLibCheck showConfig allowJs checkJs "
-        "esModuleInterop diagnostics traceResolution",
-        "project target module moduleResolution jsx lib",
-        check=only_here,
+        long=f"{_COMMON} b w h v noEmit build watch strict pretty listFiles incremental skipLibCheck showConfig "
+        "allowJs checkJs esModuleInterop diagnostics traceResolution",
+        long_valued="p t project target module moduleResolution jsx lib",
+        # `-tsBuildInfoFile x` is one option to tsc.
+        one_dash=True,
+        check=only_here_with_values,
     ),
     "eslint": OptionTable(
         "hv",
@@ -66,23 +63,22 @@ CHECKERS: Mapping[str, OptionTable] = {
     ),
     "jest": OptionTable(
         "biouh",
-        "tw",
-        "",
-        f"{_COMMON} runInBand bail coverage no-coverage verbose silent ci onlyChanged lastCommit passWithNoTests "
+        long=f"{_COMMON} runInBand bail coverage no-coverage verbose silent ci onlyChanged lastCommit passWithNoTests "
         "forceExit detectOpenHandles listTests json colors showConfig no-cache expand",
-        "testNamePattern testPathPattern testPathPatterns maxWorkers testTimeout",
+        long_valued="testNamePattern testPathPattern testPathPatterns maxWorkers testTimeout",
+        # `-tc x` is `-t -c x`.
+        separate="tw",
         check=only_here,
     ),
     "vitest": OptionTable(
         "hv",
-        "t",
-        "",
-        f"{_COMMON} run passWithNoTests silent no-color",
-        "testNamePattern bail testTimeout maxWorkers retry",
+        long=f"{_COMMON} run passWithNoTests silent no-color",
+        long_valued="testNamePattern bail testTimeout maxWorkers retry",
+        separate="t",
         check=only_here,
     ),
     "black": OptionTable(
-        "qvlt", "", "", f"{_COMMON} check diff color quiet verbose fast safe", "line-length target-version",
+        "qv", "lt", "", f"{_COMMON} check diff color quiet verbose fast safe", "line-length target-version",
         check=only_here,
     ),
     "isort": OptionTable("cqv", "", "", f"{_COMMON} check check-only diff quiet verbose", "profile", check=only_here),
@@ -91,12 +87,3 @@ CHECKERS: Mapping[str, OptionTable] = {
         "max-line-length max-complexity exclude", check=only_here,
     ),
 }  # fmt: skip
-_CONFIGURED_BY_VALUE = frozenset({"tsc", "pyright"})
-"""Their `-p FOLDER` chooses a configuration."""
-
-
-def checker_problem(name: str, arguments: Sequence[str]) -> str:
-    """Empty, or which of the arguments is not known to be harmless."""
-    if name in _CONFIGURED_BY_VALUE and (bad := next((word for word in arguments if leads_elsewhere(word)), "")):
-        return f"{bad} may lie outside of what the rule was meant for"
-    return CHECKERS[name].problem(arguments)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from goat_mcp.shell.options.table import Arguments, OptionTable, names
+from goat_mcp.shell.names import bare_name
+from goat_mcp.shell.options.table import Arguments, OptionTable, names, values_among
 
 _GLOBAL_FLAGS = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs"}
@@ -52,6 +53,13 @@ _NEVER_LETTERS: Mapping[str, str] = {
     "format-patch": "o",
 }
 _WRITES_WHEN_NAMED = frozenset({"stash", "worktree"})
+_READS_IF_FIRST: Mapping[str, frozenset[str]] = {
+    "stash": frozenset({"list", "show"}),
+    "worktree": frozenset({"list"}),
+    "remote": frozenset({"", "-v", "--verbose", "get-url"}),
+    "reflog": frozenset({"", "show", "list", "exists", "HEAD", "--all", "--oneline", "-n"}),
+}
+"""Verbs that can do both, and the words after them that say that they read."""
 
 _DIFF_LONG = (
     "patch no-patch unified raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram stat "
@@ -74,13 +82,17 @@ _LOG_LONG = (
     "simplify-merges simplify-by-decoration full-history dense sparse ancestry-path show-pulls parents children "
     "no-notes notes show-notes relative-date not stdin-no ignore-missing invert-grep all-match regexp-ignore-case "
     "extended-regexp basic-regexp fixed-strings perl-regexp clear-decorations no-expand-tabs expand-tabs no-mailmap "
-    "mailmap use-mailmap use-bitmap-index pretty format diff-merges no-diff-merges cc combined-all-paths no-graph"
+    "mailmap use-mailmap use-bitmap-index pretty format no-diff-merges cc combined-all-paths no-graph"
 )
 _LOG_VALUED = (
     f"{_DIFF_VALUED} max-count skip since after until before author committer grep date encoding glob exclude "
-    "decorate-refs decorate-refs-exclude min-parents max-parents since-as-filter grep-reflog"
+    "decorate-refs decorate-refs-exclude min-parents max-parents since-as-filter grep-reflog diff-merges"
 )
-_LOG = OptionTable(f"{_DIFF_FLAGS}gmciEFP", "nSGL", "UMCBXl", _LOG_LONG, _LOG_VALUED, numbers=True)
+_SHOWS_MERGES = values_among(
+    # `remerge` merges again, with drivers of the repository.
+    {"--diff-merges": names("off none on m first-parent 1 separate combined c dense-combined cc")}
+)
+_LOG = OptionTable(f"{_DIFF_FLAGS}gmciEFP", "nSGL", "UMCBXl", _LOG_LONG, _LOG_VALUED, numbers=True, check=_SHOWS_MERGES)
 _REF_LIST_LONG = (
     "all remotes list show-current column no-column ignore-case color no-color omit-empty no-abbrev abbrev merged "
     "no-merged"
@@ -90,14 +102,15 @@ _REF_LIST_VALUED = "contains no-contains points-at sort format"
 
 def _only_when_listing(arguments: Arguments) -> str:
     asks = {"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"}
-    if arguments.operands and not asks & set(arguments.options):
+    if arguments.operands and not any(name in asks for name, _ in arguments.given):
         return f"{arguments.operands[0]} would be created or changed"
     return ""
 
 
 def _only_words(*allowed: str) -> Callable[[Arguments], str]:
     def check(arguments: Arguments) -> str:
-        first = arguments.operands[0] if arguments.operands else ""
+        # The very first word: to `git stash -- list` it is a path.
+        first = arguments.first
         return "" if first in allowed else f"{first or 'no word after it'} may change the repository"
 
     return check
@@ -162,7 +175,7 @@ _READING: Mapping[str, OptionTable] = {
         "is-inside-git-dir is-bare-repository is-shallow-repository show-prefix show-cdup symbolic symbolic-full-name "
         "all branches tags remotes show-superproject-working-tree show-object-format",
     ),
-    "rev-list": OptionTable("", "n", "", f"{_LOG_LONG} count objects", _LOG_VALUED, numbers=True),
+    "rev-list": OptionTable("", "n", "", f"{_LOG_LONG} count objects", _LOG_VALUED, numbers=True, check=_SHOWS_MERGES),
     "ls-files": OptionTable(
         "cdmoisukvtzf",
         "x",
@@ -204,8 +217,6 @@ _READING: Mapping[str, OptionTable] = {
     "version": OptionTable("", "", "", "build-options"),
 }
 
-READING_VERBS = frozenset(_READING)
-
 
 def git_verb(words: Sequence[str]) -> str:
     """The verb of a git command after harmless global options; empty if there is none, or after other options."""
@@ -215,6 +226,20 @@ def git_verb(words: Sequence[str]) -> str:
         if word not in _GLOBAL_FLAGS:
             return ""
     return ""
+
+
+def only_reads(words: Sequence[str]) -> bool:
+    """Whether a git command changes nothing. Of a verb that can do both, its next words tell."""
+    if bare_name(words[0]) != "git":
+        return False
+    verb = git_verb(words)
+    table = _READING.get(verb)
+    if table is None:
+        return False
+    after = words[list(words).index(verb) + 1 :]
+    if (reads := _READS_IF_FIRST.get(verb)) is not None:
+        return (after[0] if after else "") in reads
+    return verb not in ("branch", "tag") or not table.problem(after)
 
 
 def git_problem(words: Sequence[str], named_words: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from goat_mcp.shell.options.table import Arguments
 
@@ -19,5 +20,14 @@ def only_here(arguments: Arguments) -> str:
 
     Source: R-SHELL-4; programs such as pytest run what a file or the folders around it hold.
     """
-    word = next((word for word in arguments.operands if word.startswith("@") or leads_elsewhere(word)), "")
+    return _elsewhere(word for word in arguments.operands if word.startswith("@") or leads_elsewhere(word))
+
+
+def only_here_with_values(arguments: Arguments) -> str:
+    """As `only_here`, of the values of options, too: if some of them choose a configuration."""
+    return only_here(arguments) or _elsewhere(value for _, value in arguments.given if value and leads_elsewhere(value))
+
+
+def _elsewhere(words: Iterator[str]) -> str:
+    word = next(words, "")
     return f"{word} may lie outside of what the rule was meant for" if word else ""

@@ -45,25 +45,14 @@ def sed_problem(words: Sequence[str]) -> str:
     arguments = _TABLE.read(words)
     if arguments.problem:
         return arguments.problem
-    scripts = _scripts(words) or list(arguments.operands[:1])
+    scripts = arguments.values("-e", "--expression")
+    if not scripts or arguments.late:
+        # If options must come first, as on other systems, the first operand is a script, whatever follows it.
+        scripts = (*scripts, *arguments.operands[:1])
     for script in scripts:
         if not _only_prints(script):
             return f"its script {script[:40]!r} may do more than print"
     return ""
-
-
-def _scripts(words: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for index, word in enumerate(words):
-        if word == "--":
-            break
-        if word.startswith("--expression="):
-            found.append(word.partition("=")[2])
-        elif word == "--expression" or (re.fullmatch(r"-[nErsuz]*e", word)):
-            found.extend(words[index + 1 : index + 2])
-        elif match := re.match(r"-[nErsuz]*e", word):
-            found.append(word[match.end() :])
-    return found
 
 
 def _only_prints(script: str) -> bool:

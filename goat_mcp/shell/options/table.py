@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -14,20 +14,37 @@ def names(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a command's arguments are, or the `problem` with the first that is not known to be harmless."""
+    """What a command's arguments are, or the `problem` with the first that is not known to be harmless.
 
-    options: tuple[str, ...] = ()
+    `given`: each option with its value, None without one. `first`: the first word, whatever it is. `late`: an option
+    stands behind an operand; some systems take that for an operand, too.
+    """
+
+    given: tuple[tuple[str, str | None], ...] = ()
     operands: tuple[str, ...] = ()
+    first: str = ""
+    late: bool = False
     problem: str = ""
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options is given, and never with a value, which could turn it off (`--spider=no`)."""
+        values = [value for name, value in self.given if name in names]
+        return bool(values) and not any(value is not None for value in values)
+
+    def values(self, *names: str) -> tuple[str, ...]:
+        """The values of these options, empty for one without, in the order they are given."""
+        return tuple(value or "" for name, value in self.given if name in names)
 
 
 class OptionTable:
     """The options of one program or of one of its verbs.
 
     `flags`: letters without a value; `valued`: letters with one; `attached`: letters whose value, if any, is part of
-    the same word. `long`: with or without `=VALUE`; `long_valued`: with `=VALUE` or the next word as value. With
-    `one_dash` long names follow a single dash (Go). With `own_first` everything after the first operand belongs to
-    what that names.
+    the same word. `separate`: letters whose value is the next word (or a number), so that no letter may follow in the
+    same word: programs that read their options by themselves would take it for an option.
+    `long`: with or without `=VALUE`; `long_valued`: with `=VALUE` or the next word as value. With `one_dash` long names
+    follow a single dash (Go). With `own_first` everything after the first operand belongs to what that names.
+    `check` gets the arguments as they were read, never the words again, and says what is wrong with them.
     """
 
     def __init__(
@@ -38,12 +55,13 @@ class OptionTable:
         long: str = "",
         long_valued: str = "",
         *,
+        separate: str = "",
         one_dash: bool = False,
         own_first: bool = False,
         numbers: bool = False,
         check: Callable[[Arguments], str] | None = None,
     ) -> None:
-        self._flags, self._valued, self._attached = flags, valued, attached
+        self._flags, self._valued, self._attached, self._separate = flags, valued, attached, separate
         self._long, self._long_valued = names(long), names(long_valued)
         self._one_dash, self._own_first, self._numbers = one_dash, own_first, numbers
         self._check = check
@@ -55,8 +73,9 @@ class OptionTable:
 
     def read(self, words: Sequence[str]) -> Arguments:
         """The arguments by this table."""
-        options: list[str] = []
+        given: list[tuple[str, str | None]] = []
         operands: list[str] = []
+        late = False
         waiting = list(reversed(words))
         while waiting:
             word = waiting.pop()
@@ -69,36 +88,55 @@ class OptionTable:
                     operands.extend(reversed(waiting))
                     break
                 continue
+            late = late or bool(operands)
             if self._numbers and re.fullmatch(r"-\d+", word):
                 continue
             found = self._option(word)
             if found is None:
                 return Arguments(problem=f"{word.partition('=')[0]} is not an option known to be harmless")
             in_word, wants_value = found
-            options.extend(in_word)
             if wants_value and waiting:
                 value = waiting.pop()
                 if value.startswith("-") and not re.fullmatch(r"-\d*", value):
                     # If we were wrong about the value this would be an option.
                     return Arguments(problem=f"{value} could be an option or the value of {word}")
-        return Arguments(tuple(options), tuple(operands))
+                in_word[-1] = (in_word[-1][0], value)
+            given.extend(in_word)
+        return Arguments(tuple(given), tuple(operands), words[0] if words else "", late)
 
-    def _option(self, word: str) -> tuple[list[str], bool] | None:
+    def _option(self, word: str) -> tuple[list[tuple[str, str | None]], bool] | None:
         """The options in a word, and whether the next word is the value of the last; None for unknown ones."""
         if word.startswith("--") or self._one_dash:
-            name, equals, _ = word.lstrip("-").partition("=") if self._one_dash else word[2:].partition("=")
-            if name in self._long:
-                return [f"--{name}"], False
-            if name in self._long_valued:
-                return [f"--{name}"], not equals
+            name, equals, value = word.lstrip("-").partition("=") if self._one_dash else word[2:].partition("=")
+            if name in self._long or name in self._long_valued:
+                return [(f"--{name}", value if equals else None)], name in self._long_valued and not equals
             return None
-        found: list[str] = []
+        found: list[tuple[str, str | None]] = []
         for index, letter in enumerate(word[1:], start=1):
-            found.append(f"-{letter}")
-            if letter in self._valued:
-                return found, index == len(word) - 1
-            if letter in self._attached:
-                return found, False
+            name, rest = f"-{letter}", word[index + 1 :]
+            if letter in self._separate:
+                if rest and not rest.isdecimal():
+                    return None
+                return [*found, (name, rest or None)], not rest
+            if letter in self._valued or letter in self._attached:
+                return [*found, (name, rest or None)], letter in self._valued and not rest
             if letter not in self._flags:
                 return None
+            found.append((name, None))
         return found, False
+
+
+def values_among(options: Mapping[str, Collection[str]]) -> Callable[[Arguments], str]:
+    """A check: each of these options may have these values only."""
+
+    def check(arguments: Arguments) -> str:
+        return next(
+            (
+                f"{name}={value} is not known to be harmless"
+                for name, value in arguments.given
+                if name in options and value not in options[name]
+            ),
+            "",
+        )
+
+    return check

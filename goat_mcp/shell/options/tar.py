@@ -9,9 +9,11 @@ from goat_mcp.shell.options.table import Arguments, OptionTable
 
 
 def _only_lists(arguments: Arguments) -> str:
-    return (
-        "" if {"-t", "--list"} & set(arguments.options) else "only listing an archive (tar -tf) is known to be harmless"
-    )
+    if not arguments.has("-t", "--list"):
+        return "only listing an archive (tar -tf) is known to be harmless"
+    if any(":" in name for name in arguments.values("-f", "--file")):
+        return "an archive with a colon in its name is fetched from another machine"
+    return ""
 
 
 _TABLE = OptionTable(
@@ -32,7 +34,4 @@ def tar_problem(words: Sequence[str]) -> str:
             return f"{words[0]} is not known to be harmless"
         letters, names = words[0].replace("f", ""), words[1:2] if "f" in words[0] else ()
         words = [f"-{letters}", *(f"--file={name}" for name in names), *words[1 + len(names) :]]
-    problem = _TABLE.problem(words)
-    if not problem and any(":" in word for word in words):
-        return "an archive with a colon in its name is fetched from another machine"
-    return problem
+    return _TABLE.problem(words)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from goat_mcp.shell.options.table import Arguments, OptionTable
 
 
 def _one_file_at_most(arguments: Arguments) -> str:
     # uniq IN OUT writes OUT.
-    return "its second file would be written" if len(arguments.operands) > 1 else ""
+    # And so does `uniq IN -c` if options must come first, as on other systems.
+    return "its second file would be written" if len(arguments.operands) > 1 or arguments.late else ""
 
 
 def _only_a_format(arguments: Arguments) -> str:
@@ -143,9 +144,9 @@ TEXT_PROGRAMS: Mapping[str, OptionTable] = {
     ),
     "tree": OptionTable(
         "adflxJXisughDpqNQrtcUvFACS",
-        "LPI",
-        "",
-        f"{_COMMON} noreport dirsfirst gitignore prune matchdirs ignore-case du si timefmt filelimit inodes device",
+        long=f"{_COMMON} noreport dirsfirst gitignore prune matchdirs ignore-case du si timefmt "
+        "filelimit inodes device",
+        separate="LPI",
     ),
     "pwd": OptionTable("LP", long=_COMMON),
     "basename": OptionTable("az", "s", "", f"{_COMMON} multiple zero", "suffix"),
@@ -209,36 +210,37 @@ TEXT_PROGRAMS: Mapping[str, OptionTable] = {
 }
 """By program. `echo` needs none: it has no option that does anything but print."""
 
+
+def _sends_no_file(arguments: Arguments) -> str:
+    sent = next((value for value in arguments.values("-H", "--header") if value.startswith("@")), "")
+    return f"would send the file {sent[1:]} as its headers" if sent else ""
+
+
+def _writes_no_file(arguments: Arguments) -> str:
+    # An output document is made or emptied with --spider, too.
+    documents = arguments.values("-O", "--output-document")
+    if documents == ("-",) or (not documents and arguments.has("--spider")):
+        return ""
+    return "would write a file, perhaps one that the server names; `wget -qO- URL` prints"
+
+
 _CURL = OptionTable(
     "sSfLIivgG46",
     "XHAem",
     "",
     f"{_COMMON} silent show-error fail location head include verbose compressed",
     "request header user-agent referer max-time connect-timeout retry max-redirs",
+    check=_sends_no_file,
 )
 _WGET = OptionTable(
-    "qS", "OtT", "", f"{_COMMON} quiet no-verbose spider server-response", "output-document tries timeout"
+    "qS",
+    "OtT",
+    "",
+    f"{_COMMON} quiet no-verbose spider server-response",
+    "output-document tries timeout",
+    check=_writes_no_file,
 )
-_TO_OUTPUT = re.compile(r"(?:^| )(?:-[qS]*O ?-|--output-document[ =]-|--spider)(?: |$)")
-
-
-def wget_problem(words: Sequence[str]) -> str:
-    """Empty, or why a wget command does more than fetch and print."""
-    problem = _WGET.problem(words)
-    documents = sum(bool(re.match(r"-[qS]*O|--output-document", word)) for word in words)
-    if not problem and (documents > 1 or not _TO_OUTPUT.search(" ".join(words))):
-        return "would write a file, perhaps one that the server names; `wget -qO- URL` prints"
-    return problem
-
-
-def curl_problem(words: Sequence[str]) -> str:
-    """Empty, or why a curl command does more than fetch and print."""
-    problem = _CURL.problem(words)
-    if not problem and any(re.search(r"(?:^|^-[A-Za-z]*H|=)@", word) for word in words):
-        return "would send a file as its headers"
-    return problem
-
-
+WEB_PROGRAMS: Mapping[str, OptionTable] = {"curl": _CURL, "wget": _WGET}
 _NO_READERS = frozenset({"split", "man"})
 READERS = (frozenset(TEXT_PROGRAMS) - _NO_READERS) | {"echo", "find", "sed", "gsed", "tar", "ps", "uptime"}
 """Programs that print what they are told to read, with whatever options a rule lets them have, and neither write nor

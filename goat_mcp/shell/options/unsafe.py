@@ -6,14 +6,14 @@ from collections.abc import Collection, Sequence
 
 from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.options.build_tools import SINGLE_TABLES, TOOLS, tool_problem
-from goat_mcp.shell.options.checkers import CHECKERS, checker_problem
+from goat_mcp.shell.options.checkers import CHECKERS
 from goat_mcp.shell.options.file_programs import FILE_PROGRAMS
 from goat_mcp.shell.options.find import find_problem
 from goat_mcp.shell.options.git import git_problem
 from goat_mcp.shell.options.runners import inner_command, runner_problem
 from goat_mcp.shell.options.sed import sed_problem
 from goat_mcp.shell.options.tar import tar_problem
-from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS, curl_problem, wget_problem
+from goat_mcp.shell.options.text_programs import TEXT_PROGRAMS, WEB_PROGRAMS
 from goat_mcp.shell.options.unknown import unknown_problem
 from goat_mcp.shell.options.verbs import VERB_TOOLS, verb_problem
 
@@ -36,8 +36,9 @@ def unsafe_option(words: Sequence[str], *, named_words: int = 1, spelled: Collec
 
 def _problem(name: str, words: Sequence[str], named_words: int, spelled: Collection[str]) -> str:
     arguments = words[1:]
-    if (table := TEXT_PROGRAMS.get(name) or FILE_PROGRAMS.get(name) or SINGLE_TABLES.get(name)) is not None:
-        return table.problem(arguments)
+    for tables in (TEXT_PROGRAMS, WEB_PROGRAMS, FILE_PROGRAMS, SINGLE_TABLES, CHECKERS):
+        if (table := tables.get(name)) is not None:
+            return table.problem(arguments)
     match name:
         case "echo":
             return ""  # it has no option that does anything but print
@@ -49,12 +50,6 @@ def _problem(name: str, words: Sequence[str], named_words: int, spelled: Collect
             return sed_problem(arguments)
         case "tar" | "gtar" | "bsdtar":
             return tar_problem(arguments)
-        case "curl":
-            return curl_problem(arguments)
-        case "wget":
-            return wget_problem(arguments)
-        case _ if name in CHECKERS:
-            return checker_problem(name, arguments)
         case _ if name in VERB_TOOLS:
             return verb_problem(name, words, named_words, spelled)
         case _ if name in TOOLS:

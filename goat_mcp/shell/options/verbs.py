@@ -16,12 +16,12 @@ class VerbTool:
     `running`: those that run what their arguments say."""
 
     before: OptionTable
-    looking: Mapping[str, OptionTable]
+    looking: Mapping[tuple[str, ...], OptionTable]
     running: frozenset[str] = field(default_factory=frozenset[str])
 
 
-def _verbs(names: str, table: OptionTable) -> dict[str, OptionTable]:
-    return dict.fromkeys(names.split(","), table)
+def _verbs(names: str, table: OptionTable) -> dict[tuple[str, ...], OptionTable]:
+    return {tuple(name.split()): table for name in names.split(",")}
 
 
 _CONTAINER_LIST = OptionTable(
@@ -37,9 +37,9 @@ _CONTAINERS = VerbTool(
         ),
         **_verbs("inspect,container inspect,image inspect", OptionTable("s", "f", "", "size", "format type")),
         **_verbs("version,info,top,port,diff,compose version", OptionTable("", "f", "", "", "format")),
-        "compose ps": OptionTable("aq", "", "", "all quiet services", "format status"),
-        "history": OptionTable("Hq", "", "", "human no-trunc quiet", "format"),
-        "stats": OptionTable("a", "", "", "all no-stream no-trunc", "format"),
+        ("compose", "ps"): OptionTable("aq", "", "", "all quiet services", "format status"),
+        ("history",): OptionTable("Hq", "", "", "human no-trunc quiet", "format"),
+        ("stats",): OptionTable("a", "", "", "all no-stream no-trunc", "format"),
     },
     frozenset({"run", "exec", "compose", "buildx", "container", "create", "cp", "debug", "plugin", "sandbox", "model"}),
 )
@@ -53,7 +53,7 @@ _CLUSTER = VerbTool(
     {
         **_verbs("get,describe,top,api-resources,api-versions,explain,events", _CLUSTER_GET),
         **_verbs("rollout status,rollout history,auth can-i,auth whoami", _CLUSTER_GET),
-        "logs": OptionTable(
+        ("logs",): OptionTable(
             "fpA",
             "ncl",
             "",
@@ -80,7 +80,7 @@ _FORGE = VerbTool(
         **_verbs("repo list,repo view,run list,run view,release list,release view,workflow list", _FORGE_LIST),
         **_verbs("workflow view,label list,gist list,search prs,search issues,search repos", _FORGE_LIST),
         **_verbs("search code,search commits,milestone list,cache list,status,version", _FORGE_LIST),
-        "auth status": OptionTable(),
+        ("auth", "status"): OptionTable(),
     },
     frozenset({"extension", "ext", "extensions", "codespace", "cs", "alias", "config", "browse"}),
 )
@@ -129,14 +129,13 @@ def verb_problem(name: str, words: Sequence[str], named_words: int, spelled: Col
         return ""
     at = len(words) - len(read.operands)
     for length in (2, 1):
-        verb = " ".join(words[at : at + length])
-        if table := tool.looking.get(verb):
+        if table := tool.looking.get(tuple(words[at : at + length])):
             problem = table.problem(words[at + length :])
-            return f"{verb}: {problem}" if problem else ""
+            return f"{' '.join(words[at : at + length])}: {problem}" if problem else ""
     verb = words[at]
     if verb in tool.running:
         return f"{verb} runs what its arguments say; only a rule that spells the whole command covers it"
-    if any(looking.startswith(f"{verb} ") for looking in tool.looking):
+    if any(len(looking) > 1 and looking[0] == verb for looking in tool.looking):
         # The first word only says what it is about: `gh pr`.
         verb = " ".join(words[at : at + 2])
         at += 1
