@@ -265,6 +265,12 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-05-env": ("a denied program or file in a variable that a call sets", "permissions/test_env_of_commands.py"),
+    "F13-10-disguises": ("a denied program behind wrappers, options and variables", "shell/test_mentions.py"),
+    "F13-10-everyday": ("commands that name what is denied in mere text", "shell/test_mentions.py"),
+    "F13-23-blocked": ("a blocked command, by whatever tool and name", "manifests/test_commands_by_other_names.py"),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {
