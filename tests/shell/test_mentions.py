@@ -141,6 +141,14 @@ PS4='$(rm x)' bash -x a.sh
 PS0='$(rm x)'; export PS0; bash -i
 a=(rm x); made-up "${a[@]}"
 export A=r''m; made-up
+go build -toolexec rm .
+dpkg -i a --pre-invoke rm
+journalctl --pager rm
+tar xIf rm a
+npm config set script-shell rm
+gh config set editor rm
+printf -v p rm; made-up $p
+less -krm f
 """.strip().splitlines()
 _EVERYDAY = [
     *r"""
@@ -220,6 +228,9 @@ code docker
 chmod +x bin/rm
 date +%Y-%m-%d
 du -sh docker
+[[ $x == docker ]] && make
+pip install --upgrade curl
+apt-get install --yes curl
 gh pr create --title 'rm x' --body 'sudo rm the dd, then git push'
 gh issue comment 5 -b 'docker rm'
 wget https://curl.se/curl
