@@ -23,8 +23,8 @@ from goat_mcp.shell.running_programs import CONTAINERS, CONTAINERS_RUN_BY
 _RUN_NOTHING = names(
     "echo printf cd pushd popd dirs pwd true false : test [ [[ exit return kill type which whereis help apropos whatis "
     "tldr history jobs wait sleep chmod chown chgrp touch mkdir mkfifo rmdir stat file du df tree od xxd hexdump "
-    "strings realpath readlink basename dirname pgrep pkill killall pidof lsof notify-send logger curl locate getent id "
-    "groups diff colordiff cmp zgrep ugrep rgrep find"
+    "strings realpath readlink basename dirname pgrep pkill killall pidof lsof notify-send logger curl locate getent "
+    "id groups diff colordiff cmp zgrep ugrep rgrep find"
 )
 """What `find` has behind -exec is seen as a command of its own."""
 _LOOK_UP_OR_NAME = (("command", "-v"), ("command", "-V"), ("git", "tag"), ("git", "branch"))
