@@ -60,7 +60,7 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
 
 def _blocked(commands: Sequence[str]) -> list[Rule]:
     return [
-        Rule(f"{_BLOCKED}{text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)))
+        Rule(f"{_BLOCKED}{text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)), blocks=True)
         for text in commands
     ]
 

@@ -37,7 +37,7 @@ class RuleConditions:
         asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)
         real = tuple(map(self._real_path, asked))
         call = Call(spec, arguments, asked, real, roots=tuple(self._roots()))
-        if isinstance(parsed.specifier, CommandSpecifier) and call.script.hidden:
+        if isinstance(parsed.specifier, CommandSpecifier) and any(one.hidden for one in call.scripts):
             return True
         return parsed.hits(call)
 

@@ -23,7 +23,7 @@ class Decision:
     it is for people and never for the record.
 
     `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it. `rule` is that
-    rule, where it is one; `decided_by` who answered an ask.
+    rule, where it is one; `decided_by` who answered an ask. `is_blocked`: by `bash.blocked`, and no permission rule.
     """
 
     effect: Effect
@@ -32,6 +32,7 @@ class Decision:
     rule: Rule | None = None
     decided_by: str = ""
     detail: str = ""
+    is_blocked: bool = False
 
     def is_rule_against(self, other: Decision) -> bool:
         """Whether a rule of the user is stricter than the other decision."""
@@ -47,15 +48,17 @@ def decide(call: Call, rules: RuleSet, mode: Mode) -> Decision:
     """deny > ask > allow > auto-allowed > mode. Source: design D8, R-PERM-1."""
     spec = call.spec
     if (rule := rules.denying(call)) is not None:
-        return _by(Effect.DENY, rule)
+        return _by(Effect.DENY, rule, call)
     if (named := _on_files(call, rules.deny, Effect.DENY)) is not None:
         return named
     if hidden := _hidden(call, rules.deny):
-        return Decision(Effect.DENY, f"rules about commands: what it would run cannot be told: {hidden}", by_rule=True)
+        is_blocked = all(rule.blocks for rule in rules.deny.about_commands())
+        reason = f"rules about commands: what it would run cannot be told: {hidden}"
+        return Decision(Effect.DENY, reason, by_rule=True, is_blocked=is_blocked)
     if call.scripts and rules.only_commands and (reason := _not_listed(call, rules.only_commands)):
         return Decision(Effect.DENY, "bash.allowed", by_rule=True, detail=reason)
     if (rule := rules.asking(call)) is not None:
-        return _by(Effect.ASK, rule)
+        return _by(Effect.ASK, rule, call)
     if (named := _on_files(call, rules.ask, Effect.ASK)) is not None:
         return named
     if hidden := _hidden(call, rules.ask):
@@ -83,8 +86,9 @@ def _strictness(decision: Decision) -> int:
     return 3 if decision.effect is Effect.DENY else 0
 
 
-def _by(effect: Effect, rule: Rule) -> Decision:
-    return Decision(effect, f"rule {rule.text}", by_rule=True, rule=rule)
+def _by(effect: Effect, rule: Rule, call: Call | None = None) -> Decision:
+    detail = rule.specifier.why_hit(call) if call is not None and isinstance(rule.specifier, CommandSpecifier) else ""
+    return Decision(effect, f"rule {rule.text}", by_rule=True, rule=rule, detail=detail, is_blocked=rule.blocks)
 
 
 def _on_files(call: Call, rules: RuleList, effect: Effect) -> Decision | None:
@@ -114,6 +118,8 @@ def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
         if script.hidden:
             return f"what it would run cannot be told: {script.hidden}"
         for words in script.seen:
+            if words[0] == "export" and call.exports:
+                continue  # the call's own variables
             if not any(pattern.matches_any_spelling(words) for pattern in listed):
                 return f"{words[0]} is not among the commands that may run"
     return ""

@@ -219,6 +219,13 @@ def _refused(decision: Decision, call: Call) -> ToolError:
             f"{call.spec.rule_name} may change something, and this session only plans",
             "Finish the plan; the user ends plan mode.",
         )
+    if decision.is_blocked:
+        return ToolError(
+            ErrorCode.BLOCKED,
+            f"{call.spec.rule_name} is denied by {decision.told}",
+            "Leave that command out; only the user can change the setting bash.blocked.",
+            facts={"tool": call.spec.rule_name},
+        )
     return _denied(
         call,
         f"{call.spec.rule_name} is denied by {decision.told}",

@@ -37,7 +37,7 @@ class Rule:
 
     It is about one `tool`, all tools of a `server`, or those whose name `fits`; with a specifier, about some calls.
     One that a person granted for a command allows it where they were asked about it only, in `directory`: `make` is
-    another program elsewhere.
+    another program elsewhere. `blocks`: it stands in `bash.blocked`.
     """
 
     text: str
@@ -47,6 +47,7 @@ class Rule:
     specifier: Specifier | None = None
     origin: str = ""
     directory: str = ""
+    blocks: bool = False
 
     def names(self, rule_name: str) -> bool:
         """Whether the rule is about this tool, or some calls of it."""

@@ -86,7 +86,14 @@ class CommandSpecifier:
     def covers(self, call: Call) -> bool:
         from goat_mcp.shell.rules import allowed_by
 
-        return allowed_by(call.script, (self.pattern,)) == ""
+        # What a command means depends on its environment (PATH, GIT_DIR): rules speak of the user's own only.
+        return not call.arguments.get("env") and allowed_by(call.script, (self.pattern,)) == ""
+
+    def why_hit(self, call: Call) -> str:
+        """Why a call is hit that has no such command; empty if it has."""
+        from goat_mcp.shell.rules import why_denied
+
+        return next((why for script in call.scripts if (why := why_denied(script, self.pattern))), "")
 
 
 @dataclass(frozen=True)

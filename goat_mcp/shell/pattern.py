@@ -89,6 +89,14 @@ class CommandPattern:
         return _glob(self._any_spelling, (bare_name(words[0]).casefold(), *words[1:]), _word_matches)
 
     @cached_property
+    def program(self) -> str:
+        """The program's name without its directory, in lower case; empty if the pattern leaves some of it open. A star
+        behind a name (`rm*`) leaves it as it is."""
+        name = self.parts[0] or (None,)
+        named = name[:-1] if name[-1] is None else name
+        return bare_name("".join(character or "" for character in named)).casefold() if None not in named else ""
+
+    @cached_property
     def _any_spelling(self) -> tuple[tuple[str | None, ...] | None, ...]:
         name = self.parts[0]
         if name is None or None in name:

@@ -42,13 +42,31 @@ def _is_same_everywhere(name: str) -> bool:
 
 
 def denied_by(script: ShellScript, pattern: CommandPattern) -> bool:
-    """Whether a deny or ask rule's pattern is met by any command that can be seen. The caller looks at `hidden`."""
-    return any(pattern.matches_any_spelling(words) for words in script.seen)
+    """Whether a deny or ask rule's pattern is met by any command that can be seen, or by a word that a program may
+    run. The caller looks at `hidden`."""
+    return any(pattern.matches_any_spelling(words) for words in script.seen) or _mention(script, pattern) != ""
+
+
+def why_denied(script: ShellScript, pattern: CommandPattern) -> str:
+    """In which word the program stands that a rule names; empty if it is a command of the script, or in none."""
+    if any(pattern.matches_any_spelling(words) for words in script.seen):
+        return ""
+    mention = _mention(script, pattern)
+    if not mention:
+        return ""
+    shown = _shortened(mention)
+    return f"`{shown}` names {pattern.program}, and may run it: only in what is known to be mere text a name is none"
+
+
+def _mention(script: ShellScript, pattern: CommandPattern) -> str:
+    if not pattern.program:
+        return ""
+    mentions = script.mentions.of(pattern.program)
+    return next((text for text, command in mentions if pattern.matches_any_spelling(command)), "")
 
 
 def _not_covered(words: Sequence[str], patterns: Sequence[CommandPattern]) -> str:
-    shown = " ".join(words)
-    shown = shown if len(shown) <= _SHOWN_CHARS else shown[: _SHOWN_CHARS - 3] + "..."
+    shown = _shortened(" ".join(words))
     reason = f"no rule allows `{shown}`"
     for pattern in patterns:
         if not pattern.matches(words):
@@ -67,3 +85,7 @@ def _not_covered(words: Sequence[str], patterns: Sequence[CommandPattern]) -> st
             return ""
         reason = f"`{shown}`: {unsafe}"
     return reason
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."

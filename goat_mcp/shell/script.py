@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
+from goat_mcp.shell.mentions import Mentions
 from goat_mcp.shell.names import Words
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -23,6 +24,7 @@ class ShellScript:
     `seen`: every command that a deny or ask rule looks at, each with its program's bare name first.
     `hidden`: empty, or why `seen` is not all that would run.
     `piped`: those of `seen` that read what others print. `opened`: files that redirections and variables name.
+    `mentions`: names of programs that stand elsewhere.
     """
 
     commands: tuple[Words, ...]
@@ -31,6 +33,7 @@ class ShellScript:
     hidden: str
     piped: frozenset[Words] = frozenset()
     opened: tuple[FileUse, ...] = ()
+    mentions: Mentions = field(default_factory=Mentions)
 
 
 def read_script(text: str) -> ShellScript:
@@ -49,7 +52,7 @@ def read_script(text: str) -> ShellScript:
     if len(commands) > MAX_COMMANDS:
         commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
     seen = seen_commands(text, tree, commands)
-    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen.piped, seen.opened)
+    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen.piped, seen.opened, seen.mentions)
 
 
 def _not_worth_parsing(text: str) -> str:

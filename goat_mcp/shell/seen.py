@@ -15,6 +15,7 @@ from tree_sitter import Node
 from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
+from goat_mcp.shell.mentions import LISTS_FOLDERS, Mentions, OwnWords
 from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.redirections import is_piped, is_redirection, named_by_assignment, opened_by, words_after
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
@@ -33,6 +34,7 @@ _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
 _QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
+_KEYWORDS = ("export", "[", "[[")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 
@@ -53,6 +55,9 @@ class _Search:
     seen: list[Words] = field(default_factory=list[Words])
     piped: set[Words] = field(default_factory=set[Words])
     opened: list[FileUse] = field(default_factory=list[FileUse])
+    own: list[OwnWords] = field(default_factory=list[OwnWords])
+    given: list[str] = field(default_factory=list[str])
+    assigned: list[str] = field(default_factory=list[str])
     texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
@@ -67,12 +72,14 @@ class Seen:
     """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
 
     `piped` are those that read what others print; `opened` are files that redirections and variables name.
+    `mentions` are words that others may run.
     """
 
     commands: tuple[Words, ...] = ()
     hidden: str = ""
     piped: frozenset[Words] = frozenset()
     opened: tuple[FileUse, ...] = ()
+    mentions: Mentions = field(default_factory=Mentions)
 
 
 def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
@@ -105,7 +112,10 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
             break
         _look(search, inner_tree, inner)
     opened = tuple(dict.fromkeys(search.opened))
-    return Seen(tuple(dict.fromkeys(search.seen)), search.hidden, frozenset(search.piped), opened)
+    mentions = Mentions(
+        tuple(dict.fromkeys(search.own)), tuple(dict.fromkeys(search.given)), tuple(dict.fromkeys(search.assigned))
+    )
+    return Seen(tuple(dict.fromkeys(search.seen)), search.hidden, frozenset(search.piped), opened, mentions)
 
 
 def _piped_of(tree: ScriptTree) -> list[bool]:
@@ -131,12 +141,16 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
-            commands.append([word_of(child) for child in node.children])
+            words = [word_of(child) for child in node.children]
+            if words[0].text in _KEYWORDS:
+                words[0] = replace(words[0], literal=True)
+            commands.append(words)
             piped.append(False)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
             stdin.extend(word_of(child) for child in node.named_children[-1:])
+            search.assigned.append(stdin[-1].text)  # for `read x`
         elif node.type == "heredoc_redirect":
             stdin.append(_heredoc(node))
         elif node.type in ("pipeline", "process_substitution") or _is_from_network(node):
@@ -147,6 +161,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
                 texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
+        elif node.type == "for_statement":
+            search.assigned.extend(use.text for use in named_by_assignment(node))
         search.opened.extend(named_by_assignment(node))
         if is_redirection(node):
             search.opened.extend(opened_by(node, tree))
@@ -185,6 +201,10 @@ def _run_by_assignment(search: _Search, node: Node) -> list[str]:
     inner = Inner()
     if name is not None and value is not None:
         assigned(inner, text_of(name), word_of(value))
+        if not LISTS_FOLDERS.fullmatch(text_of(name)):
+            # Without a command behind it, it is the shell's own.
+            is_given = node.parent is not None and node.parent.type in ("command", "declaration_command")
+            (search.given if is_given else search.assigned).extend(use.text for use in named_by_assignment(node))
         if inner.hidden:
             search.hide(inner.hidden)
     return inner.texts
@@ -242,6 +262,7 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) 
         if piped or fed:
             search.piped.add(search.seen[-1])
         inner = unwrap(words, fed=fed)
+        search.own.append(_own_words(search.seen[-1], inner))
         if inner.hidden:
             search.hide(inner.hidden)
         if inner.reads_stdin:
@@ -256,3 +277,24 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) 
             search.texts.append(replace(here, text=words[0].text))
         search.texts.extend(replace(here, text=text) for text in inner.texts)
         waiting.extend((command, fed or name in ("xargs", "parallel")) for command in reversed(inner.commands))
+
+
+def _own_words(words: Words, inner: Inner) -> OwnWords:
+    """Those that are no part of what the command runs beside itself, which is looked at by itself."""
+    end = len(words)
+    for command in inner.commands:
+        for texts in (tuple(word.text for word in command), tuple(word.text for word in command[1:])):
+            if texts and words[-len(texts) :] == texts:
+                end = min(end, len(words) - len(texts))
+    joined = " ".join(words)
+    for text in inner.texts:
+        if text and joined.endswith(f" {text}"):
+            # Of `eval echo a` all words are the text.
+            at, chars = len(words), -1
+            while chars < len(text):
+                at -= 1
+                chars += len(words[at]) + 1
+            end = min(end, at) if chars == len(text) else end
+    split = [" ".join(word.text for word in command[1:]) for command in inner.commands]  # `env -S 'ls a'`
+    kept = (word for word in words[1 : max(end, 1)] if word not in inner.texts and word not in split)
+    return OwnWords((words[0], *kept), wraps=bool(inner.commands or inner.texts))

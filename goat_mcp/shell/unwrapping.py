@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from goat_mcp.shell.after_options import after_options
 from goat_mcp.shell.env_words import CannotTell, split_string
+from goat_mcp.shell.git_words import verb_index
 from goat_mcp.shell.inner import READ_AS_FILES, Inner
 from goat_mcp.shell.names import bare_name
 from goat_mcp.shell.running_options import texts_of_options
@@ -32,7 +33,9 @@ from goat_mcp.shell.wrappers import wrapped
 
 _SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
 """bash5, bash-static"""
+_ONLY_LOOKS_UP = re.compile(r"-p?[vV]")
 _FILE_BELOW_VARIABLE = re.compile(r"\$\{?\w+\}?/")
+_NOTHING_PRECEDES = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "npm", "pnpm", "yarn", "bun")
 _RUN_BY_SOCAT = re.compile(r"(?:EXEC|SYSTEM|SHELL):(.*)", re.DOTALL | re.IGNORECASE)
 
 
@@ -91,8 +94,8 @@ def unwrap(words: Sequence[Word], *, fed: bool) -> Inner:
     elif name == "env":
         _env(inner, rest, fed)
     elif name in RUNNING_VERBS:
-        _verb(inner, rest, RUNNING_VERBS[name])
-    elif name in WRAPPERS:
+        _verb(inner, rest, RUNNING_VERBS[name], may_precede=name not in _NOTHING_PRECEDES)
+    elif name in WRAPPERS and not (name == "command" and rest and _ONLY_LOOKS_UP.fullmatch(rest[0].text)):
         wrapped(inner, name, rest, fed)
     elif name in BEFORE_COMMANDS:
         inner.add_commands(after_options(rest, frozenset()))
@@ -202,26 +205,12 @@ def _find(inner: Inner, rest: list[Word]) -> None:
 
 
 def _git(inner: Inner, rest: list[Word]) -> None:
-    index = 0
-    while index < len(rest) and rest[index].text.startswith("-"):
-        option = rest[index].text
-        index += 1
-        if option in ("-c", "--config-env") and index < len(rest):
-            key, _, value = rest[index].text.partition("=")
-            if RUN_BY_GIT_KEY.search(key):
-                inner.add_text([Word(value.removeprefix("!"), rest[index].literal)], "git -c")
-        if option in (
-            "-c",
-            "-C",
-            "--git-dir",
-            "--work-tree",
-            "--namespace",
-            "--config-env",
-            "--super-prefix",
-            "--exec-path",
-            "--attr-source",
-        ):
-            index += 1
+    texts = [word.text for word in rest]
+    index = verb_index(texts)
+    for at in range(index - 1):
+        key, _, value = texts[at + 1].partition("=")
+        if texts[at] in ("-c", "--config-env") and RUN_BY_GIT_KEY.search(key):
+            inner.add_text([Word(value.removeprefix("!"), rest[at + 1].literal)], "git -c")
     if 0 < index < len(rest):
         # `git -C dir push` is a push to `Bash(git push *)`.
         inner.commands.append([Word("git", True), *rest[index:]])
@@ -259,9 +248,9 @@ def _git(inner: Inner, rest: list[Word]) -> None:
                     inner.add_text([after[position + 1]], f"git {verb}")
 
 
-def _verb(inner: Inner, rest: list[Word], verbs: set[str]) -> None:
+def _verb(inner: Inner, rest: list[Word], verbs: set[str], *, may_precede: bool) -> None:
     at = next((index for index, word in enumerate(rest) if word.text in verbs), None)
     if at is not None:
         candidates = after_options(rest[at + 1 :], frozenset())
         # `nvm exec 18 rm`, `direnv exec . rm`: perhaps a word of its own comes first.
-        inner.add_commands([*candidates, candidates[0][1:]])
+        inner.add_commands([*candidates, candidates[0][1:]] if may_precede else candidates)

@@ -163,13 +163,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-SHELL-5",
-        "Deny rules see through wrappers, and what cannot be read is refused in every mode where there are any.",
-        "shell/seen shell/rules permissions/decide",
+        "Deny rules find a program wherever its name stands, and what cannot be read is refused in every mode.",
+        "shell/seen shell/mentions shell/data_words shell/rules permissions/decide",
         "permissions/test_rules.py::"
         "test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode "
-        "shell/test_seen.py::test_*",
-        "Best effort: not what an interpreter is told (`python -c`, `awk`, `sed`, `ed`), nor a script file, nor what "
-        "another PATH, the project's configuration or a job for later (`crontab`) runs.",
+        "shell/test_seen.py::test_* shell/test_mentions.py::test_*",
+        "Best effort: not a copy or a link of a program under another name, a mount or another PATH, nor what an "
+        "interpreter's own code, a script file, the project's configuration or a job for later (`crontab`) runs.",
     ),
     _rule(
         "R-SHELL-6",

@@ -70,15 +70,25 @@ async def test_a_deny_rule_about_a_command_holds_whatever_runs_it(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), BY_OTHER_NAMES)
-async def test_a_blocked_command_is_blocked_whatever_runs_it(
-    tmp_path: Path, tool: str, arguments: dict[str, Any]
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+async def test_f13_23_blocked_is_a_command_whatever_runs_it(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], mode: str
 ) -> None:
-    one = caller(tmp_path, bash={"blocked": ["rm"]})
+    one = caller(tmp_path, mode=mode, bash={"blocked": ["rm"]}, permissions={"allow": ["Bash", "ssh_bash__exec"]})
 
     result = await one.call(tool, **arguments)
 
-    assert result.is_error, result.text
+    assert result.error_code == "E_BLOCKED", result.text
+    assert "bash.blocked: rm" in result.text or "cannot be told" in result.text
     assert (one.project / "kept.txt").read_text() == "kept"
+
+
+async def test_f13_23_blocked_is_said_of_what_the_list_refuses_and_of_no_rule(tmp_path: Path) -> None:
+    one = caller(tmp_path, bash={"blocked": ["rm"]}, permissions={"deny": ["Bash(dd *)"]})
+
+    codes = [(await one.call("Bash", command=text)).error_code for text in ("rm a", "nice rm a", "dd if=a", "$x")]
+
+    assert codes == ["E_BLOCKED", "E_BLOCKED", "E_PERMISSION", "E_PERMISSION"]
 
 
 @pytest.mark.parametrize(("tool", "arguments"), BY_OTHER_NAMES)
