@@ -12,11 +12,21 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.names import Words, bare_name
-from goat_mcp.shell.redirections import is_piped, is_redirection, named_by_assignment, opened_by, words_after
+from goat_mcp.shell.redirections import (
+    REPEATING,
+    Assigned,
+    Opened,
+    assigned_by,
+    is_piped,
+    is_redirection,
+    is_repeated,
+    opened_by,
+    words_after,
+)
+from goat_mcp.shell.running_programs import SHELLS, WRAPPERS
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
 from goat_mcp.shell.unwrapping import unwrap
 from goat_mcp.shell.words import Word, word_of
@@ -33,6 +43,7 @@ _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
 _QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
+RUNS_TEXT = SHELLS | WRAPPERS.keys() | {"eval", "trap", "alias"}
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 
@@ -46,13 +57,34 @@ class _Text:
     streams: bool = False
 
 
+@dataclass(frozen=True)
+class SeenCommand:
+    """A command as rules about files see it: with what bash expands in its words, and without those that belong to a
+    command or a text which it runs: that is a command of its own here.
+
+    `piped`: it reads what others print. `fed`: further words come to its end unseen (from `xargs`). `repeats`: it may
+    run more than once. `inner`: it stands in text that is a script again.
+    """
+
+    name: str
+    program: Word
+    words: tuple[Word, ...]
+    piped: bool = False
+    fed: bool = False
+    repeats: bool = False
+    inner: bool = False
+
+
 @dataclass
 class _Search:
     """What has been found so far."""
 
     seen: list[Words] = field(default_factory=list[Words])
-    piped: set[Words] = field(default_factory=set[Words])
-    opened: list[FileUse] = field(default_factory=list[FileUse])
+    commands_seen: list[SeenCommand] = field(default_factory=list[SeenCommand])
+    opened: list[Opened] = field(default_factory=list[Opened])
+    assigned: list[Assigned] = field(default_factory=list[Assigned])
+    has_loops: bool = False
+    is_inner: bool = False
     texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
@@ -66,13 +98,16 @@ class _Search:
 class Seen:
     """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
 
-    `piped` are those that read what others print; `opened` are files that redirections and variables name.
+    `in_full` are the same commands for rules about files; `opened` is what redirections open, `assigned` what
+    variables are given.
     """
 
     commands: tuple[Words, ...] = ()
     hidden: str = ""
-    piped: frozenset[Words] = frozenset()
-    opened: tuple[FileUse, ...] = ()
+    in_full: tuple[SeenCommand, ...] = ()
+    opened: tuple[Opened, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
+    has_loops: bool = False
 
 
 def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
@@ -93,6 +128,7 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
         search.texts.append(_Text(text.replace("\\\n", "")))
     looked_at = {whole}
     chars = 0
+    search.is_inner = True
     while search.texts and not search.hidden:
         inner = search.texts.pop(0)
         if inner in looked_at or not inner.text.strip():
@@ -104,8 +140,14 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
             search.hide("too much text inside the script that is a script again")
             break
         _look(search, inner_tree, inner)
-    opened = tuple(dict.fromkeys(search.opened))
-    return Seen(tuple(dict.fromkeys(search.seen)), search.hidden, frozenset(search.piped), opened)
+    return Seen(
+        tuple(dict.fromkeys(search.seen)),
+        search.hidden,
+        tuple(dict.fromkeys(search.commands_seen)),
+        tuple(dict.fromkeys(search.opened)),
+        tuple(dict.fromkeys(search.assigned)),
+        search.has_loops,
+    )
 
 
 def _piped_of(tree: ScriptTree) -> list[bool]:
@@ -114,7 +156,7 @@ def _piped_of(tree: ScriptTree) -> list[bool]:
 
 def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
     commands: list[list[Word]] = []
-    piped: list[bool] = []
+    nodes: list[Node] = []
     texts: list[str] = []
     stdin = list(around.stdin)
     # What a coprocess reads comes from others, too.
@@ -127,12 +169,12 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             search.commands += 1
             if words := _words_of(node, tree.source):
                 commands.append(words)
-                piped.append(is_piped(node))
+                nodes.append(node)
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
             commands.append([word_of(child) for child in node.children])
-            piped.append(False)
+            nodes.append(node)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
@@ -147,7 +189,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
                 texts.append(_BACKSLASH_IN_BACKQUOTES.sub(r"\1", text))
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
-        search.opened.extend(named_by_assignment(node))
+        search.has_loops = search.has_loops or node.type in REPEATING
+        search.assigned.extend(assigned_by(node))
         if is_redirection(node):
             search.opened.extend(opened_by(node, tree))
             if commands:
@@ -162,8 +205,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             return
     here = _Text("", tuple(dict.fromkeys(stdin)), streams)
     search.texts.extend(replace(here, text=text) for text in texts)
-    for words, is_fed in zip(commands, piped, strict=True):
-        _look_into(search, words, here, piped=is_fed)
+    for words, node in zip(commands, nodes, strict=True):
+        _look_into(search, words, here, piped=is_piped(node), repeats=search.has_loops and is_repeated(node))
 
 
 def _words_of(command: Node, source: bytes) -> list[Word]:
@@ -226,7 +269,16 @@ def _is_quoted(heredoc: Node) -> bool:
     return any(character in start for character in _QUOTES)
 
 
-def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) -> None:
+def _own_words(name: str, words: list[Word], inner: Inner) -> list[Word]:
+    if name == "find":
+        return words[1:]
+    begins = [len(words) - len(command) for command in inner.commands]
+    begins = [at for at, command in zip(begins, inner.commands, strict=True) if at > 0 and words[at:] == command]
+    own = words[1 : min(begins, default=len(words))]
+    return [word for word in own if word.text not in inner.texts] if name in RUNS_TEXT else own
+
+
+def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool, repeats: bool = False) -> None:
     """A command and all that it runs in turn. `here` says what stands on the standard input of its shells."""
     waiting = [(first, False)]
     while waiting:
@@ -239,9 +291,9 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) 
         if not words[0].literal:
             search.hide(f"a command name that is not a literal word ({words[0].text[:40]})")
         search.seen.append((name, *(word.text for word in words[1:])))
-        if piped or fed:
-            search.piped.add(search.seen[-1])
         inner = unwrap(words, fed=fed)
+        own = tuple(_own_words(name, words, inner))
+        search.commands_seen.append(SeenCommand(name, words[0], own, piped or fed, fed, repeats, search.is_inner))
         if inner.hidden:
             search.hide(inner.hidden)
         if inner.reads_stdin:

@@ -41,6 +41,7 @@ _IN_PLACE = {
     "gawk": "-f -v -F -i --include",
 }
 _COMPRESSORS = frozenset({"gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "lzma", "compress"})
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".lzma", ".Z")
 _ONLY_PRINTS = ("-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list", "--version", "--help")
 _OUTPUT_OPTIONS = {
     "sort": ("-o", "--output"),
@@ -71,6 +72,9 @@ def files_written(words: Words) -> Iterator[FileUse]:
         given = operands(rest, "-S --suffix -T --threads -o")
         if not given.has(*_ONLY_PRINTS):
             yield from _written(given.words)
+            # `gunzip k.gz` makes k.
+            yield from _written(tuple(word.rpartition(".")[0] for word in given.words if "." in word))
+            yield from _written(tuple(f"{word}{suffix}" for word in given.words for suffix in _SUFFIXES))
     elif name == "dd":
         yield from _written(tuple(word[3:] for word in rest if word.startswith("of=")))
     elif name in _OUTPUT_OPTIONS:
@@ -82,7 +86,7 @@ def files_written(words: Words) -> Iterator[FileUse]:
         given = operands(rest, "-p -i -d -o -r -D -F --strip --input --directory --output --reject-file")
         if not given.has("--dry-run", "--version", "--help"):
             yield from _written((*given.words[:1], *given.value_of("-o", "--output")))
-            yield FileUse((given.value_of("-d", "--directory") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-d", "--directory"))
     else:
         yield from _by_archive(name, rest)
 
@@ -139,7 +143,19 @@ def _by_git(rest: tuple[str, ...]) -> Iterator[FileUse]:
     elif verb == "rm" and "--cached" not in after:
         yield from _written(operands(after).words, below=True)
     elif verb == "apply" and not any(word in after for word in ("--check", "--stat", "--cached", "--summary")):
-        yield FileUse(".", writes=True, inside=True)
+        yield _unpacked(())
+    elif verb in ("stash", "clean", "am") or (verb == "reset" and "--hard" in after):
+        looks_only = {"list", "show", "-n", "--dry-run", "drop", "clear"}
+        if looks_only.isdisjoint(after):
+            yield _unpacked(())
+    if verb == "checkout" and "--" not in after:
+        # A word may be a revision or a path.
+        yield from (FileUse(text, may_write=True, below=True) for text in operands(after).words)
+
+
+def _unpacked(folders: tuple[str, ...]) -> FileUse:
+    """Any file below a folder, by names that are not in the script."""
+    return FileUse((folders or (".",))[-1], writes=True, inside=True, below=True)
 
 
 def _by_archive(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
@@ -148,12 +164,12 @@ def _by_archive(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
             rest = (f"-{rest[0]}", *rest[1:])
         given = operands(rest, "-f -C -T -X -b --file --directory --exclude")
         if given.has("-x", "--extract", "--get") and not given.has("-O", "--to-stdout"):
-            yield FileUse((given.value_of("-C", "--directory") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-C", "--directory"))
         elif given.has("-c", "-r", "-u", "--create", "--append", "--update"):
             yield from _written(tuple(text for text in given.value_of("-f", "--file") if text != "-"))
     elif name == "unzip":
         given = operands(rest, "-d -x -P")
         if not given.has("-l", "-p", "-t", "-Z", "-v", "-z"):
-            yield FileUse((given.value_of("-d") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-d"))
     elif name == "zip":
         yield from _written(tuple(text for text in operands(rest, "-x -i -P -t").words[:1] if text != "-"))
