@@ -73,7 +73,8 @@ class KnownValues:
     def texts(self, word: Word) -> tuple[list[Text], str]:
         """What a word may become, and why there may be more, if there may."""
         if word.literal:
-            return [Text(word.text, magic=False)], ""
+            doubt = "~ is not the home once HOME is set" if "~" in word.text and "HOME" in self._values else ""
+            return [Text(word.text, magic=False)], doubt
         if word.is_stream and _STREAM.match(word.text):
             return [], ""  # a pipe; the commands in it are looked at themselves
         try:
@@ -119,6 +120,8 @@ class KnownValues:
         values = self._values.get(name)
         if name in self._unknown:
             raise _Doubt(f"the value of ${name} is not known")
+        if name == "HOME" and values:
+            raise _Doubt("HOME is set")
         found = [text for value in values or () for text in self._filled(value, depth + 1)]
         if name == "HOME":
             found.append(self._home)

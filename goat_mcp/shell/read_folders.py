@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from posixpath import dirname, join
 
 from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.names import Words, bare_name
@@ -50,13 +51,21 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
         yield from _by_ripgrep(operands(rest, _RIPGREP_VALUES), piped=piped)
     elif name in _COPIES:
         given = operands(rest, _COPY_VALUES)
-        if name in ("mv", "ln", "rsync") or given.has(*_RECURSIVE):
+        if name in ("mv", "ln", "rsync") or given.has(*_RECURSIVE, "-l", "-s", "--link", "--symbolic-link"):
             target_is_last = not given.value_of("-t", "--target-directory")
-            yield from _folders(
-                given.words[:-1] if target_is_last else given.words,
+            if name == "ln" and given.words:
+                # What a link leads to is told from the folder that it lies in.
+                places = (*given.value_of("-t", "--target-directory"), given.words[-1], dirname(given.words[-1]))
+                sources = tuple(join(place, source) for place in places for source in given.words)
+                yield from (FileUse(text, may_write=True, below=True) for text in sources)
+            # By a link what it leads to can be written, under another name.
+            links = name == "ln" or given.has("-l", "-s", "--link", "--symbolic-link")
+            for one in _folders(
+                given.words[:-1] if target_is_last and len(given.words) > 1 else given.words,
                 leaves_out=given.value_of("--exclude"),
                 follows=given.has("-L", "--dereference", "--copy-links"),
-            )
+            ):
+                yield replace(one, may_write=links)
     elif name in ("tar", "bsdtar", "gtar"):
         yield from _by_tar(rest)
     elif name in ("zip", "7z", "7za"):

@@ -11,7 +11,6 @@ from goat_mcp.shell.options.checkers import CHECKERS
 from goat_mcp.shell.options.find import find_problem
 from goat_mcp.shell.options.sed import sed_problem
 from goat_mcp.shell.options.verbs import VERB_TOOLS
-from goat_mcp.shell.running_programs import WRAPPERS
 
 PRINTS = frozenset(
     {"echo", "printf", ":", "true", "false", "exit", "return", "sleep", "test", "[", "[[", "expr", "kill", "seq"}
@@ -27,6 +26,8 @@ _OWN_CODE = frozenset(
     | {"gradle", "cmake", "ctest", "ninja", "meson", "bazel", "coverage", "pre-commit", "ssh", "gh", "kubectl"}
 )
 """What they write is their own affair: the words they are given are read."""
+_CODE_OPTION = re.compile(r"-[a-zA-Z]*[cepr]\Z|--eval|--print")
+"""The code is in the command, and so are the names that it holds."""
 _READERS = frozenset(
     {"less", "more", "od", "strings", "base64", "hexdump", "xxd", "zcat", "bzcat", "xzcat", "zgrep", "rgrep", "ag"}
     | {"ack", "colordiff", "yq", "iconv", "nm", "objdump", "readelf", "ldd", "cksum", "b2sum", "sum", "look", "fmt"}
@@ -54,7 +55,9 @@ def only_reads(name: str, words: Sequence[str]) -> bool:
     """Whether the program never writes the files that its words name."""
     if name == "ruff":
         return words[:1] != ["format"] and not any(word.startswith(("--fix", "--out", "-o")) for word in words)
-    if name in PRINTS or name in _READERS or name in _OWN_CODE or name in WRAPPERS:
+    if name in _OWN_CODE:
+        return not any(_CODE_OPTION.match(word) for word in words)
+    if name in PRINTS or name in _READERS or name == "env":
         return name != "xxd" or len([word for word in words if not word.startswith("-")]) < 2
     if name == "git":
         return git_verb(words)[0] not in _GIT_WRITES and not any(_GIT_OUTPUT.match(word) for word in words)

@@ -173,7 +173,7 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
-            commands.append([word_of(child) for child in node.children])
+            commands.append([Word(text_of(node.children[0]), literal=True), *map(word_of, node.children[1:])])
             nodes.append(node)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
@@ -270,7 +270,8 @@ def _is_quoted(heredoc: Node) -> bool:
 
 
 def _own_words(name: str, words: list[Word], inner: Inner) -> list[Word]:
-    if name == "find":
+    if name in ("find", "script", "flock", "logsave"):
+        # Which of their words is a file and which the command, is not certain.
         return words[1:]
     begins = [len(words) - len(command) for command in inner.commands]
     begins = [at for at, command in zip(begins, inner.commands, strict=True) if at > 0 and words[at:] == command]

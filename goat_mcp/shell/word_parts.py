@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from goat_mcp.shell.file_use import HERE
+
 _MAX_SUFFIXES = 24
 _MAX_LETTERS = 12
 _SEPARATOR = re.compile(r"[=@:,]")
 _BETWEEN = re.compile(r"[\s\"'`(){}<>;|&=@:,\[\]?#]+")
-_FILE_URL = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_FILE_URL = re.compile(rf"file:(?://[^/{HERE}]*)?([/{HERE}].*)", re.IGNORECASE | re.DOTALL)
 _ODD_IN_URL = re.compile(r"[%\[\]{}\\]")
 _OTHER_HOME = re.compile(r"(?:^|[=:])~[\w.-]")
 
