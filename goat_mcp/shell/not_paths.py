@@ -104,4 +104,4 @@ def _sed_scripts(words: Sequence[str]) -> list[int]:
     by_option = [at + 1 for at, word in enumerate(words[:-1]) if _SED_SCRIPT.match(word)]
     if by_option or any(re.match(r"-[nErsuz]*[ef]|--(?:expression|file)", word) for word in words):
         return by_option
-    return next(([at] for at, word in enumerate(words) if not word.startswith("-")), [])
+    return [at for at, word in enumerate(words) if not word.startswith("-")][:1]

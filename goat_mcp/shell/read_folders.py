@@ -13,7 +13,6 @@ from posixpath import dirname, join
 from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.operands import Operands, operands
-from goat_mcp.shell.options.text_programs import READERS
 from goat_mcp.shell.read_only import only_reads
 
 _GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep", "ugrep", "ggrep"})
@@ -131,7 +130,7 @@ def _find_only_reads(rest: tuple[str, ...]) -> bool:
 
 def _writes_nothing(name: str, rest: tuple[str, ...]) -> bool:
     end = next((at for at, word in enumerate(rest) if word in (";", "+")), len(rest))
-    return only_reads(bare_name(name), rest[:end]) or bare_name(name) in READERS
+    return only_reads(bare_name(name), rest[:end])
 
 
 def _find_starts(rest: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from goat_mcp.shell.options.build_tools import SINGLE_TABLES, TOOLS
 from goat_mcp.shell.options.checkers import CHECKERS
 from goat_mcp.shell.options.find import find_problem
 from goat_mcp.shell.options.sed import sed_problem
+from goat_mcp.shell.options.text_programs import READERS
 from goat_mcp.shell.options.verbs import VERB_TOOLS
 
 PRINTS = frozenset(
@@ -18,7 +19,7 @@ PRINTS = frozenset(
     | {"declare", "typeset", "local", "export", "readonly", "read", "getopts", "set", "shopt", "jobs", "which"}
 )
 """Their words are texts, numbers and names of variables: no file is opened for them."""
-LISTS = frozenset({"ls", "tree", "stat", "du", "df", "mkdir", "rmdir", "cd", "pushd", "popd", "realpath", "readlink"})
+LISTS = frozenset({"ls", "stat", "du", "df", "mkdir", "rmdir", "cd", "pushd", "popd", "realpath", "readlink"})
 """They show names, and never what is in a file."""
 _OWN_CODE = frozenset(
     {"python", "python3", "node", "deno", "bun", "ruby", "php", "lua", "java", "javac", "Rscript", "julia", "tox"}
@@ -33,6 +34,7 @@ _READERS = frozenset(
     | {"ack", "colordiff", "yq", "iconv", "nm", "objdump", "readelf", "ldd", "cksum", "b2sum", "sum", "look", "fmt"}
     | {"pr"}
 )
+_MAY_WRITE = frozenset({"sort", "uniq", "tar", "tree"})
 _GIT_WRITES = frozenset(
     {"checkout", "restore", "mv", "rm", "apply", "clean", "reset", "stash", "am", "read-tree", "checkout-index"}
     | {"update-index", "worktree", "archive", "bundle", "format-patch", "init", "clone", "mergetool", "sparse-checkout"}
@@ -59,14 +61,16 @@ def only_reads(name: str, words: Sequence[str]) -> bool:
         return not any(_CODE_OPTION.match(word) for word in words)
     if name in PRINTS or name in _READERS or name == "env":
         return name != "xxd" or len([word for word in words if not word.startswith("-")]) < 2
-    if name == "git":
-        return git_verb(words)[0] not in _GIT_WRITES and not any(_GIT_OUTPUT.match(word) for word in words)
-    if name in CHECKERS:
-        return CHECKERS[name].problem(words) == ""
     if name in ("sed", "gsed"):
         return sed_problem(words) == ""
     if name == "find":
         return find_problem(words) == ""
+    if name == "git":
+        return git_verb(words)[0] not in _GIT_WRITES and not any(_GIT_OUTPUT.match(word) for word in words)
+    if name in READERS:
+        return name not in _MAY_WRITE
+    if name in CHECKERS:
+        return CHECKERS[name].problem(words) == ""
     if name in _COMPILERS:
         return not any(re.match(r"-o|-M|--o|-save|-f?dump|-aux", word) for word in words)
     return name in SINGLE_TABLES or name in TOOLS or name in VERB_TOOLS

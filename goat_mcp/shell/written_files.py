@@ -52,6 +52,7 @@ _OUTPUT_OPTIONS = {
     "clang": ("-o",),
     "g++": ("-o",),
 }
+_UNPACKERS = frozenset({"7z", "7za", "7zr", "unrar", "jar", "ar"})
 _ANOTHER_MACHINE = re.compile(r"[^/]*:")
 
 
@@ -109,10 +110,13 @@ def _by_copy(name: str, given: Operands) -> Iterator[FileUse]:
     for text in target:
         if name in ("rsync", "scp") and _ANOTHER_MACHINE.match(text):
             continue
-        yield FileUse(text, writes=True, inside=name == "rsync")
+        # `rsync -a d/ .` and `cp -rT d .` write what lies in d, by its names.
+        fills = name == "rsync" or given.has("-T", "--no-target-directory")
+        yield FileUse(text, writes=True, inside=fills, below=fills)
         # Into a directory, where it is one.
         for source in sources:
-            yield FileUse(join(text, basename(source.rstrip("/"))), writes=True, below=is_deep)
+            for named in (basename(source.rstrip("/")), source.lstrip("/")):
+                yield FileUse(join(text, named), writes=True, below=is_deep)
 
 
 def _in_place(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
@@ -171,5 +175,7 @@ def _by_archive(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
         given = operands(rest, "-d -x -P")
         if not given.has("-l", "-p", "-t", "-Z", "-v", "-z"):
             yield _unpacked(given.value_of("-d"))
+    elif name in _UNPACKERS and re.match(r"-?[a-zA-Z]*[xe]", rest[0] if rest else ""):
+        yield _unpacked(())
     elif name == "zip":
         yield from _written(tuple(text for text in operands(rest, "-x -i -P -t").words[:1] if text != "-"))

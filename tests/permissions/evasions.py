@@ -362,6 +362,11 @@ MORE_CHANGES = [
     "mkdir out/secrets; cp d.json out/secrets/k; tar -cf out/a.tar -C out secrets; tar -xf out/a.tar",
     "mkdir out/secrets; cp d.json out/secrets/k; cp -r out/secrets .",
     "mkdir out/secrets; cp d.json out/secrets/k; cp -r out/. .",
+    "mkdir out/secrets; cp d.json out/secrets/k; cp -rT out .",
+    "mkdir out/secrets; cp d.json out/secrets/k; cp -r out/* .",
+    "mkdir out/secrets; cp d.json out/secrets/k; cd out; cp --parents secrets/k ..",
+    "cp d.json out/k; tar -cPf out/a.tar --transform s,out/k,secrets/k, $PWD/out/k; tar -xPf out/a.tar",
+    "cp d.json out/k; tar -cf out/a.tar -C out k; tar -xf out/a.tar -C out --transform s,^,../secrets/, -P",
     "mkdir out/secrets; cp d.json out/secrets/k; rsync -aI out/ .",
     "cd out; curl -s -o k file://$OLDPWD/d.json; cp k ../secrets",
     "cp d.json out/k; curl -s --output-dir secrets -O file://$PWD/out/k",
@@ -372,6 +377,10 @@ MORE_CHANGES = [
     "curl -s --stderr secrets/k file:///nowhere",
     "curl -s -c secrets/k file://$PWD/d.json; rm -f secrets/k",
     "sort -osecrets/k d.json",
+    "tree -o secrets/k",
+    "tree --outp=secrets/k; tree -osecrets/k",
+    "x='-o secrets/k'; sort $x d.json",
+    "x=-osecrets/k; sort $x d.json",
     "sort --output secrets/k d.json",
     "sed -n 'w secrets/k' d.json",
     "sed -n wsecrets/k d.json",
@@ -433,3 +442,22 @@ MORE_CHANGES = [
     "csplit -s -f secrets/ d.json 1; mv secrets/00 secrets/k",
     "chmod -R 777 .; echo x > secrets/k",
 ]
+
+
+def showing() -> list[str]:
+    """Texts that show the denied file, in bash and without a rule. Most of them do."""
+    few = [*NAMES[:1], *NAMES[1::7]]
+    found = [program.replace("@@", name) for program in SHOWS for name in few]
+    for program in ("cat @@", "cat < @@", "head -n1 @@", "cp @@ /dev/stdout", "dd if=@@"):
+        found += [program.replace("@@", name) for name in NAMES]
+    found += [text.replace("@@", program) for program in ("cat", "head -n1") for text in BEFORE]
+    return list(dict.fromkeys([*found, *MORE]))
+
+
+def changing() -> list[str]:
+    """Texts that change the denied file, or what it is called."""
+    found = [program.replace("@@", name) for program in CHANGES for name in NAMES[::6]]
+    for program in ("echo x > @@", "rm -f @@", "cp d.json @@", "tee @@ < d.json"):
+        found += [program.replace("@@", name) for name in NAMES]
+    found += [text.replace("@@", "tee <<< x") for text in BEFORE]
+    return list(dict.fromkeys([*found, *MORE_CHANGES]))

@@ -48,14 +48,14 @@ _DIFF = OptionTable(
     "width exclude label from-file to-file ignore-matching-lines",
 )  # fmt: skip
 _TAR = OptionTable(
-    "cxtruAvzjJaZpPkmOhlSwWUiG",
+    "cxtruAvzjJaZpkmOhlSwWUiG",
     "fCbXKVNgH",
     "",
     f"{_COMMON} create extract get list append update concatenate verbose gzip gunzip bzip2 xz zstd auto-compress "
     "to-stdout dereference preserve-permissions same-owner no-same-owner no-same-permissions numeric-owner sparse "
     "keep-old-files skip-old-files overwrite unlink-first wildcards no-wildcards anchored no-anchored ignore-case "
-    "one-file-system absolute-names exclude-vcs exclude-caches full-time utc verify",
-    "file directory exclude strip-components transform xform owner group mode mtime format sort blocking-factor "
+    "one-file-system exclude-vcs exclude-caches full-time utc verify",
+    "file directory exclude strip-components owner group mode mtime format sort blocking-factor "
     "label newer after-date show-transformed-names level",
 )
 
