@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from goat_mcp.search.glob_pattern import BadGlob, expand_braces
 from goat_mcp.shell.file_use import HERE, NUMBER, TIME
 from goat_mcp.shell.redirections import Assigned
 from goat_mcp.shell.seen import SeenCommand
@@ -31,6 +30,10 @@ _NUMBERS = frozenset({"RANDOM", "UID", "EUID", "PPID", "BASHPID", "LINENO", "SEC
 _TEMPORARY = "/tmp/tmp.XXXXXXXXXX"
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _RANGE = re.compile(r"\{(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?\}")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+"""An innermost pair that bash expands. It leaves `{}` and `@{1}` as they are."""
+_LEFT_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
+_MAX_ALTERNATIVES = 512
 _OTHER_RANGE = re.compile(r"\{[^{},]*\.\.[^{},]*\}")
 _STREAM = re.compile(r"[<>]\(.*\)\Z", re.DOTALL)
 _CHANGE_READING = frozenset(
@@ -185,10 +188,16 @@ def _without_braces(text: str) -> Sequence[str]:
     text = _RANGE.sub(NUMBER, text)
     if _OTHER_RANGE.search(text):
         raise _Doubt("of the braces only `{a,b}` and `{1..9}` are followed")
-    if "," not in text:
-        return (text,)  # bash leaves `{}` and `@{1}` as they are
-    try:
-        # Not expanded, too: between quotes they stand for themselves.
-        return (text, *expand_braces(text))
-    except BadGlob:
-        raise _Doubt("its braces cannot be followed") from None
+    pending, done = [text], [text] if "," in text else []  # not expanded, too: quoted braces stand for themselves
+    while pending:
+        current = pending.pop()
+        found = _BRACES.search(current)
+        if found is None:
+            done.append(current)
+        else:
+            pending += [current[: found.start()] + part + current[found.end() :] for part in found[1].split(",")]
+        if len(pending) + len(done) > _MAX_ALTERNATIVES:
+            raise _Doubt("its braces give too many words")
+    if any(_LEFT_BRACES.search(one) for one in done[1:]):
+        raise _Doubt("its braces cannot be followed")
+    return done

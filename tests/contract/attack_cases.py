@@ -265,6 +265,20 @@ _PERM = {
     "PM-07": ("a rule that is none", "permissions/test_rules.py"),
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
+_FINDINGS = {
+    "F13-08-shows": (
+        "700 ways to show a denied file by a command",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+    "F13-08-changes": (
+        "500 ways to change a denied file by a command",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+    "F13-08-doubt": (
+        "a command whose files cannot be followed, beside an ask rule",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+}
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}
 
 _AREAS = {

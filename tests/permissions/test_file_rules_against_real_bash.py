@@ -74,7 +74,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "ws"))
 
 
-async def test_f13_08_no_text_of_hundreds_shows_a_denied_file(tmp_path: Path) -> None:
+async def test_f13_08_shows_no_text_of_hundreds_shows_a_denied_file(tmp_path: Path) -> None:
     ground = Ground(tmp_path, deny=["Read(./secrets/**)"])
     texts = showing()
     shown: list[str] = []
@@ -90,7 +90,7 @@ async def test_f13_08_no_text_of_hundreds_shows_a_denied_file(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("rule", ["Edit(./secrets/**)", "Write(secrets/k)", "Read(./secrets/**)"])
-async def test_f13_08_no_text_of_hundreds_changes_a_denied_file(tmp_path: Path, rule: str) -> None:
+async def test_f13_08_changes_no_text_of_hundreds_changes_a_denied_file(tmp_path: Path, rule: str) -> None:
     ground = Ground(tmp_path, deny=[rule])
     texts = changing()
     changed: list[str] = []
@@ -128,7 +128,7 @@ async def test_the_texts_do_show_and_change_the_file_without_a_rule(tmp_path: Pa
     assert showed > 0.8 * len(texts) > 20
 
 
-async def test_f13_08_an_ask_rule_asks_if_a_command_cannot_be_followed(tmp_path: Path) -> None:
+async def test_f13_08_doubt_an_ask_rule_asks_if_a_command_cannot_be_followed(tmp_path: Path) -> None:
     ground = Ground(tmp_path, ask=["Read(./secrets/**)"])
 
     effects = {ground.decision(text).effect for text in showing()[:200]}
@@ -137,7 +137,7 @@ async def test_f13_08_an_ask_rule_asks_if_a_command_cannot_be_followed(tmp_path:
     assert ground.decision('cat "$unknown"').effect is Effect.ASK
 
 
-async def test_f13_08_the_refusal_names_the_rule_the_word_and_the_way_out(tmp_path: Path) -> None:
+async def test_f13_08_doubt_the_refusal_names_the_rule_the_word_and_the_way_out(tmp_path: Path) -> None:
     ground = Ground(tmp_path, deny=["Read(./secrets/**)"])
 
     told = ground.decision('cat "$(ls docs)"').told
