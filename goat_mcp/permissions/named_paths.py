@@ -1,7 +1,7 @@
 """Where the words of a script lead: the paths they stand for, from the directories the script may be in.
 
 Looks at the file system: wildcards are expanded and links followed, as bash and the programs would. Which rule means a
-path is not known here.
+path is not known here. What cannot be followed raises `Unfollowed` (R-SHELL-5b).
 """
 
 from __future__ import annotations
@@ -9,49 +9,86 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch, translate
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 from posixpath import join, normpath
 
-from goat_mcp.search.glob_pattern import BadGlob, expand_braces
-from goat_mcp.shell.file_use import FileUse
+from goat_mcp.shell.file_use import HERE, NUMBER, TIME, FileUse
 
-_MAX_DIRECTORIES = 8
+_MAX_DIRECTORIES = 40
+_MAX_FOLDERS = 16
 _MAX_ENTRIES = 20_000
-_HOME = re.compile(r"~(?=/|\Z)|\$(?:HOME\b|\{HOME\})")
-_HERE = re.compile(r"\$(?:PWD\b|\{PWD\})|~\+(?=/|\Z)")
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = re.compile(rf"[*?{NUMBER}{TIME}]")
+_WILDCARDS = {"*": ".*", "?": ".", NUMBER: r"-?\d+", TIME: r"[\w:+-]+"}
+_OF_A_PROCESS = re.compile(r"/(?:cwd|root|fd|task|map_files)(?=/|\Z)")
+_BELOW_DESCRIPTOR = re.compile(r"/dev/(?:fd(?:/|\Z)|std(?:in|out|err)/)")
+
+
+class Unfollowed(Exception):
+    """A path cannot be followed as the system would; the reason, for people."""
 
 
 class NamedPaths:
-    """Of one script that begins in `directory`; `changes` are the texts of its `cd`s, in order."""
+    """Of one script that begins in `directory`; `changes` are the texts of its `cd`s, `perhaps` words that may be
+    directories it goes to."""
 
-    def __init__(self, directory: str, changes: Sequence[str]) -> None:
+    def __init__(self, directory: str, changes: Sequence[str], perhaps: Sequence[str] = ()) -> None:
         self._entries_left = _MAX_ENTRIES
         self._real_folder = lru_cache(maxsize=1000)(_real)
-        self._directories = [directory]
-        current = directory
-        for change in changes:
-            reached = [join(base, text) for base in (current, *self._directories) for text in _texts(change, base)]
-            current = reached[0] if reached else current
-            for path in map(normpath, reached):
-                if path not in self._directories and len(self._directories) < _MAX_DIRECTORIES:
-                    self._directories.append(path)
-        self._current = current
+        self.directories = [directory]
+        self.is_cut = False
+        targets = [*changes, *(text for text in perhaps if _is_folder(join(directory, _at_home(text, directory))))]
+        # In whatever order they come.
+        for _ in range(min(len(targets), 3)):
+            for base in list(self.directories):
+                for target in targets:
+                    path = join(base, _at_home(target, base))
+                    self._add(normpath(path))
+                    self._add(self._real_folder(path))
+        self.is_cut = self.is_cut or len(changes) > 3
 
-    def of(self, text: str) -> Iterator[str]:
-        """The paths a word may stand for, as asked for and as they really are. Those need not exist."""
-        for base in dict.fromkeys((*self._directories, self._current)):
-            for one in _texts(text, base):
-                path = join(base, one)
+    def _add(self, path: str) -> None:
+        if path in self.directories:
+            return
+        if len(self.directories) >= _MAX_DIRECTORIES:
+            self.is_cut = True
+        else:
+            self.directories.append(path)
+
+    def with_folders(self, words: Sequence[str]) -> list[str]:
+        """The directories of the script, and those of the words that are directories.
+
+        Raises `Unfollowed`.
+        """
+        found = [
+            path
+            for base in self.directories
+            for word in words
+            if _is_folder(path := normpath(join(base, _at_home(word, base))))
+        ]
+        if len(found) > _MAX_FOLDERS * len(self.directories):
+            raise Unfollowed("it names too many directories")
+        return list(dict.fromkeys((*self.directories, *found)))
+
+    def of(self, use: FileUse, bases: Sequence[str]) -> Iterator[str]:
+        """The paths a word may stand for, as asked for and as they really are. Those need not exist.
+
+        Raises `Unfollowed`.
+        """
+        if not _is_a_name(use.text):
+            return
+        for base in bases:
+            text = _at_home(use.text, base)
+            path = join(base, text)
+            if base in self.directories or use.writes or use.may_write or _exists(path):
                 yield from self._both(path)
-                if _MAGIC.search(one):
-                    for found in self._expanded(path):
-                        yield from self._both(found)
+            if _MAGIC.search(text) and (use.magic or NUMBER in text or TIME in text):
+                for found in self._expanded(path):
+                    yield from self._both(found)
 
     def below(self, folder: str, use: FileUse) -> Iterator[str]:
-        """What lies below a directory, near things first, of at most 20,000 entries for one script."""
+        """What lies below a directory, near things first. Raises `Unfollowed` after 20,000 entries of one script."""
         waiting, known = [folder], {os.path.realpath(folder)}
         start = len(folder.rstrip("/")) + 1
         for above in waiting:
@@ -72,7 +109,10 @@ class NamedPaths:
                     waiting.append(path)
 
     def _both(self, path: str) -> Iterator[str]:
+        plain = re.sub(r"/(?:\.?/)+", "/", path)
         asked = normpath(path)
+        for one in (plain, asked):
+            self._check(one)
         yield asked
         folder, name = os.path.split(path.rstrip("/") or "/")
         real = join(self._real_folder(folder), name) if name not in ("", ".", "..") else self._real_folder(path)
@@ -81,14 +121,23 @@ class NamedPaths:
         if real != asked:
             yield real
 
+    def _check(self, path: str) -> None:
+        if _BELOW_DESCRIPTOR.match(path):
+            raise Unfollowed(f"{path} leads to what a process has open")
+        for found in _OF_A_PROCESS.finditer(path):
+            above = path[: found.start()] or "/"
+            if above.startswith("/proc/") or f"{self._real_folder(above)}/".startswith("/proc/"):
+                raise Unfollowed(f"{path} leads to what a process has open")
+
     def _expanded(self, pattern: str) -> list[str]:
         found = ["/"] if pattern.startswith("/") else [""]
         for name in filter(None, pattern.split("/")):
             if not _MAGIC.search(name):
                 found = [join(folder, name) for folder in found]
                 continue
-            fits = re.compile(translate(name)).fullmatch
-            shows_hidden = name.startswith((".", "["))
+            expression = "".join(_WILDCARDS.get(char) or re.escape(char) for char in name)
+            fits = re.compile(f"(?s:{expression})").fullmatch
+            shows_hidden = name.startswith(".")
             found = [
                 join(folder, entry.name)
                 for folder in found
@@ -101,9 +150,11 @@ class NamedPaths:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if self._entries_left <= 0:
-                        return
                     self._entries_left -= 1
+                    if self._entries_left < 0:
+                        raise Unfollowed(
+                            f"more than {_MAX_ENTRIES:,} files would have to be looked at; name smaller folders"
+                        )
                     yield entry
         except OSError:
             return
@@ -113,22 +164,31 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _texts(word: str, base: str) -> list[str]:
-    """A word with its braces, home and current directory filled in; nothing where other expansions are left."""
+def _is_folder(path: str) -> bool:
     try:
-        if b"\0" in os.fsencode(word):
-            return []
+        return os.path.isdir(path)  # noqa: PTH112 - of a name that is too long `Path` raises
+    except ValueError:
+        return False
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
+
+
+def _is_a_name(word: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:
-        return []  # no file has such a name
-    text = _HERE.sub(lambda _: base, _HOME.sub(lambda found: _home(found, word), word))
-    if "{" not in text or "$" in text:
-        return [text]
-    try:
-        return list(dict.fromkeys((text, *expand_braces(text))))
-    except BadGlob:
-        return [text]
+        return False  # no file has such a name
 
 
-def _home(found: re.Match[str], word: str) -> str:
-    is_tilde_inside = found[0] == "~" and found.start() > 0 and word[found.start() - 1] not in ":="
-    return "~" if is_tilde_inside else str(Path.home())
+def _at_home(text: str, base: str) -> str:
+    """With the home and the current directory filled in."""
+    if text == "~" or text.startswith("~/"):
+        text = f"{Path.home()}{text[1:]}"
+    elif text == "~+" or text.startswith("~+/"):
+        text = f"{base}{text[2:]}"
+    return text.replace(HERE, base)

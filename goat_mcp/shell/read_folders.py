@@ -5,13 +5,17 @@ What only lists names (`ls`, `find` without `-exec`) is not here, and neither is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from posixpath import dirname, join
 
 from goat_mcp.shell.file_use import FileUse
-from goat_mcp.shell.names import Words
+from goat_mcp.shell.names import Words, bare_name
 from goat_mcp.shell.operands import Operands, operands
+from goat_mcp.shell.read_only import only_reads
 
-_GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep", "ugrep"})
+_GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep", "ugrep", "ggrep"})
 _RECURSIVE_GREP = ("-r", "-R", "--recursive", "--dereference-recursive")
 _GREP_VALUES = (
     "-e -f -m -A -B -C -d -D --regexp --file --include --exclude --exclude-dir --max-count --context --directories "
@@ -28,7 +32,8 @@ _COPY_VALUES = "-t --target-directory -e --exclude --exclude-from --include --fi
 _RECURSIVE = ("-r", "-R", "-a", "--recursive", "--archive")
 _TAR_VALUES = "-f -C -T -X -b --file --directory --exclude --files-from --exclude-from --transform"
 _TAR_READS = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate")
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_ACTS = re.compile(r"-(?:exec|ok|delete|fprint|fls)")
+_GIT_READS_UNTRACKED = re.compile(r"--(?:no-in|untr)")
 _WITH_PATTERN = ("-e", "-f", "--regexp", "--file")
 
 
@@ -45,13 +50,21 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
         yield from _by_ripgrep(operands(rest, _RIPGREP_VALUES), piped=piped)
     elif name in _COPIES:
         given = operands(rest, _COPY_VALUES)
-        if name in ("mv", "ln", "rsync") or given.has(*_RECURSIVE):
+        if name in ("mv", "ln", "rsync") or given.has(*_RECURSIVE, "-l", "-s", "--link", "--symbolic-link"):
             target_is_last = not given.value_of("-t", "--target-directory")
-            yield from _folders(
-                given.words[:-1] if target_is_last else given.words,
+            if name == "ln" and given.words:
+                # What a link leads to is told from the folder that it lies in.
+                places = (*given.value_of("-t", "--target-directory"), given.words[-1], dirname(given.words[-1]))
+                sources = tuple(join(place, source) for place in places for source in given.words)
+                yield from (FileUse(text, may_write=True, below=True) for text in sources)
+            # By a link what it leads to can be written, under another name.
+            links = name == "ln" or given.has("-l", "-s", "--link", "--symbolic-link")
+            for one in _folders(
+                given.words[:-1] if target_is_last and len(given.words) > 1 else given.words,
                 leaves_out=given.value_of("--exclude"),
                 follows=given.has("-L", "--dereference", "--copy-links"),
-            )
+            ):
+                yield replace(one, may_write=links)
     elif name in ("tar", "bsdtar", "gtar"):
         yield from _by_tar(rest)
     elif name in ("zip", "7z", "7za"):
@@ -59,15 +72,15 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
         if name != "zip" or given.has("-r", "-R", "--recurse-paths"):
             yield from _folders(given.words[1:], leaves_out=given.value_of("-x"), follows=True)
     elif name == "find":
-        if any(word in _FIND_RUNS for word in rest):
-            starts = _find_starts(rest)
-            yield from _folders(starts or (".",), follows="-L" in rest)
+        if any(_FIND_ACTS.match(word) for word in rest):
+            for one in _folders(_find_starts(rest) or (".",), follows="-L" in rest):
+                yield replace(one, may_write=not _find_only_reads(rest))
     elif name in ("diff", "colordiff"):
         given = operands(rest, "-x -X -U -C --exclude")
         if given.has("-r", "--recursive"):
             yield from _folders(given.words, leaves_out=given.value_of("-x", "--exclude"), follows=True)
-    elif name == "git" and "--no-index" in rest:
-        yield from _folders(tuple(word for word in rest if not word.startswith("-")))
+    elif name == "git" and any(_GIT_READS_UNTRACKED.match(word) for word in rest):
+        yield from _folders((".", *(word for word in rest if not word.startswith("-"))), sees_hidden=True)
 
 
 def _folders(
@@ -105,6 +118,19 @@ def _by_tar(rest: tuple[str, ...]) -> Iterator[FileUse]:
         yield from _folders(
             given.words, leaves_out=given.value_of("--exclude"), follows=given.has("-h", "--dereference")
         )
+
+
+def _find_only_reads(rest: tuple[str, ...]) -> bool:
+    """Whether all that find does to what it finds is to run programs that write none of it."""
+    if any(re.match(r"-(?:delete|fprint|fls)", word) for word in rest):
+        return False
+    runs = [at for at, word in enumerate(rest) if re.match(r"-(?:exec|ok)", word)]
+    return all(at + 1 < len(rest) and _writes_nothing(rest[at + 1], rest[at + 2 :]) for at in runs)
+
+
+def _writes_nothing(name: str, rest: tuple[str, ...]) -> bool:
+    end = next((at for at, word in enumerate(rest) if word in (";", "+")), len(rest))
+    return only_reads(bare_name(name), rest[:end])
 
 
 def _find_starts(rest: tuple[str, ...]) -> tuple[str, ...]:

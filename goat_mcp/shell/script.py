@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.mentions import Mentions
 from goat_mcp.shell.names import Words
+
+if TYPE_CHECKING:  # brings tree_sitter
+    from goat_mcp.shell.seen import Seen
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 TOO_SLOW = "text that takes too long to read"
@@ -23,16 +26,14 @@ class ShellScript:
     `not_plain`: empty, or the first reason why no allow rule may let the script pass.
     `seen`: every command that a deny or ask rule looks at, each with its program's bare name first.
     `hidden`: empty, or why `seen` is not all that would run.
-    `piped`: those of `seen` that read what others print. `opened`: files that redirections and variables name.
-    `mentions`: names of programs that stand elsewhere.
+    `found`: what rules about files look at. `mentions`: names of programs that stand elsewhere.
     """
 
     commands: tuple[Words, ...]
     not_plain: str
     seen: tuple[Words, ...]
     hidden: str
-    piped: frozenset[Words] = frozenset()
-    opened: tuple[FileUse, ...] = ()
+    found: Seen | None = None
     mentions: Mentions = field(default_factory=Mentions)
 
 
@@ -52,7 +53,7 @@ def read_script(text: str) -> ShellScript:
     if len(commands) > MAX_COMMANDS:
         commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
     seen = seen_commands(text, tree, commands)
-    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen.piped, seen.opened, seen.mentions)
+    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen, seen.mentions)
 
 
 def _not_worth_parsing(text: str) -> str:

@@ -12,12 +12,23 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from goat_mcp.shell.file_use import FileUse
 from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.mentions import LISTS_FOLDERS, Mentions, OwnWords
 from goat_mcp.shell.names import Words, bare_name
-from goat_mcp.shell.redirections import is_piped, is_redirection, named_by_assignment, opened_by, words_after
+from goat_mcp.shell.redirections import (
+    REPEATING,
+    Assigned,
+    Opened,
+    assigned_by,
+    is_piped,
+    is_redirection,
+    is_repeated,
+    opened_by,
+    values_of,
+    words_after,
+)
+from goat_mcp.shell.running_programs import SHELLS, WRAPPERS
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
 from goat_mcp.shell.unwrapping import unwrap
 from goat_mcp.shell.words import Word, word_of
@@ -34,7 +45,7 @@ _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
 _QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
-_KEYWORDS = ("export", "[", "[[")
+RUNS_TEXT = SHELLS | WRAPPERS.keys() | {"eval", "trap", "alias"}
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 
@@ -48,16 +59,37 @@ class _Text:
     streams: bool = False
 
 
+@dataclass(frozen=True)
+class SeenCommand:
+    """A command as rules about files see it: with what bash expands in its words, and without those that belong to a
+    command or a text which it runs: that is a command of its own here.
+
+    `piped`: it reads what others print. `fed`: further words come to its end unseen (from `xargs`). `repeats`: it may
+    run more than once. `inner`: it stands in text that is a script again.
+    """
+
+    name: str
+    program: Word
+    words: tuple[Word, ...]
+    piped: bool = False
+    fed: bool = False
+    repeats: bool = False
+    inner: bool = False
+
+
 @dataclass
 class _Search:
     """What has been found so far."""
 
     seen: list[Words] = field(default_factory=list[Words])
-    piped: set[Words] = field(default_factory=set[Words])
-    opened: list[FileUse] = field(default_factory=list[FileUse])
+    commands_seen: list[SeenCommand] = field(default_factory=list[SeenCommand])
+    opened: list[Opened] = field(default_factory=list[Opened])
+    assigned: list[Assigned] = field(default_factory=list[Assigned])
+    has_loops: bool = False
+    is_inner: bool = False
     own: list[OwnWords] = field(default_factory=list[OwnWords])
     given: list[str] = field(default_factory=list[str])
-    assigned: list[str] = field(default_factory=list[str])
+    kept: list[str] = field(default_factory=list[str])
     texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
@@ -71,14 +103,16 @@ class _Search:
 class Seen:
     """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
 
-    `piped` are those that read what others print; `opened` are files that redirections and variables name.
-    `mentions` are words that others may run.
+    `in_full` are the same commands for rules about files; `opened` is what redirections open, `assigned` what
+    variables are given. `mentions` are words that others may run.
     """
 
     commands: tuple[Words, ...] = ()
     hidden: str = ""
-    piped: frozenset[Words] = frozenset()
-    opened: tuple[FileUse, ...] = ()
+    in_full: tuple[SeenCommand, ...] = ()
+    opened: tuple[Opened, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
+    has_loops: bool = False
     mentions: Mentions = field(default_factory=Mentions)
 
 
@@ -100,6 +134,7 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
         search.texts.append(_Text(text.replace("\\\n", "")))
     looked_at = {whole}
     chars = 0
+    search.is_inner = True
     while search.texts and not search.hidden:
         inner = search.texts.pop(0)
         if inner in looked_at or not inner.text.strip():
@@ -111,11 +146,18 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
             search.hide("too much text inside the script that is a script again")
             break
         _look(search, inner_tree, inner)
-    opened = tuple(dict.fromkeys(search.opened))
     mentions = Mentions(
-        tuple(dict.fromkeys(search.own)), tuple(dict.fromkeys(search.given)), tuple(dict.fromkeys(search.assigned))
+        tuple(dict.fromkeys(search.own)), tuple(dict.fromkeys(search.given)), tuple(dict.fromkeys(search.kept))
     )
-    return Seen(tuple(dict.fromkeys(search.seen)), search.hidden, frozenset(search.piped), opened, mentions)
+    return Seen(
+        tuple(dict.fromkeys(search.seen)),
+        search.hidden,
+        tuple(dict.fromkeys(search.commands_seen)),
+        tuple(dict.fromkeys(search.opened)),
+        tuple(dict.fromkeys(search.assigned)),
+        search.has_loops,
+        mentions,
+    )
 
 
 def _piped_of(tree: ScriptTree) -> list[bool]:
@@ -124,7 +166,7 @@ def _piped_of(tree: ScriptTree) -> list[bool]:
 
 def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
     commands: list[list[Word]] = []
-    piped: list[bool] = []
+    nodes: list[Node] = []
     texts: list[str] = []
     stdin = list(around.stdin)
     # What a coprocess reads comes from others, too.
@@ -137,20 +179,17 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             search.commands += 1
             if words := _words_of(node, tree.source):
                 commands.append(words)
-                piped.append(is_piped(node))
+                nodes.append(node)
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
-            words = [word_of(child) for child in node.children]
-            if words[0].text in _KEYWORDS:
-                words[0] = replace(words[0], literal=True)
-            commands.append(words)
-            piped.append(False)
+            commands.append([Word(text_of(node.children[0]), literal=True), *map(word_of, node.children[1:])])
+            nodes.append(node)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
             stdin.extend(word_of(child) for child in node.named_children[-1:])
-            search.assigned.append(stdin[-1].text)  # for `read x`
+            search.kept.append(stdin[-1].text)  # for `read x`
         elif node.type == "heredoc_redirect":
             stdin.append(_heredoc(node))
         elif node.type in ("pipeline", "process_substitution") or _is_from_network(node):
@@ -162,8 +201,9 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
         elif node.type == "for_statement":
-            search.assigned.extend(use.text for use in named_by_assignment(node))
-        search.opened.extend(named_by_assignment(node))
+            search.kept.extend(value.text for value in values_of(node))
+        search.has_loops = search.has_loops or node.type in REPEATING
+        search.assigned.extend(assigned_by(node))
         if is_redirection(node):
             search.opened.extend(opened_by(node, tree))
             if commands:
@@ -178,8 +218,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             return
     here = _Text("", tuple(dict.fromkeys(stdin)), streams)
     search.texts.extend(replace(here, text=text) for text in texts)
-    for words, is_fed in zip(commands, piped, strict=True):
-        _look_into(search, words, here, piped=is_fed)
+    for words, node in zip(commands, nodes, strict=True):
+        _look_into(search, words, here, piped=is_piped(node), repeats=search.has_loops and is_repeated(node))
 
 
 def _words_of(command: Node, source: bytes) -> list[Word]:
@@ -204,7 +244,7 @@ def _run_by_assignment(search: _Search, node: Node) -> list[str]:
         if not LISTS_FOLDERS.fullmatch(text_of(name)):
             # Without a command behind it, it is the shell's own.
             is_given = node.parent is not None and node.parent.type in ("command", "declaration_command")
-            (search.given if is_given else search.assigned).extend(use.text for use in named_by_assignment(node))
+            (search.given if is_given else search.kept).extend(word.text for word in values_of(node))
         if inner.hidden:
             search.hide(inner.hidden)
     return inner.texts
@@ -246,7 +286,17 @@ def _is_quoted(heredoc: Node) -> bool:
     return any(character in start for character in _QUOTES)
 
 
-def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) -> None:
+def _own_words(name: str, words: list[Word], inner: Inner) -> list[Word]:
+    if name in ("find", "script", "flock", "logsave"):
+        # Which of their words is a file and which the command, is not certain.
+        return words[1:]
+    begins = [len(words) - len(command) for command in inner.commands]
+    begins = [at for at, command in zip(begins, inner.commands, strict=True) if at > 0 and words[at:] == command]
+    own = words[1 : min(begins, default=len(words))]
+    return [word for word in own if word.text not in inner.texts] if name in RUNS_TEXT else own
+
+
+def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool, repeats: bool = False) -> None:
     """A command and all that it runs in turn. `here` says what stands on the standard input of its shells."""
     waiting = [(first, False)]
     while waiting:
@@ -259,10 +309,10 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) 
         if not words[0].literal:
             search.hide(f"a command name that is not a literal word ({words[0].text[:40]})")
         search.seen.append((name, *(word.text for word in words[1:])))
-        if piped or fed:
-            search.piped.add(search.seen[-1])
         inner = unwrap(words, fed=fed)
-        search.own.append(_own_words(search.seen[-1], inner))
+        search.own.append(_without_inner(search.seen[-1], inner))
+        own = tuple(_own_words(name, words, inner))
+        search.commands_seen.append(SeenCommand(name, words[0], own, piped or fed, fed, repeats, search.is_inner))
         if inner.hidden:
             search.hide(inner.hidden)
         if inner.reads_stdin:
@@ -279,7 +329,7 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool) 
         waiting.extend((command, fed or name in ("xargs", "parallel")) for command in reversed(inner.commands))
 
 
-def _own_words(words: Words, inner: Inner) -> OwnWords:
+def _without_inner(words: Words, inner: Inner) -> OwnWords:
     """Those that are no part of what the command runs beside itself, which is looked at by itself."""
     end = len(words)
     for command in inner.commands:

@@ -41,6 +41,7 @@ _IN_PLACE = {
     "gawk": "-f -v -F -i --include",
 }
 _COMPRESSORS = frozenset({"gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "lzma", "compress"})
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".lzma", ".Z")
 _ONLY_PRINTS = ("-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list", "--version", "--help")
 _OUTPUT_OPTIONS = {
     "sort": ("-o", "--output"),
@@ -51,6 +52,7 @@ _OUTPUT_OPTIONS = {
     "clang": ("-o",),
     "g++": ("-o",),
 }
+_UNPACKERS = frozenset({"7z", "7za", "7zr", "unrar", "jar", "ar"})
 _ANOTHER_MACHINE = re.compile(r"[^/]*:")
 
 
@@ -71,6 +73,9 @@ def files_written(words: Words) -> Iterator[FileUse]:
         given = operands(rest, "-S --suffix -T --threads -o")
         if not given.has(*_ONLY_PRINTS):
             yield from _written(given.words)
+            # `gunzip k.gz` makes k.
+            yield from _written(tuple(word.rpartition(".")[0] for word in given.words if "." in word))
+            yield from _written(tuple(f"{word}{suffix}" for word in given.words for suffix in _SUFFIXES))
     elif name == "dd":
         yield from _written(tuple(word[3:] for word in rest if word.startswith("of=")))
     elif name in _OUTPUT_OPTIONS:
@@ -82,7 +87,7 @@ def files_written(words: Words) -> Iterator[FileUse]:
         given = operands(rest, "-p -i -d -o -r -D -F --strip --input --directory --output --reject-file")
         if not given.has("--dry-run", "--version", "--help"):
             yield from _written((*given.words[:1], *given.value_of("-o", "--output")))
-            yield FileUse((given.value_of("-d", "--directory") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-d", "--directory"))
     else:
         yield from _by_archive(name, rest)
 
@@ -105,10 +110,13 @@ def _by_copy(name: str, given: Operands) -> Iterator[FileUse]:
     for text in target:
         if name in ("rsync", "scp") and _ANOTHER_MACHINE.match(text):
             continue
-        yield FileUse(text, writes=True, inside=name == "rsync")
+        # `rsync -a d/ .` and `cp -rT d .` write what lies in d, by its names.
+        fills = name == "rsync" or given.has("-T", "--no-target-directory")
+        yield FileUse(text, writes=True, inside=fills, below=fills)
         # Into a directory, where it is one.
         for source in sources:
-            yield FileUse(join(text, basename(source.rstrip("/"))), writes=True, below=is_deep)
+            for named in (basename(source.rstrip("/")), source.lstrip("/")):
+                yield FileUse(join(text, named), writes=True, below=is_deep)
 
 
 def _in_place(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
@@ -139,7 +147,19 @@ def _by_git(rest: tuple[str, ...]) -> Iterator[FileUse]:
     elif verb == "rm" and "--cached" not in after:
         yield from _written(operands(after).words, below=True)
     elif verb == "apply" and not any(word in after for word in ("--check", "--stat", "--cached", "--summary")):
-        yield FileUse(".", writes=True, inside=True)
+        yield _unpacked(())
+    elif verb in ("stash", "clean", "am") or (verb == "reset" and "--hard" in after):
+        looks_only = {"list", "show", "-n", "--dry-run", "drop", "clear"}
+        if looks_only.isdisjoint(after):
+            yield _unpacked(())
+    if verb == "checkout" and "--" not in after:
+        # A word may be a revision or a path.
+        yield from (FileUse(text, may_write=True, below=True) for text in operands(after).words)
+
+
+def _unpacked(folders: tuple[str, ...]) -> FileUse:
+    """Any file below a folder, by names that are not in the script."""
+    return FileUse((folders or (".",))[-1], writes=True, inside=True, below=True)
 
 
 def _by_archive(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
@@ -148,12 +168,14 @@ def _by_archive(name: str, rest: tuple[str, ...]) -> Iterator[FileUse]:
             rest = (f"-{rest[0]}", *rest[1:])
         given = operands(rest, "-f -C -T -X -b --file --directory --exclude")
         if given.has("-x", "--extract", "--get") and not given.has("-O", "--to-stdout"):
-            yield FileUse((given.value_of("-C", "--directory") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-C", "--directory"))
         elif given.has("-c", "-r", "-u", "--create", "--append", "--update"):
             yield from _written(tuple(text for text in given.value_of("-f", "--file") if text != "-"))
     elif name == "unzip":
         given = operands(rest, "-d -x -P")
         if not given.has("-l", "-p", "-t", "-Z", "-v", "-z"):
-            yield FileUse((given.value_of("-d") or (".",))[-1], writes=True, inside=True)
+            yield _unpacked(given.value_of("-d"))
+    elif name in _UNPACKERS and re.match(r"-?[a-zA-Z]*[xe]", rest[0] if rest else ""):
+        yield _unpacked(())
     elif name == "zip":
         yield from _written(tuple(text for text in operands(rest, "-x -i -P -t").words[:1] if text != "-"))
