@@ -83,7 +83,7 @@ class ToolSpec:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know of its definition who is asked about a call, in a few words each. Ours have none."""
+        """What a person who is asked about a call should know of the definition, a few words each. Ours have none."""
         return ()
 
     def under_cap(self, name_cap: int) -> ToolSpec:

@@ -49,17 +49,17 @@ def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
 def paths_written(call: Call) -> Iterator[str]:
     """The files that the scripts of a call certainly change, as far as their words say which; for a directory that
     something is written into, some name in it."""
-    for use, paths, bases in _uses(call, []):
+    for use, paths, _ in _uses(call, []):
         if use.writes:
             with suppress(Unfollowed):
-                for path in paths.of(use, bases):
+                for path in paths.of(use, paths.directories):
                     yield path
                     if use.inside:
                         yield f"{path}/_"
 
 
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:
-    """Each use of a file that can be followed, and the directories it is relative to. The others become `doubts`."""
+    """Each use of a file that can be followed, and the directories it may be relative to. The others become `doubts`."""
     for script in call.scripts:
         values = known_values(script, str(Path.home()))
         changes = changes_of_directory(script, values)

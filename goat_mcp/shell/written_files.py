@@ -113,9 +113,10 @@ def _by_copy(name: str, given: Operands) -> Iterator[FileUse]:
         # `rsync -a d/ .` and `cp -rT d .` write what lies in d, by its names.
         fills = name == "rsync" or given.has("-T", "--no-target-directory")
         yield FileUse(text, writes=True, inside=fills, below=fills)
-        # Into a directory, where it is one.
+        # Into a directory, if it is one.
+        keeps_paths = name == "rsync" or given.has("--parents")
         for source in sources:
-            for named in (basename(source.rstrip("/")), source.lstrip("/")):
+            for named in (basename(source.rstrip("/")), *([source.lstrip("/")] if keeps_paths else [])):
                 yield FileUse(join(text, named), writes=True, below=is_deep)
 
 

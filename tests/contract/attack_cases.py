@@ -266,7 +266,7 @@ _PERM = {
     "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
 }
 _FINDINGS = {
-    "F13-01-proc-sys": ("a sandboxed command opens the kernel's files for writing", "sandbox/test_kernel_files.py"),
+    "F13-01": ("a sandboxed command opens the kernel's files for writing", "sandbox/test_kernel_files.py"),
     "F13-02-agents": ("B asks for the agents of A, running and recorded", "server/test_two_principals.py"),
     "F13-02-http": ("B takes the approval of a plan that A presented", "server/test_http_principals.py"),
     "F13-02-plans": ("30 plans, approved for one session, presented by others", "server/test_two_principals.py"),

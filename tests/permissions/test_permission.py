@@ -15,9 +15,9 @@ from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
 from goat_mcp.permissions.call import Call
 from goat_mcp.permissions.mode import Approval, Effect, Mode
 from goat_mcp.permissions.permission import Permission
-from goat_mcp.workspace.protected import protected_reason
 from goat_mcp.permissions.rules import RuleSet
 from goat_mcp.permissions.session_modes import SessionModes
+from goat_mcp.workspace.protected import protected_reason
 from tests.tool_doubles import spec
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,6 @@ from typing import Any
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.workspace.protected import protected_reason
 from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
 from goat_mcp.sandbox.wiring import Surroundings
 from goat_mcp.sandbox.wiring import sandbox as make_sandbox
@@ -26,6 +25,7 @@ from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
 from goat_mcp.workspace import Workspace
+from goat_mcp.workspace.protected import protected_reason
 from tests.subprocesses.processes import soon
 
 
