@@ -32,11 +32,11 @@ class UnfloodedEvents(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         held = b""
-        is_odd = False  # it has line ends that nobody writes: all of it passes
+        passes_all = False  # it has line ends that nobody writes: all of it passes
         is_inside = False  # of an event whose beginning has passed
         async for chunk in self._body:
             held += chunk
-            if is_odd or (is_odd := b"\r" in held and _BARE_RETURN.search(held) is not None):
+            if passes_all or (passes_all := b"\r" in held and _BARE_RETURN.search(held) is not None):
                 yield held
                 held = b""
                 continue
