@@ -270,6 +270,10 @@ _FINDINGS = {
         "700 ways to show a denied file by a command",
         "permissions/test_file_rules_against_real_bash.py",
     ),
+    "F13-08-sends": (
+        "a denied file as an argument of programs that send it",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
     "F13-08-changes": (
         "500 ways to change a denied file by a command",
         "permissions/test_file_rules_against_real_bash.py",

@@ -153,13 +153,13 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     ),
     _rule(
         "R-SHELL-5b",
-        "Where a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
-        "would is refused; an ask rule asks.",
+        "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as "
+        "bash would is refused; an ask rule asks.",
         "shell/file_uses shell/known_values shell/word_parts permissions/command_files permissions/named_paths",
         "permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "permissions/test_file_rules_against_real_bash.py::test_everyday_commands_run_beside_rules_about_files",
-        "What no word shows: an interpreter's code that puts a name together, script files, builds, lists of names that a "
-        "program we do not know reads, hard links that were there before, mounts, what git has stored.",
+        "What no word shows: an interpreter's code that puts a name together, script files, builds, lists of names "
+        "that a program we do not know reads, hard links that were there before, mounts, what git has stored.",
     ),
     _rule(
         "R-SHELL-6",
