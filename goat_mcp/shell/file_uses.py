@@ -136,7 +136,9 @@ def _texts(words: Sequence[Word], values: KnownValues) -> tuple[list[Text], list
 
 def _files_of(command: SeenCommand, values: KnownValues) -> CommandFiles:
     name = command.name
-    program = (FileUse(command.program.text),) if "/" in command.program.text else ()
+    program = ()
+    if "/" in command.program.text:
+        program = tuple(FileUse(part, contents=True) for part in parts_of(command.program.text))
     if name in PRINTS:
         # Only a wildcard could show something: names.
         words = [word for word in command.words if not word.literal]

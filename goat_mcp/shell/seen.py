@@ -28,7 +28,7 @@ from goat_mcp.shell.redirections import (
     values_of,
     words_after,
 )
-from goat_mcp.shell.running_programs import SHELLS, WRAPPERS
+from goat_mcp.shell.running_programs import CONTAINERS, SHELLS, WRAPPERS
 from goat_mcp.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
 from goat_mcp.shell.unwrapping import unwrap
 from goat_mcp.shell.words import Word, word_of
@@ -287,7 +287,7 @@ def _is_quoted(heredoc: Node) -> bool:
 
 
 def _own_words(name: str, words: list[Word], inner: Inner) -> list[Word]:
-    if name in ("find", "script", "flock", "logsave"):
+    if name in CONTAINERS or name in ("find", "script", "flock", "logsave"):
         # Which of their words is a file and which the command, is not certain.
         return words[1:]
     begins = [len(words) - len(command) for command in inner.commands]

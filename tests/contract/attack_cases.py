@@ -1,5 +1,7 @@
 """The agreed attack cases: what happens in each, and which file of tests runs it, or why none does.
 
+`_FINDINGS` are those that got through once, numbered as they were found.
+
 A case is a class of attacks, not one string: its test shows the class. The table is a literal so that a reviewer
 can read it; `test_cases_are_covered` holds it against the files, docs/attack-cases.md is made of it, and the end of
 every test run tells the count.
@@ -292,6 +294,10 @@ _FINDINGS = {
     ),
     "F13-08-doubt": (
         "a command whose files cannot be followed, beside an ask rule",
+        "permissions/test_file_rules_against_real_bash.py",
+    ),
+    "F13-08-sends": (
+        "a denied file as an argument of programs that send it",
         "permissions/test_file_rules_against_real_bash.py",
     ),
     "F13-08-shows": ("700 ways to show a denied file by a command", "permissions/test_file_rules_against_real_bash.py"),

@@ -17,7 +17,7 @@ from goat_mcp.permissions.decide import Decision
 from goat_mcp.permissions.mode import Approval, Effect
 from goat_mcp.state.directory import StateDirectory
 
-from .evasions import changing, showing
+from .evasions import SENDS, changing, showing
 from .everyday_commands import EVERYDAY
 
 pytestmark = pytest.mark.anyio
@@ -87,6 +87,12 @@ async def test_f13_08_shows_no_text_of_hundreds_shows_a_denied_file(tmp_path: Pa
     assert len(texts) > 700 and len(permitted) < 20
     assert shown == []
     assert ground.is_untouched()
+
+
+async def test_f13_08_sends_no_denied_file_is_given_to_a_server_or_an_unknown_program(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, deny=["Read(./secrets/**)"])
+
+    assert ground.permitted(SENDS) == []
 
 
 @pytest.mark.parametrize("rule", ["Edit(./secrets/**)", "Write(secrets/k)", "Read(./secrets/**)"])
