@@ -59,7 +59,7 @@ def paths_written(call: Call) -> Iterator[str]:
 
 
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:
-    """Each use of a file that can be followed, and the directories it may be relative to. The others become `doubts`."""
+    """Each use of a file that can be followed, and the directories it may be relative to. Others become `doubts`."""
     for script in call.scripts:
         values = known_values(script, str(Path.home()))
         changes = changes_of_directory(script, values)
