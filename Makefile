@@ -7,6 +7,12 @@ LITELLM := tests/e2e/litellm
 SUITE := tests/conformance/node
 BENCH_NODE := bench/node
 
+# npm trusts the certificates of this machine, also where a company has added its own.
+SYSTEM_CERTIFICATES := /etc/ssl/certs/ca-certificates.crt
+ifneq ($(wildcard $(SYSTEM_CERTIFICATES)),)
+export NODE_EXTRA_CA_CERTS ?= $(SYSTEM_CERTIFICATES)
+endif
+
 # How many processes run tests: `make test WORKERS=4`.
 WORKERS ?= 2
 
