@@ -16,7 +16,7 @@ _ALWAYS = (
     r"\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufe03-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# Joiners and the variation selectors that are in use belong to emoji and several scripts, after a character of these. In
+# Joiners and the variation selectors in use belong to emoji and several scripts, after a character of these. In
 # a row, or among ASCII characters and blanks, they say something that nobody sees.
 _JOINERS = r"\u200c\u200d"
 _SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe02\ufe0e\ufe0f"
