@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-VISIBLE_RULES = 1
+VISIBLE_RULES = 2
 """Rises whenever a definition of an upstream would be shown in another way than before, or withheld: what was stored by
 other rules is listed anew."""
 _CONTROLS = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in b"\t\n")
