@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goat_mcp.registry import Collision
+from goat_mcp.registry import Collision, kept_name
 
 Entry = Mapping[str, Any]
 Kind = Literal["resources", "templates", "prompts"]
@@ -64,7 +64,8 @@ class Offers:
         self._offers: dict[str, Offer] = {}
         self._listeners: list[Callable[[OffersSnapshot], None]] = []
         self._prompt_owner: dict[str, str] = {}
-        """Who had a name first keeps it, whether it still lists it or not (COL-2), until the sources are rearranged."""
+        """By name without case. Who had a name first keeps it, whether it still lists it or not (COL-2), until the
+        sources are rearranged."""
         self._snapshot = OffersSnapshot()
 
     @property
@@ -94,7 +95,7 @@ class Offers:
         now = {source: Offer() if source in gone else self._offers.get(source, Offer()) for source in order}
         is_same = list(now.items()) == list(self._offers.items())
         self._offers = now
-        prompts = {(source, prompt.name) for source, offer in now.items() for prompt in offer.prompts}
+        prompts = {(source, prompt.name.casefold()) for source, offer in now.items() for prompt in offer.prompts}
         self._prompt_owner = {name: owner for name, owner in self._prompt_owner.items() if (owner, name) in prompts}
         if not is_same:
             self._publish()
@@ -121,9 +122,10 @@ class Offers:
         kept: dict[str, tuple[str, OfferedPrompt]] = {}
         for source, one in self._each():
             for prompt in one.prompts:
-                owner = self._prompt_owner.setdefault(prompt.name, source)
+                owner = self._prompt_owner.setdefault(prompt.name.casefold(), source)
                 if prompt.name in kept or owner != source:
-                    collisions.append(Collision(prompt.name, source, owner))
+                    owners = (own.name for own in self._offers.get(owner, Offer()).prompts)
+                    collisions.append(Collision(prompt.name, source, owner, kept_name(prompt.name, owners)))
                 else:
                     kept[prompt.name] = (source, prompt)
         return kept

@@ -23,17 +23,21 @@ class NameTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A tool that is withheld because another source has its name (gateway contract COL-1)."""
+    """A tool that is withheld because another source has its name (gateway contract COL-1).
+
+    `kept_name` is the name of the other, if it differs: in upper and lower case (R-UP-5).
+    """
 
     name: str
     source: str
     kept_source: str
+    kept_name: str = ""
 
     def __str__(self) -> str:
         if self.source == self.kept_source:
             return f"{self.source} lists {self.name} twice; the first one is used"
         remedy = f"give {self.source} another `naming` (qualified, or an alias) so that its {self.name} is visible"
-        return f"{self.name} is kept by {self.kept_source}; {remedy}"
+        return f"{self.kept_name or self.name} is kept by {self.kept_source}; {remedy}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Registry:
         self._sources: dict[str, dict[str, AnyTool]] = {}
         self._repeated: dict[str, tuple[Collision, ...]] = {}
         self._owner: dict[str, str] = {}
+        """By name without case: a reader takes `bash` for `Bash` (R-UP-5)."""
         self._listeners: list[Callable[[Snapshot], None]] = []
         self._is_rearranged = False
         self._snapshot = Snapshot(0, MappingProxyType({}), MappingProxyType({}), ())
@@ -83,7 +88,8 @@ class Registry:
             yield
         finally:
             self._is_rearranged = False
-            self._owner = {name: owner for name, owner in self._owner.items() if name in self._sources.get(owner, ())}
+            listed = {(source, name.casefold()) for source, tools in self._sources.items() for name in tools}
+            self._owner = {name: owner for name, owner in self._owner.items() if (owner, name) in listed}
             self._publish()
 
     def register(self, tool: AnyTool, *, source: str = BUILTIN_SOURCE, replace: bool = False) -> None:
@@ -123,7 +129,7 @@ class Registry:
             kept = {name: tool for name, tool in tools.items() if not name.startswith(prefix)}
             gone += len(tools) - len(kept)
             self._sources[source] = kept
-        for name in [name for name in self._owner if name.startswith(prefix)]:
+        for name in [name for name in self._owner if name.startswith(prefix.casefold())]:
             del self._owner[name]
         self._publish()
         return gone
@@ -152,12 +158,12 @@ class Registry:
         for source, own in self._sources.items():
             for name, tool in own.items():
                 # A live name never moves to another source (COL-2): the first owner keeps it.
-                owner = self._owner.setdefault(name, source)
+                owner = self._owner.setdefault(name.casefold(), source)
                 if owner == source:
                     tools[name] = tool
                     source_of[name] = source
                 else:
-                    collisions.append(Collision(name, source, owner))
+                    collisions.append(Collision(name, source, owner, kept_name(name, self._sources.get(owner, ()))))
         before = self._snapshot
         if _same(before.tools, tools) and before.collisions == tuple(collisions):
             return False
@@ -167,6 +173,12 @@ class Registry:
         for listener in self._listeners:
             listener(self._snapshot)
         return True
+
+
+def kept_name(name: str, kept: Iterable[str]) -> str:
+    """Which of `kept` is the name in other case; empty if the name itself is there, or none is."""
+    alike = [one for one in kept if one.casefold() == name.casefold()]
+    return "" if name in alike else next(iter(alike), "")
 
 
 def _same(before: Mapping[str, AnyTool], after: Mapping[str, AnyTool]) -> bool:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from goat_mcp.core.uri_template import is_catch_all, matches
 from goat_mcp.given_uris import GivenUris
 from goat_mcp.item_catalog import ItemCatalog
-from goat_mcp.offers import Offer, Offers
+from goat_mcp.offers import Offer, OfferedPrompt, Offers
+from goat_mcp.registry import Collision
 
 SOURCES = ("a", "b", "c", "d")
 URIS = ("b://own", "b://page/1", "shared://everyone", "x:1", "file:///etc/motd", "c://item")
@@ -151,3 +152,13 @@ def test_uris_are_given_to_one_session_and_several_givers_are_remembered() -> No
 )
 def test_f13_11_catch_all_templates_are_those_that_leave_the_scheme_open(template: str, catches_all: bool) -> None:
     assert is_catch_all(template) is catches_all
+
+
+def test_prompts_of_two_sources_whose_names_differ_in_case_only_are_one_name() -> None:
+    # R-UP-5
+    offers = Offers()
+    for source, name in (("a", "Plan"), ("b", "plan"), ("c", "Plan")):
+        offers.replace(source, Offer(prompts=(OfferedPrompt(name, name, name, {"name": name}),)))
+
+    assert [(source, prompt.name) for source, prompt in offers.snapshot.prompts.values()] == [("a", "Plan")]
+    assert offers.snapshot.collisions == (Collision("plan", "b", "a", "Plan"), Collision("Plan", "c", "a"))

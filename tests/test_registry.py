@@ -91,6 +91,31 @@ def test_on_a_clash_the_first_keeps_the_name_and_the_later_one_is_reported() -> 
     assert registry.snapshot.collisions == (Collision("Bash", "up", "builtin"),)
 
 
+@pytest.mark.parametrize("name", ["bash", "BASH", "bAsh"])
+def test_names_of_two_sources_that_differ_in_case_only_are_one_name(name: str) -> None:
+    # R-UP-5
+    registry = Registry()
+    registry.register(fake("Bash"))
+
+    registry.replace_source("up", [fake(name), fake("other")])
+
+    assert names(registry) == ["Bash", "other"]
+    assert registry.snapshot.collisions == (Collision(name, "up", "builtin", "Bash"),)
+    assert str(registry.snapshot.collisions[0]).startswith("Bash is kept by builtin; give up another `naming`")
+
+
+def test_a_name_is_free_for_another_spelling_of_it_after_its_source_has_gone() -> None:
+    registry = Registry()
+    registry.replace_source("up:a", [fake("Search")])
+    registry.replace_source("up:b", [fake("search")])
+
+    with registry.rearranged(["up:a"], ["up:b"]):
+        pass
+
+    assert names(registry) == ["search"]
+    assert registry.snapshot.collisions == ()
+
+
 def test_a_source_that_lists_a_name_twice_keeps_the_first() -> None:
     registry = Registry()
     first = fake("x")

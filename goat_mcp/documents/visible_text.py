@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import re
 
-VISIBLE_RULES = 1
+VISIBLE_RULES = 2
 """Rises whenever a definition of an upstream would be shown in another way than before, or withheld: what was stored by
 other rules is listed anew."""
 _CONTROLS = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in b"\t\n")
-# Surrogates are not valid UTF-8; the rest reorders, hides or smuggles text, or looks like a blank that is none.
+# Surrogates are not valid UTF-8; the rest reorders, hides or smuggles text, looks like a blank that is none, or is no
+# character at all.
 _ALWAYS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
-    r"\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    r"\U000e0000-\U000e0fff"
+    r"\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufe03-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# Joiners and variation selectors 1-16 belong to emoji and several scripts, after a character of these. In a row, or
-# among ASCII characters, they say something that nobody sees.
+# Joiners and the variation selectors in use belong to emoji and several scripts, after a character of these. In
+# a row, or among ASCII characters and blanks, they say something that nobody sees.
 _JOINERS = r"\u200c\u200d"
-_SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe0f"
+_SELECTORS = r"\u180b-\u180d\u180f\ufe00-\ufe02\ufe0e\ufe0f"
+_CARRIER = r"[^\x00-\x7f\s\u2800]"
 
 
 @functools.cache  # compiling takes milliseconds, and most starts meet only ASCII
@@ -30,7 +32,7 @@ def _suspect() -> re.Pattern[str]:
 def _hidden() -> re.Pattern[str]:
     return re.compile(
         rf"[{_ALWAYS}]|(?<=[{_JOINERS}])[{_JOINERS}{_SELECTORS}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
-        rf"|(?<![^\x00-\x7f])(?:[{_JOINERS}](?![^\x00-\x7f])|[{_SELECTORS}](?!\u20e3))"
+        rf"|(?<!{_CARRIER})(?:[{_JOINERS}](?!{_CARRIER})|[{_SELECTORS}](?!\u20e3))"
     )
 
 

@@ -90,7 +90,7 @@ class GuardedProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.conn: StrictConnection = StrictConnection(h11.SERVER)
+        self.conn: StrictConnection = StrictConnection()
         self.app_state = {**self.app_state, _CONNECTION: self}
         self._socket: Any = None
         self._deadline: asyncio.TimerHandle | None = None

@@ -9,10 +9,28 @@ import re
 from typing import Any
 
 import h11
+from h11._receivebuffer import ReceiveBuffer  # h11 has no other door to the lines it reads
 
 _CLOSE = (b"connection", b"close")
-_AMBIGUOUS_LINES = re.compile(rb"\n[ \t]|(?<!\r)\n|\r(?=[^\n])")
-"""A folded header, and lines that end with half a line end."""
+_AMBIGUOUS_LINES = re.compile(rb"\n[ \t]|(?<!\r)\n|\r(?=[^\n])|\x00")
+"""A folded header, lines that end with half a line end, and what some take for the end of a text."""
+
+
+class _StrictLines(ReceiveBuffer):
+    """Where h11 takes its lines from: heads, sizes of chunks, and trailers."""
+
+    def maybe_extract_next_line(self) -> bytearray | None:
+        line = super().maybe_extract_next_line()
+        if line is not None and _AMBIGUOUS_LINES.search(line):
+            raise h11.RemoteProtocolError("incomplete line end in the size of a chunk")
+        return line
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        if not self._data.startswith(b"\r\n"):
+            end = self._data.find(b"\r\n\r\n")
+            if _AMBIGUOUS_LINES.search(self._data, 0, end if end >= 0 else len(self._data)):
+                raise h11.RemoteProtocolError("folded header or incomplete line end")
+        return super().maybe_extract_lines()
 
 
 class StrictConnection(h11.Connection):
@@ -23,6 +41,10 @@ class StrictConnection(h11.Connection):
 
     is_refused = False
     """Whether the request cannot be read any further."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self._receive_buffer = _StrictLines()
 
     @property
     def owes_body(self) -> bool:
@@ -37,10 +59,6 @@ class StrictConnection(h11.Connection):
             raise
 
     def _next_event(self) -> Any:
-        if self.their_state is h11.IDLE:
-            head = self.trailing_data[0].partition(b"\r\n\r\n")[0]
-            if _AMBIGUOUS_LINES.search(head):
-                raise h11.RemoteProtocolError("folded header or incomplete line end")
         event = super().next_event()
         if isinstance(event, h11.Request):
             self.is_authorized = False

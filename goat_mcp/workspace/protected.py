@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from goat_mcp.workspace.git_state import GIT, OF_A_GIT_DIRECTORY, commit_needs
-from goat_mcp.workspace.protected_names import NAMES
+from goat_mcp.workspace.protected_names import NAMES, NOTES
 
 _IGNORED_BY_SOME = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 """Characters that HFS+ leaves out of names."""
@@ -31,7 +31,7 @@ def protected_reason(path: str, *, root: str = "", commits: bool = False) -> str
     for index in range(first, len(parts)):
         if names[index] == GIT and not (commits and commit_needs(parts[index + 1 :])):
             return "git runs or obeys it"
-        if program := _obeying(names, index):
+        if (program := _obeying(names, index)) and not _is_note(names[index - 1 :]):
             return "it is goat-mcp's own configuration" if program == "goat-mcp" else f"{program} obeys it"
     return None
 
@@ -80,6 +80,11 @@ def _obeying(names: list[str], index: int) -> str:
         if (is_last or entry.is_folder) and tuple(names[max(0, index - above) : index]) == entry.above:
             return entry.program
     return ""
+
+
+def _is_note(names: list[str]) -> bool:
+    """Whether these parts of a path are those of a note of the user's."""
+    return tuple(names[:-1]) == NOTES and names[-1].endswith(".md")
 
 
 class _Entry(NamedTuple):

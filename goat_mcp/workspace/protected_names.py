@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+NOTES = (".config", "goat-mcp", "memory")
+"""The folder of the user's notes. What a session wrote down for later ones is no configuration."""
+
 NAMES: Mapping[str, str] = {
     # Lower case: names are compared without case. `name` is a file, `name/` a directory with all that is below it,
     # `folder/name` a name in a directory of that name, and `*` stands for anything in the last part.

@@ -8,7 +8,7 @@ from pathlib import Path
 import goat_mcp
 
 RULES = ("documents/visible_text.py", "documents/visible_json.py", "schemas/visible_schema.py")
-DIGEST = "76c156f0342fc0eb542a1d4a892551f6726a15f53411d23c5b9399c28975d7fb"
+DIGEST = "085ba134d1e3686a8705d1cc15c15cd3b67302b08b4e4b2ffa32a42626c7ed07"
 
 
 def test_a_change_of_what_is_made_visible_is_a_change_of_its_version() -> None:

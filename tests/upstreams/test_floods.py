@@ -310,6 +310,8 @@ LINES = {
     "progress": lambda n: line({"method": "notifications/progress", "params": {"progressToken": 1, "progress": n}}),
     "lists": lambda n: line({"method": "notifications/resources/list_changed"}),
     "junk": lambda n: f"[INFO] line {n} of many\\n",
+    "json_logs": lambda n: json.dumps({"level": 30, "time": n, "pid": 7, "msg": f"line {n} of many"}) + "\\n",
+    "braces": lambda n: f"{{ line {n} of many\\n",
     "none": lambda n: "",
 }
 def line(message): return json.dumps({"jsonrpc": "2.0", **message}) + "\\n"
@@ -337,7 +339,7 @@ for request in sys.stdin:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("lines", ["logs", "progress", "lists", "junk"])
+@pytest.mark.parametrize("lines", ["logs", "progress", "lists", "junk", "json_logs", "braces"])
 async def test_f13_29_notice_flood_of_100000_lines_delays_neither_its_answer_nor_others(
     tmp_path: Path, lines: str
 ) -> None:
@@ -368,7 +370,7 @@ async def test_f13_29_notice_flood_of_100000_lines_delays_neither_its_answer_nor
     # It takes a second; 50 s at 2,000 lines a second.
     assert took_s < 15
     assert sorted(neighbour_s)[int(len(neighbour_s) * 0.95)] < 1
-    if lines == "junk":
+    if lines in ("junk", "json_logs", "braces"):
         assert status.junk_lines == 100_000
     elif lines != "lists":
         assert status.dropped_notices > 50_000

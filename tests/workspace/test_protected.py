@@ -226,6 +226,24 @@ def test_names_above_the_workspace_protect_nothing_and_those_that_end_in_it_do()
     assert protected_reason("/home/me/.ssh/notes", root="/home/me/.ssh") is None
 
 
+@pytest.mark.parametrize(
+    ("path", "is_protected"),
+    [
+        ("/home/me/.config/goat-mcp/memory/a-note.md", False),
+        ("/home/me/.config/goat-mcp/memory", True),
+        ("/home/me/.config/goat-mcp/memory/a-note.yaml", True),
+        ("/home/me/.config/goat-mcp/memory/below/a-note.md", True),
+        ("/home/me/.config/goat-mcp/manifests/a-note.md", True),
+        ("/home/me/.config/goat-mcp/a-note.md", True),
+        ("/home/me/.config/goat-mcp/memory/../config.md", True),
+        ("/home/me/.goat/memory/a-note.md", True),
+        ("/home/me/.git/.config/goat-mcp/memory/a-note.md", True),
+    ],
+)
+def test_notes_of_the_user_are_no_configuration_and_what_lies_beside_them_is(path: str, is_protected: bool) -> None:
+    assert (protected_reason(path) is not None) == is_protected
+
+
 NEEDED = [
     "info/exclude",
     "HEAD",

@@ -169,7 +169,7 @@ class FrameReader:
             self._leave_unread(line)
             return None
         begun = line.lstrip()[:1]
-        if begun == b"{":
+        if begun == b"{" and _may_be_message(line):
             return self._loaded(line)
         if not begun:
             return None
@@ -273,6 +273,11 @@ def _goes_on(frame: Any) -> bool:
     Answers are mended where their client gets them: a name in them is said to its upstream again.
     """
     return isinstance(frame, dict) and "method" in frame and "params" in frame
+
+
+def _may_be_message(line: bytes | bytearray) -> bool:
+    """Whether it has an id or a method. Log lines are objects too, and a server may write very many of them."""
+    return b'"id"' in line or b'"method"' in line or b"\\" in line
 
 
 def _is_id(value: Any) -> bool:

@@ -183,6 +183,19 @@ async def test_accept_edits_lets_project_notes_be_written_and_asks_about_the_use
     assert not list(config.parent.glob("memory/*"))
 
 
+@pytest.mark.parametrize("folder", [".config", "elsewhere"])
+async def test_the_users_notes_can_be_written_with_nobody_to_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """As over stdio, where the host asks. `.config` is what the folder is called if nothing says otherwise."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / folder))
+    caller = Caller(tmp_path, {"approval": "host"})
+
+    for action, content in (("write", "x"), ("append", "y"), ("read", ""), ("delete", "")):
+        arguments = {"content": content} if content else {}
+        await caller.value(TOOL, action=action, name="a", scope="global", **arguments)
+
+
 async def test_a_directory_outside_the_workspace_has_no_notes(tmp_path: Path) -> None:
     problem = await Caller(tmp_path).problem(TOOL, action="write", name="a", content="x", directory=str(tmp_path))
 
