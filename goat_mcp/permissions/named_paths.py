@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from posixpath import join, normpath
@@ -89,24 +89,24 @@ class NamedPaths:
 
     def below(self, folder: str, use: FileUse) -> Iterator[str]:
         """What lies below a directory, near things first. Raises `Unfollowed` after 20,000 entries of one script."""
-        waiting, known = [folder], {os.path.realpath(folder)}
-        start = len(folder.rstrip("/")) + 1
-        for above in waiting:
+        waiting, known = [(folder, os.path.realpath(folder))], {os.path.realpath(folder)}
+        start = len(folder.rstrip("/"))
+        for above, real_above in waiting:
             for entry in self._entries(above):
                 path = join(above, entry.name)
-                is_link = entry.is_symlink()
-                is_left_out = any(fnmatch(one, glob) for glob in use.leaves_out for one in (entry.name, path[start:]))
-                if is_left_out or (is_link and not use.follows):
+                is_link, is_folder = entry.is_symlink(), entry.is_dir()
+                if any(_is_left_out(path[start:], one, is_folder=is_folder) for one in use.leaves_out):
                     continue
-                if entry.name.startswith(".") and not use.sees_hidden:
+                if (is_link and not use.follows) or (entry.name.startswith(".") and not use.sees_hidden):
                     continue
-                real = os.path.realpath(path) if is_link else path
+                # Below a link, too, rules are about the real names.
+                real = os.path.realpath(path) if is_link else join(real_above, entry.name)
                 yield path
-                if is_link:
+                if real != path:
                     yield real
-                if entry.is_dir() and real not in known:
+                if is_folder and real not in known:
                     known.add(real)
-                    waiting.append(path)
+                    waiting.append((path, real))
 
     def _both(self, path: str) -> Iterator[str]:
         plain = re.sub(r"/(?:\.?/)+", "/", path)
@@ -158,6 +158,14 @@ class NamedPaths:
                     yield entry
         except OSError:
             return
+
+
+def _is_left_out(path: str, pattern: str, *, is_folder: bool) -> bool:
+    """`path` begins with a slash; for `pattern` see `FileUse`."""
+    if pattern.endswith("/" if not is_folder else "|"):
+        return False
+    pattern = pattern.rstrip("/|")
+    return path == pattern if pattern.startswith("/") else fnmatchcase(path.rpartition("/")[2], pattern)
 
 
 def _real(path: str) -> str:

@@ -46,7 +46,7 @@ _TAKE_NAMES = {*CONTAINERS, *TOOLS, *VERB_TOOLS} | names(
 _RUNS_WHAT_FOLLOWS = (RUNNING_VERBS | CONTAINERS_RUN_BY | {"-exec", "config", "alias"}) - {"-e"}
 _PLAIN_WORD = re.compile(r"(?!-)[\w@%+./~-]*[\w.~-]|[\w.-]+(?:@[\w.-]+)?:[\w./~-]*")
 _NAMES_A_PROGRAM = re.compile(
-    r"--?[\w-]*(?:exec|command|cmd|program|editor|pager|shell|invoke|hook|browser|tool|runner)|[cxru]\w*[IF]\w*"
+    r"--?[\w-]*(?:exec|command|cmd|program|editor|pager|shell|invoke|hook|browser|tool|runner|wrapper)|[cxru]\w*[IF]\w*"
 )
 """`-toolexec rm`, `--pager rm`; and the letters that tar takes without a dash."""
 _TEXT_OPTIONS = {

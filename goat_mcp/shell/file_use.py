@@ -15,7 +15,8 @@ class FileUse:
 
     `writes`: the file is certainly changed, made or removed; `may_write`: perhaps it is; else it is named, and perhaps
     read. `contents`: a folder counts as what lies in it, if the whole of that is meant by a rule.
-    `below`: so does what lies below it, but for names that fit `leaves_out`; with `follows` also
+    `below`: so does what lies below it, but for names that fit `leaves_out` (of directories only behind which stands a
+    `/`, of files only behind which stands a `|`; a path from the folder before which stands a `/`); with `follows` also
     what links lead to, without `sees_hidden` no name that begins with a dot.
     `inside`: some file in it is written, whose name is not known.
     """

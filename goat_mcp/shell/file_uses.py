@@ -76,6 +76,9 @@ def files_of(script: ShellScript, values: KnownValues) -> Iterator[CommandFiles]
     for one in found.assigned:
         texts, _ = values.texts(one.value)
         yield CommandFiles(tuple(FileUse(part, text.magic) for text in texts for part in parts_of(text.text)))
+    for word in found.fed:
+        parts = dict.fromkeys(part for text in values.texts(word)[0] for part in parts_of(text.text))
+        yield CommandFiles(tuple(FileUse(part, may_write=True, contents="/" in part) for part in parts))
     count = 0
     for command in found.in_full:
         files = _files_of(command, values)
@@ -170,8 +173,11 @@ def _files_of(command: SeenCommand, values: KnownValues) -> CommandFiles:
     certain = chain(files_written((name, *plain)), folders_read((name, *plain), piped=command.piped))
     uses += [replace(one, magic=is_magic) for one in certain]
     doubts = tuple(_doubts(command, plain, odd, skipped, may_write=not reads_only))
-    folders = plain if name in ("tar", "gtar", "bsdtar") else () if name in GREPS else _values_of_options(plain)
-    return CommandFiles((*program, *dict.fromkeys(uses)), tuple(dict.fromkeys(folders)), doubts)
+    named = [text if at not in skipped else "" for at, text in enumerate(plain)]
+    folders = named if name in ("tar", "gtar", "bsdtar") else [] if name in GREPS else _values_of_options(named)
+    return CommandFiles(
+        (*program, *dict.fromkeys(uses)), tuple(text for text in dict.fromkeys(folders) if text), doubts
+    )
 
 
 def _is_place(name: str, part: str) -> bool:

@@ -20,7 +20,7 @@ _MAX_DEPTH = 5
 _EXPANSION = re.compile(
     r"""\$(?:(?P<name>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\}
         |(?P<number>[?#$!](?!\{)|\{[#]\w+\}|\{[?#$!]\}|\(\((?:[^()]|\([^()]*\))*\)\)|\(\s*nproc\s*\))
-        |(?P<time>\(\s*date(?:\s-u)?\s\+['"]?(?:%[A-Za-z]|[0-9_:-])*['"]?\s*\))
+        |(?P<time>\(\s*date(?:\s-u)?\s\+['"]?(?:%[aAbBdeFgGHIjklmMNpPsSTuUVwWyYzZ]|[0-9_:-])*['"]?\s*\))
         |(?P<here>\(\s*pwd\s*\))
         |(?P<temporary>\(\s*mktemp(?:\s-[dqu]+)?\s*\))
         |(?P<other>[\w{(\['"@*-]))|(?P<run>`)""",
@@ -92,6 +92,8 @@ class KnownValues:
             return
         if depth > _MAX_DEPTH:
             raise _Doubt("its value takes too many steps")
+        if word.text.endswith("$"):
+            raise _Doubt("of a path behind a substitution the rest is not followed")  # our grammar tears it apart
         choices: list[list[str]] = []
         at = 0
         for found in _EXPANSION.finditer(word.text):

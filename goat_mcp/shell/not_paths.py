@@ -22,19 +22,22 @@ _MESSAGE_VERBS = frozenset({"commit", "tag", "stash", "notes", "merge", "revert"
 _MESSAGE = re.compile(r"-[a-zA-Z]*m\Z|--message\Z")
 _MESSAGE_WITHIN = re.compile(r"-[a-zA-Z]*m.|--(?:message|author|date|format|pretty|grep)=|-[SG].")
 _LOG_VALUES = frozenset({"--grep", "--author", "--committer", "--format", "--date", "--since", "--until", "-S", "-G"})
+_TEXT = re.compile(r"(?:-[tb]|--(?:title|body|notes|message|description|search))(?:(=)|\Z)")
 _FIND_TESTS = re.compile(r"-(?:i?(?:name|path|regex|lname)|i?wholename|regextype|type|size|perm)\Z")
 _SED_SCRIPT = re.compile(r"-[nErsuz]*e\Z|--expression\Z")
 
 
 def not_paths(name: str, words: Sequence[str]) -> frozenset[int]:
     """Which of a program's words are certainly no paths."""
-    return _of_program(name, words) | frozenset(_left_out(words))
+    return _of_program(name, words) | frozenset(_left_out(name, words))
 
 
-def _left_out(words: Sequence[str]) -> Iterator[int]:
+def _left_out(name: str, words: Sequence[str]) -> Iterator[int]:
     for at, word in enumerate(words):
         if found := _LEAVES_OUT.match(word):
             yield at if found[1] else at + 1
+        elif word == "-x" and name in ("zip", "diff", "colordiff"):
+            yield at + 1
 
 
 def _of_program(name: str, words: Sequence[str]) -> frozenset[int]:
@@ -42,6 +45,8 @@ def _of_program(name: str, words: Sequence[str]) -> frozenset[int]:
         return frozenset(_patterns(name, words))
     if name == "git":
         return frozenset(_messages(words))
+    if name in ("gh", "glab"):
+        return frozenset(at if found[1] else at + 1 for at, word in enumerate(words) if (found := _TEXT.match(word)))
     if name == "find":
         return frozenset(at + 1 for at, word in enumerate(words[:-1]) if _FIND_TESTS.match(word))
     if name in ("sed", "gsed"):

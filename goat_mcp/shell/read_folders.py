@@ -6,7 +6,7 @@ What only lists names (`ls`, `find` without `-exec`) is not here, and neither is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from posixpath import dirname, join
 
@@ -43,7 +43,11 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
     if name in _GREPS or name == "rgrep":
         given = operands(rest, _GREP_VALUES)
         if name == "rgrep" or given.has(*_RECURSIVE_GREP) or "recurse" in given.value_of("-d", "--directories"):
-            leaves_out = given.value_of("--exclude-dir", "--exclude")
+            files = () if given.value_of("--include") else given.value_of("--exclude")
+            leaves_out = (
+                *(f"{one}/" for one in _names(tuple(one.rstrip("/") for one in given.value_of("--exclude-dir")))),
+                *(f"{one}|" for one in _names(files)),
+            )
             follows = given.has("-R", "--dereference-recursive")
             yield from _folders(_after_pattern(given) or (".",), leaves_out=leaves_out, follows=follows)
     elif name in _RIPGREPS:
@@ -61,7 +65,7 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
             links = name == "ln" or given.has("-l", "-s", "--link", "--symbolic-link")
             for one in _folders(
                 given.words[:-1] if target_is_last and len(given.words) > 1 else given.words,
-                leaves_out=given.value_of("--exclude"),
+                leaves_out=_left_out_by_rsync(given) if name == "rsync" else (),
                 follows=given.has("-L", "--dereference", "--copy-links"),
             ):
                 yield replace(one, may_write=links)
@@ -70,7 +74,10 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
     elif name in ("zip", "7z", "7za"):
         given = operands(rest, "-x -i -P -t")
         if name != "zip" or given.has("-r", "-R", "--recurse-paths"):
-            yield from _folders(given.words[1:], leaves_out=given.value_of("-x"), follows=True)
+            # `-x d` leaves out the entry of the folder, and nothing in it.
+            below = tuple(one[:-1] for one in given.value_of("-x") if name == "zip" and one.endswith("/*"))
+            leaves_out = _from_here(below) if set(given.words[1:]) <= {".", "./", "*"} else ()
+            yield from _folders(given.words[1:], leaves_out=leaves_out, follows=True)
     elif name == "find":
         if any(_FIND_ACTS.match(word) for word in rest):
             for one in _folders(_find_starts(rest) or (".",), follows="-L" in rest):
@@ -78,7 +85,7 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
     elif name in ("diff", "colordiff"):
         given = operands(rest, "-x -X -U -C --exclude")
         if given.has("-r", "--recursive"):
-            yield from _folders(given.words, leaves_out=given.value_of("-x", "--exclude"), follows=True)
+            yield from _folders(given.words, leaves_out=_names(given.value_of("-x", "--exclude")), follows=True)
     elif name == "git" and any(_GIT_READS_UNTRACKED.match(word) for word in rest):
         yield from _folders((".", *(word for word in rest if not word.startswith("-"))), sees_hidden=True)
 
@@ -86,9 +93,8 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
 def _folders(
     texts: tuple[str, ...], *, leaves_out: tuple[str, ...] = (), follows: bool = False, sees_hidden: bool = True
 ) -> Iterator[FileUse]:
-    names = tuple(text.strip("/").removesuffix("/**").removesuffix("/*") for text in leaves_out)
     for text in texts:
-        yield FileUse(text, below=True, leaves_out=names, follows=follows, sees_hidden=sees_hidden)
+        yield FileUse(text, below=True, leaves_out=leaves_out, follows=follows, sees_hidden=sees_hidden)
 
 
 def _after_pattern(given: Operands) -> tuple[str, ...]:
@@ -101,9 +107,17 @@ def _by_ripgrep(given: Operands, *, piped: bool) -> Iterator[FileUse]:
     if lists_only or (piped and not found):
         return
     globs = given.value_of("-g", "--glob", "--iglob")
+    # A later glob wins.
+    counted = globs[max((at + 1 for at, glob in enumerate(globs) if not glob.startswith("!")), default=0) :]
+    is_here = set(found) <= {".", "./"}
+    left_out = tuple(_without_contents(glob[1:]) for glob in counted if not glob.startswith("!./"))
     yield from _folders(
         found or (".",),
-        leaves_out=(*(glob[1:] for glob in globs if glob.startswith("!")), *given.value_of("--ignore-dir")),
+        leaves_out=(
+            *_names(left_out),
+            *(_from_here(left_out) if is_here else ()),
+            *_names(given.value_of("--ignore-dir")),
+        ),
         follows=given.has("-L", "--follow"),
         sees_hidden=given.has("--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted"),
     )
@@ -116,8 +130,41 @@ def _by_tar(rest: tuple[str, ...]) -> Iterator[FileUse]:
     given = operands(rest, _TAR_VALUES)
     if given.has(*_TAR_READS):
         yield from _folders(
-            given.words, leaves_out=given.value_of("--exclude"), follows=given.has("-h", "--dereference")
+            given.words, leaves_out=_left_out_by_tar(rest, given), follows=given.has("-h", "--dereference")
         )
+
+
+def _names(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Those patterns of what is left out that are read alike by all: a name, perhaps with `*` and `?`."""
+    return tuple(one for one in patterns if re.fullmatch(r"[^/\[\]{}\\!|]+/?", one))
+
+
+def _from_here(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Those that are a path without wildcards, as from the folder that is looked through."""
+    plain = (one.removeprefix("./").strip("/") for one in patterns if "/" in one.rstrip("/") or one.endswith("/"))
+    return tuple(f"/{one}" for one in plain if one and not re.search(r"[*?\[\]{}\\|]", one))
+
+
+def _without_contents(pattern: str) -> str:
+    """`secrets/**` leaves out what lies in `/secrets`, from where the search begins."""
+    stem = re.sub(r"/\*\*?\Z", "", pattern)
+    return pattern if stem == pattern else f"/{stem}/".replace("//", "/")
+
+
+def _left_out_by_rsync(given: Operands) -> tuple[str, ...]:
+    # An earlier filter wins.
+    has_others = given.value_of("--include", "--filter", "-f") or given.has("--include-from", "--files-from")
+    return () if has_others else _names(given.value_of("--exclude"))
+
+
+def _left_out_by_tar(rest: Sequence[str], given: Operands) -> tuple[str, ...]:
+    if any(re.match(r"--(?:no-)?(?:anchored|wildcards|ignore-case|recursion)|--no-w|--anch", word) for word in rest):
+        return ()
+    first = next((at for at, word in enumerate(rest) if word in given.words[:1]), len(rest))
+    # What stands behind the first file has no effect.
+    patterns = operands(rest[:first], _TAR_VALUES).value_of("--exclude")
+    here = _from_here(patterns) if set(given.words) <= {".", "./"} else ()
+    return (*_names(tuple(one.rstrip("/") if one.endswith("/*") else one.removesuffix("/") for one in patterns)), *here)
 
 
 def _find_only_reads(rest: tuple[str, ...]) -> bool:

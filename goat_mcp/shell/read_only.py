@@ -76,5 +76,38 @@ def only_reads(name: str, words: Sequence[str]) -> bool:
     return name in SINGLE_TABLES or name in TOOLS or name in VERB_TOOLS
 
 
+_KEEP_STDIN_AS_DATA = frozenset(
+    {"tee", "sponge", "mapfile", "readarray", "curl", "git", "gh", "glab", "patch", "kubectl", "docker", "podman"}
+    | {
+        "helm",
+        "xclip",
+        "xsel",
+        "pbcopy",
+        "wl-copy",
+        "clip.exe",
+        "mail",
+        "gzip",
+        "bzip2",
+        "xz",
+        "zstd",
+        "gpg",
+        "openssl",
+    }
+    | {"md5sum", "sha1sum", "sha256sum", "sha512sum", "xargs", "parallel", "ssh", "pv"}
+)
+"""Beside those that only read. The names that `xargs` is given are a matter of their own."""
+_TAKES_NAMES = re.compile(r"--stdin|--pathspec-from-file|--batch")
+_TAKES_CODE = re.compile(r"-[a-zA-Z]*f|--file")
+
+
+def takes_stdin_as_data(name: str, words: Sequence[str]) -> bool:
+    """Whether text on a program's standard input is only text to it: no code, and no names of files."""
+    if name == "git":
+        return not any(_TAKES_NAMES.match(word) for word in words)
+    if name in ("sed", "gsed", "awk", "gawk", "mawk", "nawk"):
+        return not any(_TAKES_CODE.match(word) for word in words)
+    return name in PRINTS or name in LISTS or name in READERS or name in _READERS or name in _KEEP_STDIN_AS_DATA
+
+
 VERB_PROGRAMS = frozenset(VERB_TOOLS) | frozenset(TOOLS) | {"git", "docker", "helm", "terraform", "aws", "gcloud"}
 """A bare word of theirs is a verb or a name more often than a folder: `kubectl get secrets`."""

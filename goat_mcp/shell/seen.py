@@ -16,6 +16,7 @@ from goat_mcp.shell.inner import Inner, assigned
 from goat_mcp.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.shell.mentions import LISTS_FOLDERS, Mentions, OwnWords
 from goat_mcp.shell.names import Words, bare_name
+from goat_mcp.shell.read_only import takes_stdin_as_data
 from goat_mcp.shell.redirections import (
     REPEATING,
     Assigned,
@@ -46,6 +47,8 @@ _ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
 _QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
 RUNS_TEXT = SHELLS | WRAPPERS.keys() | {"eval", "trap", "alias"}
+_PRINTING = ("echo", "printf")
+_NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 
@@ -90,6 +93,7 @@ class _Search:
     own: list[OwnWords] = field(default_factory=list[OwnWords])
     given: list[str] = field(default_factory=list[str])
     kept: list[str] = field(default_factory=list[str])
+    fed: list[Word] = field(default_factory=list[Word])
     texts: list[_Text] = field(default_factory=list[_Text])
     commands: int = 0
     words: int = 0
@@ -104,7 +108,8 @@ class Seen:
     """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
 
     `in_full` are the same commands for rules about files; `opened` is what redirections open, `assigned` what
-    variables are given. `mentions` are words that others may run.
+    variables are given. `fed` is text on the standard input of programs that may take it for more than data.
+    `mentions` are words that others may run.
     """
 
     commands: tuple[Words, ...] = ()
@@ -112,6 +117,7 @@ class Seen:
     in_full: tuple[SeenCommand, ...] = ()
     opened: tuple[Opened, ...] = ()
     assigned: tuple[Assigned, ...] = ()
+    fed: tuple[Word, ...] = ()
     has_loops: bool = False
     mentions: Mentions = field(default_factory=Mentions)
 
@@ -123,7 +129,7 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
     """
     search = _Search()
     whole = _Text(text)
-    if plain:
+    if plain and not ("|" in text and any(words[0] in _PRINTING for words in plain)):
         whole = replace(whole, streams="|" in text)
         for words, is_fed in zip(plain, _piped_of(tree), strict=False):
             _look_into(search, [Word(word, literal=True) for word in words], whole, piped=is_fed)
@@ -155,6 +161,7 @@ def seen_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> Seen:
         tuple(dict.fromkeys(search.commands_seen)),
         tuple(dict.fromkeys(search.opened)),
         tuple(dict.fromkeys(search.assigned)),
+        tuple(dict.fromkeys(search.fed)),
         search.has_loops,
         mentions,
     )
@@ -180,6 +187,8 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
             if words := _words_of(node, tree.source):
                 commands.append(words)
                 nodes.append(node)
+                if words[0].text in _PRINTING:
+                    _feed(search, node, tree, words[1:])
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
             search.commands += 1
@@ -190,8 +199,10 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         elif node.type == "herestring_redirect":
             stdin.extend(word_of(child) for child in node.named_children[-1:])
             search.kept.append(stdin[-1].text)  # for `read x`
+            _feed(search, node, tree, stdin[-1:])
         elif node.type == "heredoc_redirect":
             stdin.append(_heredoc(node))
+            _feed(search, node, tree, stdin[-1:])
         elif node.type in ("pipeline", "process_substitution") or _is_from_network(node):
             streams = True
         elif node.type == "command_substitution" and node.children[0].type == "`":
@@ -223,12 +234,47 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
 
 
 def _words_of(command: Node, source: bytes) -> list[Word]:
-    return [
-        word_of(child)
-        for child in command.children
-        if child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
-        and not _is_descriptor(child, source)
+    words: list[Word] = []
+    end = -1
+    for child in command.children:
+        if child.type in _NO_WORDS or _is_descriptor(child, source):
+            continue
+        word = word_of(child)
+        if child.start_byte == end:
+            # Our grammar makes two words of `$x/$y/`.
+            word = Word(words.pop().text + word.text, literal=False)
+        words.append(word)
+        end = child.end_byte
+    return words
+
+
+def _feed(search: _Search, node: Node, tree: ScriptTree, words: Sequence[Word]) -> None:
+    """Text on standard input counts as words of what takes it: `python3 <<E` as `python3 -c`."""
+    around = [node.parent] if node.type.endswith("_redirect") else []
+    above = node.parent
+    while above is not None and above.type not in ("command_substitution", "process_substitution"):
+        if above.type == "pipeline" or (above.type == "redirected_statement" and around):
+            around = [above]
+        above = above.parent
+    takers = [
+        _words_of(one, tree.source)
+        for top in around
+        if top is not None
+        for one in preorder(top)
+        if one.type == "command"
     ]
+    if not all(_takes_data(taker) for taker in takers if taker):
+        search.fed.extend(words)
+        search.given.extend(word.text for word in words)
+
+
+def _takes_data(words: list[Word]) -> bool:
+    name, inner = bare_name(words[0].text), unwrap(words, fed=False)
+    if name in SHELLS:
+        return inner.reads_stdin or not inner.texts  # it is looked at as a script, or a file is run
+    if inner.commands:
+        return all(_takes_data(command) for command in inner.commands)
+    return takes_stdin_as_data(name, [word.text for word in words[1:]])
 
 
 def _is_descriptor(node: Node, source: bytes) -> bool:

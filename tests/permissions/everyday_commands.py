@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 EVERYDAY = [
+    "python3 - <<'E'\nimport json\nprint(json.load(open('d.json')))\nE",
+    "node <<'E'\nconst a = {x: 1};\nconsole.log(`${a.x}`);\nE",
+    "git commit -F - <<'E'\nfix: do not read secrets/k\nE",
+    "gh pr create --title x --body \"$(cat <<'E'\n- secrets/k is private\nE\n)\"",
+    "gh issue comment 3 -b 'see secrets/k'",
+    "cat > out/notes.md <<'E'\ncopy secrets/k by hand\nE",
+    "tee out/cfg <<'E'\nsecrets/k is private\nE",
+    "echo 'see secrets/k' | tee -a README.md",
+    "grep -rn foo . --exclude-dir=secrets --exclude-dir=.git",
+    "rg foo -g '*.py' -g '!secrets'",
+    "tar czf ../a.tgz --exclude='./secrets' .",
+    "tar --exclude=secrets -czf ../a.tgz .",
+    "zip -r out/all.zip . -x 'secrets/*' -x 'sd/*'",
+    "rsync -a --exclude=secrets ./ ../copy/",
+    "sed s/$PWD/$HOME/ README.md",
+    "touch out/$(date +%Y-%m-%d_%H%M%S).log",
     "git status",
     'git commit -m "fix: read .env and secrets/key (see ~root)"',
     "git commit -am 'x'",

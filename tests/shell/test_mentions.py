@@ -256,6 +256,12 @@ tsc -p docker
     "git commit -m \"$(cat <<'E'\nfix: rm the dd step\n\nrun docker build, then git push\nE\n)\"",
     "gh pr create -t x --body \"$(cat <<'E'\nrm dd with docker\nE\n)\"",
     "cat > Dockerfile <<'E'\nRUN apt-get install curl\nE",
+    "git commit -F - <<'E'\nfix: rm the dd step\nE",
+    "git apply <<'E'\n+++ b/x.sh\n+rm x\nE",
+    "echo 'rm x' | tee -a notes.md | wc -l",
+    "kubectl apply -f - <<'E'\ncommand: [rm, x]\nE",
+    "bash run.sh <<< 'rm x'",
+    "python3 - <<'E'\nprint('done')\nE",
 ]
 _RULES = [CommandPattern.parse(f"{program}:*") for program in ("rm", "curl", "sudo", "git push", "dd", "docker")]
 _IN_THE_ISSUE = r"""
@@ -270,7 +276,26 @@ TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=rm' tar cf a b
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("script", [*_IN_THE_ISSUE, *_DISGUISES])
+_ON_STANDARD_INPUT = [
+    "python3 - <<'E'\nimport os\nos.system('rm x')\nE",
+    "python3 <<< 'import os; os.system(\"rm x\")'",
+    "env python3 <<< 'import os; os.system(\"rm x\")'",
+    "echo 'import os; os.system(\"rm x\")' | python3",
+    "{ echo 'import os'; printf 'os.system(\"rm x\")'; } | python3 -",
+    "cat <<E | nice perl\nsystem 'rm x'\nE",
+    "sqlite3 a <<< '.shell rm x'",
+    "psql <<< '\\! rm x'",
+    "ed <<< '!rm x'",
+    "ftp h <<E\n!rm x\nE",
+    "tclsh <<< 'exec rm x'",
+    "gdb -batch -x /dev/stdin <<< 'shell rm x'",
+    "awk -f - <<< 'BEGIN { system(\"rm x\") }'",
+    "made-up <<< rm",
+    "echo rm x | made-up",
+]
+
+
+@pytest.mark.parametrize("script", [*_IN_THE_ISSUE, *_DISGUISES, *_ON_STANDARD_INPUT])
 def test_f13_10_disguises_a_name_counts_wherever_it_stands(script: str) -> None:
     read = read_script(script)
 

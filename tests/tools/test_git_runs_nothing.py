@@ -63,6 +63,14 @@ _READING = [
     *("git describe --dirty --always", "git show-ref", "git for-each-ref --format='%(objectname) %(describe)'"),
     *("git name-rev HEAD", "git merge-base HEAD HEAD~1", "git count-objects -v", "git check-ignore -v f.txt"),
     *("git check-attr -a f.txt", "git grep o", "git grep --textconv o HEAD", "git grep -W o", "git --no-pager log -p"),
+    *(
+        "git diff-tree -p HEAD~1",
+        "git diff-tree --remerge-diff -p merged",
+        "git diff-index -p HEAD",
+        "git diff-files -p",
+    ),
+    *("git annotate f.txt", "git reflog -p", "git reflog main -p", "git cherry -v main side", "git fsck"),
+    *("git range-diff HEAD~2..HEAD~1 HEAD~1..HEAD", "git reflog --patch -2"),
     *("git -P diff", "git diff | wc -l", "git status && git diff; git log -p -1 || true", '"git" diff', "git version"),
 ]
 
