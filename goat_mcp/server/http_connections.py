@@ -154,6 +154,9 @@ class GuardedProtocol(H11Protocol):
             self._received_bytes = 0
         super().on_response_complete()
 
+    def _get_upgrade(self) -> None:
+        """No other protocol is spoken here: a request that offers one is answered in HTTP/1.1 (RFC 9110, 7.8)."""
+
     def send_400_response(self, msg: str) -> None:
         """The request is broken: its call has nobody to answer any more."""
         if self.is_answering:
