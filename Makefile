@@ -1,4 +1,4 @@
-# Two commands do everything: `make demo` and `make test`. Both set up .venv first.
+# Two commands do everything: `make demo` and `make test`. Both set up .venv first. `make test-all` adds what is slow.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ endif
 # How many processes run tests: `make test WORKERS=4`.
 WORKERS ?= 2
 
-.PHONY: setup demo test unit surroundings lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
+.PHONY: setup demo test test-all unit surroundings lint generated mcpb bench bench-peers node litellm bubblewrap openssh conformance conformance-suite clean
 
 setup: $(VENV)/.ready
 
@@ -36,10 +36,15 @@ test: setup
 	@$(MAKE) --no-print-directory -j2 lint surroundings
 	@$(MAKE) --no-print-directory unit
 
+# Every case, as many repetitions as the contract says, and the agents that run through a LiteLLM proxy.
+test-all: setup
+	@$(MAKE) --no-print-directory -j2 lint surroundings litellm
+	@GOAT_TESTS_FULL=1 $(MAKE) --no-print-directory unit
+
 unit: setup surroundings
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-surroundings: node conformance-suite litellm bubblewrap openssh
+surroundings: node conformance-suite bubblewrap openssh
 
 # Clients and servers that others wrote, for the end-to-end tests; without Node those tests are skipped, saying so.
 NODE_STAMP := $(NODE_TESTS)/node_modules/.ready

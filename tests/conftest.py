@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from goat_mcp.search.ripgrep import find_ripgrep
 from tests.contract.attack_cases import count_line
+from tests.repetitions import is_full
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,11 +40,32 @@ def ripgrep_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a module starts once for its tests, one worker starts: it runs them all."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make test-all` runs. What a module starts once for its tests, one worker starts: it runs
+    them all."""
+    if not is_full() and not any("::" in word for word in config.args):  # who names a test gets it
+        left_out = left_out_of_quick_run(items)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if item.get_closest_marker("xdist_group") is None and _is_of_a_shared_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def left_out_of_quick_run(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """What is marked `full`, and of each test that is marked `matrix` all cases but one.
+
+    Which one it is depends on the test's name alone, so that tests beside each other show different cases.
+    """
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("matrix") and not item.get_closest_marker("full"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, of_one in cases.items():
+        chosen = zlib.crc32(name.encode()) % len(of_one)
+        left_out += [item for index, item in enumerate(of_one) if index != chosen]
+    return left_out
 
 
 def _is_of_a_shared_module(item: pytest.Item) -> bool:

@@ -1,6 +1,7 @@
-"""How often the tests that look for rare moments try: a little in every run, as often as the contract says at night.
+"""How much one run of the tests does: the quick run of `make test`, or all of it, `make test-all`.
 
-`GOAT_TESTS_FULL=1` asks for the whole: 1,000 killed clients, 100 writers killed in 50 MB, 30,000 reads in a race.
+`GOAT_TESTS_FULL=1` asks for all: every case of a test that is marked `matrix`, the tests that are marked `full`, and as
+many repetitions as the contract says: 1,000 killed clients, 100 writers killed in 50 MB, 30,000 reads in a race.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import os
 FULL_VARIABLE = "GOAT_TESTS_FULL"
 
 
-def times(in_every_run: int, *, at_night: int) -> int:
+def is_full() -> bool:
+    return os.environ.get(FULL_VARIABLE, "") not in ("", "0")
+
+
+def times(in_quick_run: int, *, in_full_run: int) -> int:
     """How many times to try."""
-    return at_night if os.environ.get(FULL_VARIABLE, "") not in ("", "0") else in_every_run
+    return in_full_run if is_full() else in_quick_run

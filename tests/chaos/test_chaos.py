@@ -29,11 +29,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
-RUNS = times(1, at_night=10)
-TURNS = times(1, at_night=2)
+RUNS = times(1, in_full_run=10)
+TURNS = times(1, in_full_run=2)
 """How often each bad one has been bad before the storm counts as one."""
-FOR_S = times(1, at_night=30)
-IS_LONG = bool(times(0, at_night=1))
+FOR_S = times(1, in_full_run=30)
+IS_LONG = bool(times(0, in_full_run=1))
 """A bad one may be starting, or starting again, when a short storm on a busy machine is over: what it is and what was
 counted of it is looked at after long ones."""
 MAX_GROWTH_BYTES = 48 * MIB

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 CANARY = "CANARY-of-the-file-cases"
 BOUND_S = 60.0
-READS_IN_A_RACE = times(1000, at_night=30_000)
+READS_IN_A_RACE = times(1000, in_full_run=30_000)
 GIB = 1024**3
 
 

@@ -28,14 +28,14 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see which processes are left"),
 ]
 
-KILLS = times(50, at_night=1000)
+KILLS = times(50, in_full_run=1000)
 AT_A_TIME = 4
-GONE_WITHIN_S = times(60, at_night=5)
+GONE_WITHIN_S = times(60, in_full_run=5)
 """The five seconds of R-STOP-1 are held to at night, when nothing else runs. In every run a busy machine has its time,
 and what does not end by itself still shows: the calls that are under way would take ten minutes."""
 START_S = 5.0
 """A process that is still starting notices once it has started, which takes a busy machine some seconds."""
-GUARD_GONE_WITHIN_S = times(60, at_night=4)
+GUARD_GONE_WITHIN_S = times(60, in_full_run=4)
 """The guard outlives goat-mcp by a moment: it looks once more for what was left, then ends."""
 
 
@@ -150,7 +150,7 @@ def test_it_ends_at_once_when_idle(tmp_path: Path) -> None:
         assert wire.process.stdin is not None
         wire.process.stdin.close()
 
-        code = wire.process.wait(times(60, at_night=2))
+        code = wire.process.wait(times(60, in_full_run=2))
 
     assert code == 0
 

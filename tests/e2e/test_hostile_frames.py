@@ -16,7 +16,7 @@ from tests.repetitions import times
 
 pytestmark = pytest.mark.e2e
 
-MANY_CANCELS = times(20_000, at_night=100_000)
+MANY_CANCELS = times(20_000, in_full_run=100_000)
 EXTRA = "x" * 100_000
 
 

@@ -269,7 +269,7 @@ def test_ht_19_a_session_is_never_of_the_clients_choice(goat: HttpGoat) -> None:
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 def test_ht_21_equal_request_ids_of_two_clients_never_cross(goat: HttpGoat, era: str) -> None:
     """R-HTTP-3"""
-    calls = times(200, at_night=1000)
+    calls = times(200, in_full_run=1000)
 
     def run(client: str) -> list[str]:
         headers = session_headers(handshake(goat)) if era == "handshake" else call_headers("mcp__good__echo")

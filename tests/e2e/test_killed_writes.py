@@ -15,7 +15,7 @@ from tests.repetitions import times
 pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
 
 SIZE_BYTES = 50 * 1000 * 1000
-KILLS = times(2, at_night=100)
+KILLS = times(2, in_full_run=100)
 MORE_KILLS = 30
 """Where none of them came in time: a busy machine may be slow to kill, and find the write done."""
 WAIT_S = 60.0

@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.e2e, needs_bubblewrap]
 
 OURS = ["notes.md", "src"]
 HELD = {".claude", ".mcp.json", ".vscode", "goat-mcp.yaml"}
-GONE_WITHIN_S = times(60, at_night=10)
-ENDED_WITHIN_S = times(60, at_night=3)
+GONE_WITHIN_S = times(60, in_full_run=10)
+ENDED_WITHIN_S = times(60, in_full_run=3)
 COMMAND = "sleep 86313 & sleep 86314"
 
 

@@ -10,7 +10,7 @@ import anyio
 from goat_mcp.subprocesses.process_table import command_line, living_process, living_processes
 from tests.repetitions import times
 
-PATIENCE_S = times(60, at_night=0)
+PATIENCE_S = times(60, in_full_run=0)
 """What a busy machine is given. At night, when nothing else runs, the bounds that a test names are held to."""
 
 

@@ -134,7 +134,7 @@ async def test_a_stream_without_an_answer_ends_and_is_not_held(
 
 async def test_up_34_a_million_events_do_not_hide_the_answer_or_fill_memory(tmp_path: Path) -> None:
     """The full size is a million."""
-    events = times(50_000, at_night=1_000_000)
+    events = times(50_000, in_full_run=1_000_000)
 
     def answer(request: bytes) -> bytes:
         flood = notice(1) * events

@@ -173,7 +173,7 @@ async def test_up_09_a_flood_on_stderr_is_drained_and_its_end_kept(tmp_path: Pat
     """R-UP-2. The full size is 1 GB."""
     async with pair(tmp_path) as running:
         before = peak_memory_bytes()
-        result = await running.evil("stderr_flood", {"mib": times(256, at_night=1024)})
+        result = await running.evil("stderr_flood", {"mib": times(256, in_full_run=1024)})
         grown = peak_memory_bytes() - before
         status = running.status()
 

@@ -25,9 +25,9 @@ from tests.repetitions import times
 from tests.workspace.conftest import CANARY, Ground, names_in
 from tests.workspace.exchange import swapping
 
-READS_IN_A_RACE = times(3000, at_night=30_000)
+READS_IN_A_RACE = times(3000, in_full_run=30_000)
 WRITES_IN_A_RACE = 300
-RACE_LIMIT_S = times(60, at_night=600)
+RACE_LIMIT_S = times(60, in_full_run=600)
 
 
 @pytest.mark.parametrize(

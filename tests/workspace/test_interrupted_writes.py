@@ -17,7 +17,7 @@ from tests.repetitions import times
 from tests.workspace.conftest import names_in
 
 SIZE_BYTES = 50 * 1024 * 1024
-KILLS = times(6, at_night=100)
+KILLS = times(6, in_full_run=100)
 MORE_KILLS = 30
 """Where none of them came in time: a busy machine may be slow to kill, and find the write done."""
 START_LIMIT_S = 60.0

@@ -35,7 +35,7 @@ anyio.run(Upstreams([config], registry=Registry(), state=StateDirectory(Path(fol
 """
 
 
-GONE_WITHIN_S = times(60, at_night=5)
+GONE_WITHIN_S = times(60, in_full_run=5)
 
 
 # LIF-8
