@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import left_out_of_quick_run
 
-TESTS = '''
+TESTS = """
 import pytest
 
 def test_plain(): ...
@@ -21,7 +21,7 @@ def test_many(n): ...
 @pytest.mark.matrix
 @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_some(n): ...
-'''
+"""
 pytest_plugins = ["pytester"]
 
 

@@ -149,6 +149,8 @@ def _by_git(rest: tuple[str, ...]) -> Iterator[FileUse]:
         yield from _written(operands(after).words, below=True)
     elif verb == "apply" and not any(word in after for word in ("--check", "--stat", "--cached", "--summary")):
         yield _unpacked(())
+    elif verb == "clean" and (named := operands(after, "-e --exclude").words):
+        yield from _written(named, below=True)
     elif verb in ("stash", "clean", "am") or (verb == "reset" and "--hard" in after):
         looks_only = {"list", "show", "-n", "--dry-run", "drop", "clear"}
         if looks_only.isdisjoint(after):

@@ -309,7 +309,7 @@ async def test_a_worktree_with_a_submodule_checked_out_is_kept_and_not_looked_in
             f"git clone -q {on.workspace} sub && cd sub && git checkout -q {head} && touch a.txt",
             f"git config core.fsmonitor 'touch {tmp_path}/ran; false'",
             # A name that is computed: a command that names such a file is asked about.
-            "d=.git && printf '*.txt filter=x' > $d/info/attributes",
+            "d=$(printf .git) && printf '*.txt filter=x' > $d/info/attributes",
             f"git config filter.x.clean 'touch {tmp_path}/ran; cat'",
         )
         model = ScriptedModel([says("", use("Bash", {"command": " && ".join(commands)}, "b"))])

@@ -94,6 +94,7 @@ WITHHELD = {
     "deep": ({"deep": "schema_too_deep"}, ("troubled.py", "deep")),
     "tasks": ({"task": "tasks_only"}, ("troubled.py", "tasks")),
     "twice": ({"twice": "listed_twice"}, ("troubled.py", "twice")),
+    "hidden": ({"hidden": "hidden_data"}, ("troubled.py", "hidden")),
 }
 
 

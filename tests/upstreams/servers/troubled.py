@@ -2,6 +2,7 @@
 
 crash: it answers its greeting and ends. no-list: it cannot list. large, deep: one tool has such a schema.
 tasks: one tool can only be called as a task. twice: one tool is listed twice, each time another.
+hidden: a value of a tool hides a character.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ FINE = {"name": "fine", "inputSchema": {"type": "object"}}
 def tools() -> list[dict[str, Any]]:
     if MODE == "large":
         return [FINE, {"name": "large", "inputSchema": {"type": "object", "description": "x" * 300_000}}]
+    if MODE == "hidden":
+        hides = {"type": "object", "properties": {"x": {"enum": ["a\u200bb"]}}}
+        return [FINE, {**FINE, "name": "hidden", "inputSchema": hides}]
     if MODE == "twice":
         return [FINE, {**FINE, "name": "twice"}, {**FINE, "name": "twice", "description": "another"}]
     if MODE == "tasks":
@@ -37,7 +41,7 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
                     "serverInfo": {"name": "troubled", "version": "1"},
                 }
             }
-        case "tools/list" if MODE in ("large", "deep", "tasks", "twice"):
+        case "tools/list" if MODE in ("large", "deep", "tasks", "twice", "hidden"):
             return {"result": {"tools": tools()}}
         case "tools/call":
             return {"result": {"content": [{"type": "text", "text": "fine"}]}}
