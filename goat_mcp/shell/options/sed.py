@@ -23,8 +23,8 @@ _DELIMITERS = "/|,#:@_!%+"
 # No `]` at the beginning of a bracket, no backslash, `[` or delimiter in it, no `\c`, which takes a further character.
 _PARTS = {
     delimiter: (
-        rf"(?:[^\\\n\[{re.escape(delimiter)}]|\\[^\nc]"
-        rf"|\[\^?+(?:[^\]\[\\\n{re.escape(delimiter)}]|\[:[a-z]+:\])+\])*+"
+        rf"(?>(?:[^\\\n\[{re.escape(delimiter)}]|\\[^\nc]"
+        rf"|\[\^?+(?:[^\]\[\\\n{re.escape(delimiter)}]|\[:[a-z]+:\])+\])*)"
     )
     for delimiter in _DELIMITERS
 }

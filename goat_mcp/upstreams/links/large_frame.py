@@ -29,11 +29,11 @@ _NO_RUN_COST = RUN_BYTES // 4
 _MEMBER_COST = RUN_BYTES // 64
 """In bytes of a run: looking for one where there is none, and a member that is taken by itself."""
 _ESCAPE_BYTES = 6
-_UP_TO_QUOTE = re.compile(rb'(?:[^"\\]++|\\[^u]|\\u[0-9a-fA-F]{4})*+')
+_UP_TO_QUOTE = re.compile(rb'(?>(?:[^"\\]++|\\[^u]|\\u[0-9a-fA-F]{4})*)')
 _HALF_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _SCALAR = re.compile(rb'[^][{}",: \t\r\n]*+')
-_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["[\]{}]', re.DOTALL)
+_BRACKET = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"|["[\]{}]', re.DOTALL)
 _QUOTE = b'"'
 _OPENS, _ENDS = b"[{", b"]}"
 _CLOSERS = {b"{": b"}", b"[": b"]"}
@@ -229,12 +229,12 @@ class _Reader:
 @functools.cache
 def _runs() -> re.Pattern[bytes]:
     """What matches whole members, each with the comma after it; the last one before the end of what they are in."""
-    string = rb'"(?:[^"\\]++|\\.)*+"'
-    inside = rb'(?:[^][{}"]++|' + string + rb")*+"
+    string = rb'"(?>(?:[^"\\]++|\\.)*)"'
+    inside = rb'(?>(?:[^][{}"]++|' + string + rb")*)"
     for _ in range(_FOLLOWED):
-        inside = rb'(?:[^][{}"]++|' + string + rb"|[\[{]" + inside + rb"[\]}])*+"
-    member = rb'(?:[^][{}",]++|' + string + rb"|[\[{]" + inside + rb"[\]}])++"
-    return re.compile(rb"(?:" + member + rb"(?:,|(?=[\]}])))*+", re.DOTALL)
+        inside = rb'(?>(?:[^][{}"]++|' + string + rb"|[\[{]" + inside + rb"[\]}])*)"
+    member = rb'(?>(?:[^][{}",]++|' + string + rb"|[\[{]" + inside + rb"[\]}])+)"
+    return re.compile(rb"(?>(?:" + member + rb"(?:,|(?=[\]}])))*)", re.DOTALL)
 
 
 def _piece_end(line: bytes | bytearray, begin: int) -> int:

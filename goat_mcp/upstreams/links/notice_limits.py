@@ -26,17 +26,17 @@ _LEVELS = 16
 
 def _notice() -> re.Pattern[bytes]:
     space = rb"[ \t\r]*+"
-    string = rb'"(?:[^"\\\x00-\x1f]++|\\.)*+"'
-    inside = rb'(?:[^][{}"]++|' + string + rb")*+"
+    string = rb'"(?>(?:[^"\\\x00-\x1f]++|\\.)*)"'
+    inside = rb'(?>(?:[^][{}"]++|' + string + rb")*)"
     for _ in range(_LEVELS):
-        inside = rb'(?:[^][{}"]++|' + string + rb"|[\[{]" + inside + rb"[\]}])*+"
+        inside = rb'(?>(?:[^][{}"]++|' + string + rb"|[\[{]" + inside + rb"[\]}])*)"
     members = (
         rb'"jsonrpc"' + space + rb":" + space + rb'"2\.0"',
         rb'"method"' + space + rb":" + space + rb'"(notifications/[A-Za-z_/]++)"',
         rb'"params"' + space + rb":" + space + rb"\{" + inside + rb"\}",
     )
     member = rb"(?:" + rb"|".join(members) + rb")"
-    return re.compile(space + rb"\{(?:" + space + member + space + rb"(?:,|(?=\})))++\}" + space + rb"\Z", re.DOTALL)
+    return re.compile(space + rb"\{(?>(?:" + space + member + space + rb"(?:,|(?=\})))+)\}" + space + rb"\Z", re.DOTALL)
 
 
 _NOTICE = _notice()

@@ -13,7 +13,7 @@ import httpx2
 from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.links.notice_limits import NoticeLimits
 
-_EVENT = re.compile(rb"(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*+data: ?(\{[^\r\n]*\})\r?\n\r?\n")
+_EVENT = re.compile(rb"(?>(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*)data: ?(\{[^\r\n]*\})\r?\n\r?\n")
 _END = re.compile(rb"\r?\n\r?\n")
 _BARE_RETURN = re.compile(rb"\r[^\n]")
 _MAX_HELD_BYTES = 64 * 1024
