@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.scenarios import CLIENT_SCENARIOS, NOT_YET
 from tests.conformance.suite import REVISIONS, Suite
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.matrix]
 DRIVER = f"{sys.executable} -m tests.conformance.driver"
 TESTED = [(revision, name) for revision, names in CLIENT_SCENARIOS.items() for name in names if name not in NOT_YET]
 

@@ -10,7 +10,7 @@ from tests.conformance.scenarios import NOT_ACROSS_ERAS
 from tests.conformance.suite import REVISIONS, Outcome, Suite
 from tests.conformance.targets import HANDSHAKE_ONLY, TARGETS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.matrix]
 HOW_MANY = {"2025-11-25": 33, "2026-07-28": 40}
 
 

@@ -15,7 +15,7 @@ from tests.docs.test_documents import ROOT, blocks
 from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import Calls, Says, ToolCall
 
-pytestmark = [pytest.mark.e2e, in_one_worker]
+pytestmark = [pytest.mark.e2e, in_one_worker, pytest.mark.full]
 
 DOCUMENT = ROOT / "docs" / "walkthrough.md"
 RUN_TIMEOUT_S = 120

@@ -14,7 +14,7 @@ from tests.e2e.goat import Launch, connected
 from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import BACKEND_KEY, Asked, Calls, Fails, Held, Says, ToolCall, calls
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio, in_one_worker]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, in_one_worker, pytest.mark.full]
 
 BOUND_S = 60
 NOTES = "1\t# Notes\n2\t\n3\tThe goat eats at noon."

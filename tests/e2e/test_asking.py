@@ -13,7 +13,7 @@ from tests.e2e.conftest import fill
 from tests.e2e.goat import HttpGoat, Launch, http_goat
 from tests.e2e.visits import FORMS, NOBODY, Kind, SeekNode, call, every_kind, visit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 Target = Launch | HttpGoat
 Reach = Callable[[str], Target]

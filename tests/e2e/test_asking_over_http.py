@@ -20,7 +20,7 @@ from tests.e2e.conftest import fill
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
 from tests.e2e.test_asking import CHECKS, ENGINE, WHICH_CHECKS, WHICH_ENGINE
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 BOUND_S = 60.0
 QUESTION = {"questions": [ENGINE]}

@@ -19,7 +19,7 @@ from tests.e2e.test_clients_model import says as thought
 from tests.e2e.visits import MODEL as SAMPLING
 from tests.e2e.visits import PYTHON, Kind, SeekNode, call, visit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.full]
 
 BOUND_S = 120.0
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])

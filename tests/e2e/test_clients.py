@@ -13,7 +13,7 @@ from tests.e2e.goat import HttpGoat, Launch, connected
 from tests.e2e.node_side import Node
 from tests.e2e.wire import text_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 # What the process has must be what a client sees, with the hints of the contract's table; teams are off.
 BUILT_IN = sorted(tool.spec.name for tool in TOOLS if tool.spec.toolset != "teams")

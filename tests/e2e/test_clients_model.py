@@ -13,7 +13,7 @@ from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import HttpGoat, Launch, http_goat
 from tests.e2e.visits import MODEL, NOBODY, Kind, SeekNode, call, every_kind, visit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 PAGE = "<html><body><h1>Menu</h1><p>The goat eats <b>hay</b> at noon.</p></body></html>"
 

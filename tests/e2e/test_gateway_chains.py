@@ -24,7 +24,7 @@ from tests.e2e.processes import end
 from tests.free_port import free_port
 from tests.upstreams.fleet import server
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 BOTH_ERAS = ["legacy", "2026-07-28"]
 WAIT_S = 60
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}

@@ -15,6 +15,7 @@ from tests.e2e.conftest import UNASKED, ours, upstream_file
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
 
 pytestmark = [
+    pytest.mark.matrix,
     pytest.mark.e2e,
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

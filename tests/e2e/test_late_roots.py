@@ -18,7 +18,7 @@ from tests.e2e.goat import Launch, connected
 from tests.e2e.test_upstreams_that_ask import ERAS, child
 from tests.e2e.wire import text_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 NOTICE_TIMEOUT_S = 30.0
 NextNotice = Callable[[], Awaitable[None]]

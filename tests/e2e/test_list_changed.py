@@ -15,7 +15,7 @@ from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
 from tests.e2e.node_side import Node
 from tests.e2e.wire import Wire
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 NOTICE_TIMEOUT_S = 60
 QUIET_S = 1.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import BACKEND_KEY, Fails, Says, calls
 
-pytestmark = in_one_worker
+pytestmark = [in_one_worker, pytest.mark.full]
 
 HELLO = {"role": "user", "content": "Hello"}
 

@@ -12,7 +12,7 @@ from tests.server.logging_in import TOOLS, User, comes_back_to, text_of, until_c
 from tests.upstreams.fleet import warm
 from tests.upstreams.oauth.guarded_server import guarded_server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.matrix]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -22,7 +22,7 @@ from tests.e2e.processes import end
 from tests.e2e.servers.library import BYTES, png
 from tests.free_port import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 GOOD = Path(__file__).parents[1] / "upstreams" / "servers" / "good.py"
 STARTS_WITHIN_S = 60.0

@@ -14,7 +14,7 @@ from goat_mcp.models.options import ModelOptions
 from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import BACKEND_KEY, Calls, Fails, Says, ToolCall
 
-pytestmark = [pytest.mark.anyio, in_one_worker]
+pytestmark = [pytest.mark.anyio, in_one_worker, pytest.mark.full]
 
 HELLO = ModelMessage("user", ({"type": "text", "text": "What is in a.py?"},))
 READ = ModelTool(

@@ -12,7 +12,7 @@ from goat_mcp.core.names import exposed_name
 from tests.e2e.goat import Launch, connected, listed_with
 from tests.upstreams.fleet import server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.matrix]
 NATIVE = "a_tool_with_a_name_that_is_longer_than_fifty_characters_are"
 FULL = f"mcp__b__{NATIVE}"
 SETTINGS = "profiles:\n  short: {name_cap: 32}\n"

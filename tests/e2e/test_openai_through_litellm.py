@@ -20,7 +20,7 @@ from goat_mcp.embed import EmbeddedTools, open_tools
 from tests.e2e.litellm_proxy import PROGRAM, LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import Calls, Says, ToolCall, calls
 
-pytestmark = [in_one_worker, pytest.mark.anyio]
+pytestmark = [in_one_worker, pytest.mark.anyio, pytest.mark.full]
 
 QUESTION = {"role": "user", "content": "What does the note say?"}
 BOUND_S = 120

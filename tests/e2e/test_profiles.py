@@ -21,7 +21,7 @@ from tests.e2e.http_wire import listed_with
 from tests.manifests.test_gateway_over_manifests import document
 from tests.upstreams.fleet import server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.matrix]
 LONG = "a_tool_with_a_name_that_is_longer_than_fifty_characters_are"
 PROFILES = """
 profiles:

@@ -19,6 +19,7 @@ from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
 from tests.server.test_resources import subscribe
 
 pytestmark = [
+    pytest.mark.matrix,
     pytest.mark.e2e,
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

@@ -17,7 +17,7 @@ from tests.e2e.conftest import UNASKED
 from tests.e2e.goat import Launch, connected
 from tests.e2e.visits import FORMS, NOBODY, Kind, SeekNode, call, every_kind, visit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 COMMAND_TIMEOUT_S = 60
 

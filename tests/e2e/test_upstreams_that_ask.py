@@ -21,7 +21,7 @@ from tests.e2e.processes import end
 from tests.e2e.visits import FORMS, MODEL, NOBODY, PYTHON, Kind, SeekNode, call, every_kind, visit
 from tests.e2e.wire import text_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
 Target = Launch | HttpGoat
 Reach = Callable[[str], Target]

@@ -17,6 +17,7 @@ from tests.server.test_resources import Told
 from tests.upstreams.fleet import server
 
 pytestmark = [
+    pytest.mark.matrix,
     pytest.mark.e2e,
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

@@ -20,7 +20,7 @@ from goat_mcp.server import elicitation
 from tests.server.asking import AskingTool, Person, accepts
 from tests.server.test_adapter import both_eras, connected, gateway
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.matrix]
 
 COLOUR = Question("colour", "Colour", options=(Option("red"), Option("blue")), required=True)
 FORM = Form("Which colour?", (COLOUR, Question("why", "Why?")))

@@ -19,7 +19,7 @@ from tests.server.asking import accepts
 from tests.server.test_adapter import both_eras, connected, gateway
 from tests.upstreams.fleet import server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.matrix]
 
 
 @asynccontextmanager

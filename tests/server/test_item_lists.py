@@ -20,7 +20,11 @@ from goat_mcp.server.adapter import INSTRUCTIONS
 from tests.server.test_items import client_of, prompts, serving, templates, uris
 from tests.upstreams.fleet import server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+    pytest.mark.matrix,
+]
 WAIT_S = 60
 
 

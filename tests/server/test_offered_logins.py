@@ -39,7 +39,7 @@ from tests.server.logging_in import (
 )
 from tests.upstreams.oauth.guarded_server import guarded_server, log_in, login_of, stored_in
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.matrix]
 every_era = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
 COMMAND = "goat-mcp auth login web"

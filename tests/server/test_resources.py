@@ -23,7 +23,11 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import Presenter
 
 # Clients of the handshake era subscribe; in 2026-07-28 they listen instead.
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+    pytest.mark.matrix,
+]
 both_eras = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
 STDIO = Presenter("local", "stdio")

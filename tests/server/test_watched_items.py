@@ -22,7 +22,11 @@ from tests.server.test_items import START_S, serving, uris
 from tests.server.test_resources import Told, subscribe, unsubscribe
 from tests.upstreams.fleet import server, serving_at, warm
 
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+    pytest.mark.matrix,
+]
 LISTED = [{"name": name, "inputSchema": {"type": "object"}} for name in ("touch", "subscribed", "die", "drop", "grow")]
 WAIT_S = 60
 T = TypeVar("T")

@@ -225,6 +225,6 @@ async def test_missing_objects_are_not_fetched_by_programs_of_the_repository(
 async def test_a_commit_still_runs_the_hooks_of_the_repository(bench: ShellBench, hostile: HostileRepository) -> None:
     hostile.make_dirty()
 
-    await bench.run("git commit -q -a --no-gpg-sign -m x")
+    await bench.run("git -c user.name=n -c user.email=n@example.invalid commit -q -a --no-gpg-sign -m x")
 
     assert "hook-pre-commit" in hostile.ran()

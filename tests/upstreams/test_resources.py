@@ -20,7 +20,7 @@ from tests.upstreams.fleet import QUICK, Fleet, fleet, server, warm
 from tests.upstreams.test_hostile_upstreams import peak_memory_bytes
 from tests.upstreams.test_http_upstreams import entry, web_server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
+pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.matrix]
 
 LIBRARY = Path(__file__).parents[1] / "e2e" / "servers" / "library.py"
 PING = [{"name": "ping", "inputSchema": {"type": "object"}}]
