@@ -582,7 +582,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/links/test_orphans.py::test_an_upstream_does_not_outlive_us_being_killed "
         "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
         "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process",
-        not_covered="Of the 1,000 killed clients 50 run with each test run, the thousand at night; of goat-mcp itself "
+        not_covered="Of the 1,000 killed clients 10 run with `make test`, all with `make test-all`; of goat-mcp itself "
         "a few are killed each time. Windows is not claimed.",
     ),
     _rule(
