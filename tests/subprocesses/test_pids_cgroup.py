@@ -49,9 +49,18 @@ def _why_not() -> str:
 needs_cgroup = pytest.mark.skipif(bool(_why_not()), reason=f"no cgroup can be made here: {_why_not()}")
 
 
+_of_other_tests: set[Path] = set()
+
+
 def cgroups_there() -> set[Path]:
-    """Those of servers in this process."""
-    return set(own_cgroup().path.glob(f"goat-mcp-{os.getpid()}-*"))
+    """Those that this test has made. Commands of other tests in this process may have left some."""
+    return set(own_cgroup().path.glob(f"goat-mcp-{os.getpid()}-*")) - _of_other_tests
+
+
+@pytest.fixture(autouse=True)
+def forget_other_tests() -> None:
+    if Path("/proc/self/cgroup").exists():
+        _of_other_tests.update(own_cgroup().path.glob(f"goat-mcp-{os.getpid()}-*"))
 
 
 @pytest.fixture
