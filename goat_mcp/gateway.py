@@ -262,7 +262,7 @@ class Gateway:
         """What the user wants clients told at their start beside what the server says of itself. Blocking."""
         if self._memories is None or not self.settings.tools.get("memento", {}).get("in_instructions"):
             return ""
-        # Over HTTP every principal is told the same: nothing of the user's own is in it.
+        # Over HTTP every principal gets the same text: nothing of the user's own is in it.
         return self._memories.instructions(room, "" if self._serves_http else LOCAL)
 
     def problems(self) -> list[dict[str, Any]]:

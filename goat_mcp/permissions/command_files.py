@@ -81,7 +81,7 @@ def _in_doubt(rules: RuleList, doubt: FileDoubt) -> FileHit | None:
     families = ("Read", *WRITES_OF_COMMANDS) if doubt.may_write else ("Read",)
     for rule, _ in rules.about_paths(*families):
         shown = doubt.word if len(doubt.word) <= _SHOWN_CHARS else f"{doubt.word[: _SHOWN_CHARS - 3]}..."
-        return FileHit(rule, f"whether it names such a file cannot be told of `{shown}`: {doubt.why}; {_WAY_OUT}")
+        return FileHit(rule, f"`{shown}` may name such a file: {doubt.why}; {_WAY_OUT}")
     return None
 
 

@@ -57,7 +57,7 @@ def folders_read(words: Words, *, piped: bool) -> Iterator[FileUse]:
         if name in ("mv", "ln", "rsync") or given.has(*_RECURSIVE, "-l", "-s", "--link", "--symbolic-link"):
             target_is_last = not given.value_of("-t", "--target-directory")
             if name == "ln" and given.words:
-                # What a link leads to is told from the folder that it lies in.
+                # The folder that a link lies in decides what it leads to.
                 places = (*given.value_of("-t", "--target-directory"), given.words[-1], dirname(given.words[-1]))
                 sources = tuple(join(place, source) for place in places for source in given.words)
                 yield from (FileUse(text, may_write=True, below=True) for text in sources)

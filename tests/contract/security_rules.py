@@ -96,8 +96,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "workspace/protected permissions/permission",
         "contract/test_file_cases.py::test_what_others_obey_is_never_changed_unasked "
         "permissions/test_remembering.py::test_the_settings_rule_for_that_very_path_lifts_its_protection",
-        "Bash: read-only in bubblewrap; under Landlock you are told afterwards; without a sandbox it is asked about as "
-        "far as the words of a command say what it writes.",
+        "Bash: read-only in bubblewrap; under Landlock it is reported afterwards; without a sandbox it is asked about "
+        "as far as the words of a command say what it writes.",
     ),
     _rule(
         "R-FILE-9b",

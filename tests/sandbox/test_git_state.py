@@ -111,7 +111,7 @@ PLANTED = {
     "a name of another program": ("mkdir .git/svn; echo x > .git/svn/config; echo x > .git/gitweb.conf", "status"),
     "another case": ("echo x > .git/COMMONDIR; echo x > .git/Config; mkdir .git/Rebase-Merge", "status"),
 }
-"""Git is told to allow `ext` and to read `config.worktree`, as the user may have done."""
+"""Git is configured to allow `ext` and to read `config.worktree`, as the user may have done."""
 
 
 @needs_bubblewrap
