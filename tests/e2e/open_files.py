@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 
 def open_files(pid: int) -> list[str] | None:
     """What its descriptors lead to; None if this user may not look."""
+    folder = f"/proc/{pid}/fd"
+    targets: list[str] = []
     try:
-        return [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]  # noqa: PTH115  # not a path
+        for name in os.listdir(folder):  # noqa: PTH208  # names only
+            try:
+                targets.append(os.readlink(f"{folder}/{name}"))  # noqa: PTH115  # not a path
+            except FileNotFoundError:  # closed since it was listed
+                continue
     except PermissionError:
         return None
+    return targets
 
 
 def descriptors(pid: int) -> int:
