@@ -1,6 +1,6 @@
 """goat-mcp inside your own program: tool definitions for a model, and its tool calls run. No MCP is spoken here.
 
-What OpenAI's format looks like is `goat_mcp.openai_format`'s business.
+What OpenAI's format looks like is `goat_mcp.catalog.openai_format`'s business.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 import anyio
 
-from goat_mcp.batch import INTERRUPTED
-from goat_mcp.checked_settings import settings_of
+from goat_mcp.calls.batch import INTERRUPTED
+from goat_mcp.calls.hooks import Hooks
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.calls.pipeline import CallRequest
+from goat_mcp.catalog.openai_format import definitions, read_tool_calls, tool_message
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.model import ChatModel
-from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.gateway import Gateway
-from goat_mcp.hooks import Hooks
-from goat_mcp.openai_format import definitions, read_tool_calls, tool_message
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.pipeline import CallRequest
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.checked import settings_of
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 

@@ -16,20 +16,20 @@ from typing import Any
 
 import yaml
 
-from goat_mcp.builtin_contracts import FILE, META_FILE, contract_document
-from goat_mcp.builtin_tools import TOOL_CLASSES
-from goat_mcp.chosen_manifests import shipped
+from goat_mcp.catalog.builtin_contracts import FILE, META_FILE, contract_document
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.manifest_schema import manifest_schema
-from goat_mcp.meta_tools import META_CLASSES
-from goat_mcp.settings import Settings
-from goat_mcp.tool_docs.page import document, short_doc
+from goat_mcp.gateway.build.builtin_tools import TOOL_CLASSES
+from goat_mcp.gateway.build.manifests import shipped
+from goat_mcp.gateway.build.meta_tools import META_CLASSES
+from goat_mcp.gateway.manifest_schema import manifest_schema
+from goat_mcp.settings.settings import Settings
+from goat_mcp.tools.docs.page import document, short_doc
 from goat_mcp.upstreams.reason_pages import reasons_page
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "manifests" / "builtin"
 PAGES = ROOT / "docs" / "tools"
-CONTRACTS = ROOT / "goat_mcp"
+CONTRACTS = ROOT / "goat_mcp" / "catalog"
 README = ROOT / "README.md"
 ATTACKS = ROOT / "docs" / "attack-cases.md"
 SECURITY = ROOT / "docs" / "security.md"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from goat_mcp.search.ripgrep import find_ripgrep
+from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests.contract.attack_cases import count_line
 from tests.repetitions import is_full
 

@@ -15,11 +15,11 @@ import anyio.to_thread
 import pytest
 from PIL import Image
 
+from goat_mcp.calls.permissions.permission import ALLOW_ONCE
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ToolError
-from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.embed import EmbeddedTools, ToolMessages, open_tools
-from goat_mcp.permissions.permission import ALLOW_ONCE
-from goat_mcp.settings import BrokenSettings
+from goat_mcp.settings.settings import BrokenSettings
 
 pytestmark = pytest.mark.anyio
 

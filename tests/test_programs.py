@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.search.ripgrep import find_ripgrep
-from goat_mcp.shell.script import read_script
+from goat_mcp.commands.shell.script import read_script
+from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests.programs import ENVIRONMENT, PROGRAMS, SYSTEM
 
 TESTS = Path(__file__).parent

@@ -13,10 +13,10 @@ import httpx
 from bench.report import Bar, Row
 from bench.timing import interleaved_bursts_ms, medians
 from bench.workbench import Workbench, free_port
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 RATIO_BAR = 1.5

@@ -16,12 +16,12 @@ from typing import Literal
 import anyio
 
 from goat_mcp.agents.engine import AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.commands.tasks import Outcome, TaskStatus
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
-from goat_mcp.core.questions import Answer, Ask, Form, Reply
-from goat_mcp.subprocesses.output_capture import CreateFile, OutputCapture, OutputPart
-from goat_mcp.tasks import Outcome, TaskStatus
+from goat_mcp.processes.output_capture import CreateFile, OutputCapture, OutputPart
 
 STOP_WAIT_S = 1.8
 """A cancelled call is over within 2 s; what takes longer ends by itself."""

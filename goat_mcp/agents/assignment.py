@@ -15,10 +15,10 @@ from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentFacts, AgentRecord
 from goat_mcp.agents.request import AgentRequest
 from goat_mcp.agents.worktree import Worktree
+from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext, no_progress
 from goat_mcp.core.model import ModelTool
 from goat_mcp.core.rights import Rights
-from goat_mcp.registry import AnyTool
 
 _TITLE_CHARS = 200
 _SESSION_PREFIX = "agent:"

@@ -16,13 +16,13 @@ from typing import Literal
 from goat_mcp.agents.command_report import CommandReport, ReportReader
 from goat_mcp.agents.command_words import Word, filled, names_in
 from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.agents.models.options import EffortNames, ModelNames
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
-from goat_mcp.models.options import EffortNames, ModelNames
-from goat_mcp.subprocesses import ProcessGuard
-from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.subprocesses.program import ProgramEnd, run_program
-from goat_mcp.subprocesses.running_command import signal_name
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.program import ProgramEnd, run_program
+from goat_mcp.processes.running_command import signal_name
 
 DEPTH_VARIABLE = "GOAT_MCP_AGENT_DEPTH"
 """Tells a goat-mcp that such a program starts how deep it is: no agent starts itself without end."""

@@ -9,12 +9,12 @@ from typing import Any
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.host_rounds import HostRounds
 from goat_mcp.agents.loop import AgentLoop, CallTools
+from goat_mcp.agents.models.local_endpoint import is_local
+from goat_mcp.agents.models.options import ModelNames
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ChatModel
-from goat_mcp.models.local_endpoint import is_local
-from goat_mcp.models.options import ModelNames
 
 _STEPS = (
     "The user can set agent.base_url (with agent.key and agent.model) to an OpenAI-compatible endpoint, or "

@@ -7,8 +7,8 @@ last word before they run out. In the handshake era there is no such limit.
 from __future__ import annotations
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.model import ChatModel, ModelReply, ModelRequest
-from goat_mcp.core.questions import Answer, Form, Reply
 
 MAX_ROUNDS = 9
 """Clients stop after ten; one round may have asked for their roots."""

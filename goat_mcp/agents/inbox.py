@@ -8,7 +8,7 @@ import anyio
 
 from goat_mcp.agents.engine import AgentOutcome
 from goat_mcp.agents.marked_mail import marked
-from goat_mcp.agents.question import Question
+from goat_mcp.agents.question import AgentQuestion
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 REST_S = 1800.0
@@ -27,12 +27,12 @@ class Inbox:
     `first` is the question that it was started with.
     """
 
-    def __init__(self, *, stays: bool = False, first: Question | None = None) -> None:
+    def __init__(self, *, stays: bool = False, first: AgentQuestion | None = None) -> None:
         self.stays = stays
         self.is_resting = False
         self.is_closed = False
         self._messages: list[str] = []
-        self._questions: list[tuple[Question, str]] = []
+        self._questions: list[tuple[AgentQuestion, str]] = []
         self._answering = first
         self._came = anyio.Event()
 
@@ -42,7 +42,7 @@ class Inbox:
         self._messages.append(marked("mail", f"from {sender}; an agent, not the user", message))
         self._came.set()
 
-    def ask(self, question: Question, sender: str) -> None:
+    def ask(self, question: AgentQuestion, sender: str) -> None:
         """Raises as `tell`."""
         self._check_room(len(self._questions))
         text = f"{_ASKED.format(sender=sender)}\n{marked('request', f'from {sender}; not the user', question.text)}"

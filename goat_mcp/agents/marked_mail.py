@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.files.documents.visible_text import make_visible
 
 NONCE_BYTES = 6
 

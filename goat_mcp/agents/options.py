@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from goat_mcp.agents.command_words import CommandWords
-from goat_mcp.models.options import ModelOptions
+from goat_mcp.agents.models.options import ModelOptions
 
 MAX_DEPTH = 2
 """An agent may start agents, and those may not (contract: tools.md, Agent)."""

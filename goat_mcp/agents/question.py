@@ -6,14 +6,14 @@ import time
 
 import anyio
 
+from goat_mcp.commands.tasks import Outcome, TaskStatus, new_task_id
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
-from goat_mcp.subprocesses.output_capture import OutputPart
-from goat_mcp.tasks import Outcome, TaskStatus, new_task_id
+from goat_mcp.processes.output_capture import OutputPart
 
 _TITLE_CHARS = 100
 
 
-class Question:
+class AgentQuestion:
     """A `TaskWork` whose id is its correlation id. It ends once: answered, failed or withdrawn.
 
     `asker` and `target` are agents' ids; a client that asks has none. `principal` and `profiles` are those of the

@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.subprocesses.stop_signals import unblocked_for_children
+from goat_mcp.processes.stop_signals import unblocked_for_children
 
 GIT_LIMIT_S = 120.0
 _SHOWN_CHARS = 300

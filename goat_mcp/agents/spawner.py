@@ -23,17 +23,17 @@ from goat_mcp.agents.request import AgentRequest
 from goat_mcp.agents.running_transcript import RunningTranscript
 from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import Worktree, Worktrees
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.commands.tasks import Task, TaskManager, new_task_id
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.redacted_error import redacted_error
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.rights import Rights
-from goat_mcp.core.told_error import told_error
-from goat_mcp.registry import AnyTool
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.tasks import Task, TaskManager, new_task_id
-from goat_mcp.telemetry import Telemetry
-from goat_mcp.workspace import Workspace
+from goat_mcp.state.telemetry import Telemetry
 
 CLOSING_LIMIT_S = 20.0
 _SHOWN_BROKEN = 3
@@ -280,7 +280,7 @@ class Spawner:
         try:
             return await body(on_event)
         except ToolError as error:
-            raise told_error(error, self.redactor) from None
+            raise redacted_error(error, self.redactor) from None
 
     def _on_bug(self, agent_id: str, bug: Exception) -> None:
         self.telemetry.unexpected(agent_id, "Agent", bug)

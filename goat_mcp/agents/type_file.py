@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from goat_mcp.agents.agent_type import AgentType
+from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.core.names import TOOL_ALIASES, UPSTREAM_PREFIX
-from goat_mcp.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
-from goat_mcp.permissions.mode import Mode
+from goat_mcp.files.documents.front_matter import BrokenFrontMatter, Fields, split_front_matter
 
 MAX_DESCRIPTION_CHARS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")

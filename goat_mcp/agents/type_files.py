@@ -18,7 +18,7 @@ import anyio.to_thread
 from goat_mcp.agents.agent_type import ALIASES, BUILT_IN, AgentType
 from goat_mcp.agents.type_file import BrokenType, agent_type, split_file
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
-from goat_mcp.workspace import Workspace
+from goat_mcp.files.workspace import Workspace
 
 FOLDER = ".claude/agents"
 MAX_FILE_BYTES = 256 * 1024

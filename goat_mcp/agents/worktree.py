@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from goat_mcp.agents.repository_git import BuildEnvironment, RepositoryGit
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.workspace import Workspace
+from goat_mcp.files.workspace import Workspace
 
 FOLDER = ".worktrees"
 CLEAR_UP_LIMIT_S = 20.0

@@ -15,7 +15,7 @@ from goat_mcp.cli import flags
 if TYPE_CHECKING:  # loaded when a subcommand runs
     from datetime import datetime
 
-    from goat_mcp.audit.verify import Verification
+    from goat_mcp.calls.audit.verify import Verification
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ def audit() -> None:
 @flags.as_json
 def show(last: int, tool: str, call_id: str, file: Path | None, config: Path | None, as_json: bool) -> None:
     """Show the last calls, oldest first: when, which tool, what was decided by which rule, and how it ended."""
-    from goat_mcp.audit.recorded_calls import last_calls
+    from goat_mcp.calls.audit.recorded_calls import last_calls
 
     path = _path(file, config)
     with _Readable(path):
@@ -71,7 +71,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 
     Lines cut off the end show only against a head kept elsewhere: give it with --expect-head.
     """
-    from goat_mcp.audit import verify as verification
+    from goat_mcp.calls.audit import verify as verification
     from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:
@@ -96,7 +96,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 @_record
 def export(since: str | None, form: str, file: Path | None, config: Path | None) -> None:
     """Write the events to standard output, oldest first."""
-    from goat_mcp.audit.recorded_calls import EVENT_FIELDS, events
+    from goat_mcp.calls.audit.recorded_calls import EVENT_FIELDS, events
 
     path, start = _path(file, config), _since(since)
     with _Readable(path):
@@ -134,7 +134,7 @@ class _Readable:
 def _path(file: Path | None, config: Path | None) -> Path:
     if file is not None:
         return file.expanduser()
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
     from goat_mcp.state.directory import StateDirectory
 
     named = load_settings({}, config_file=config).audit.path
@@ -146,7 +146,7 @@ def _since(text: str | None) -> datetime | None:
         return None
     from datetime import UTC, datetime
 
-    from goat_mcp.audit.recorded_calls import NotATime, parse_since
+    from goat_mcp.calls.audit.recorded_calls import NotATime, parse_since
     from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:

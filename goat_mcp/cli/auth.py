@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.commands_of_models import is_run_by_a_model
+from goat_mcp.cli.model_commands import is_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
-    from goat_mcp.settings import Settings
+    from goat_mcp.settings.settings import Settings
     from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
     from goat_mcp.upstreams.oauth.stored_login import LoginFacts
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
@@ -129,7 +129,7 @@ async def _log_in(
     opens_browser: bool,
     scopes: str,
 ) -> None:
-    from goat_mcp.cli.login_person import LoginPerson
+    from goat_mcp.cli.login_prompt import TerminalLoginPrompt
     from goat_mcp.upstreams.oauth.redirect_listener import free_port, redirect_listener
 
     status, challenge = await upstream.asked_for(endpoint.headers)
@@ -141,7 +141,7 @@ async def _log_in(
         configured = endpoint.oauth.redirect_port if endpoint.oauth is not None else 0
         port = free_port(configured, await upstream.last_redirect_port())
         async with redirect_listener(port) as listener:
-            person = LoginPerson(config.name, listener, opens_browser)
+            person = TerminalLoginPrompt(config.name, listener, opens_browser)
             login = await upstream.log_in(person, challenge=challenge, scopes=scopes)
     status, _ = await upstream.asked_for(endpoint.headers, login.secrets.access_token)
     if status in (401, 403):
@@ -181,11 +181,11 @@ def _entry(server: str, settings: Settings, redactor: Redactor) -> tuple[Upstrea
 
 
 def _login_of(config: UpstreamConfig, endpoint: HttpEndpoint, settings: Settings, redactor: Redactor) -> UpstreamLogin:
-    from goat_mcp.http_client import HttpClient
-    from goat_mcp.places import check_state
+    from goat_mcp.gateway.path_checks import check_state
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.state.secret_references import SecretReferences
     from goat_mcp.upstreams.oauth.logins import Logins
+    from goat_mcp.web.http import HttpClient
 
     state = StateDirectory.default()
     check_state(state)

@@ -16,7 +16,7 @@ from goat_mcp.cli.tool_arguments import json_object, pairs, typed
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.result import ToolResult
-    from goat_mcp.gateway import Gateway
+    from goat_mcp.gateway.gateway import Gateway
 
 TOOL_ERROR, UNREACHABLE = 5, 4
 
@@ -42,8 +42,8 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     texts = pairs(arguments)
     import anyio
 
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.calls.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT)
     result = anyio.run(_call, gateway, tool, given, texts)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.settings import Settings
+    from goat_mcp.gateway.gateway import Gateway
+    from goat_mcp.settings.settings import Settings
 
 LIST_WAIT_S = 15.0
 """A client must have its list at once and hears of the rest later; a person at a terminal has this one chance."""
@@ -18,9 +18,9 @@ def complete_catalog(settings: Settings) -> Gateway:
     """A gateway that has listed its upstreams, and has stopped again: its catalog is read, nothing is called."""
     import anyio
 
+    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.cli.flags import say_notices
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     say_notices(settings)
     gateway = Gateway(settings, approval=Approval.DENY)

@@ -12,8 +12,8 @@ from goat_mcp.cli.catalog_view import complete_catalog, print_problems
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.core.spec import ToolSpec
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.settings import Settings
+    from goat_mcp.gateway.gateway import Gateway
+    from goat_mcp.settings.settings import Settings
 
 START_TIMEOUT_S = 30.0
 """For an upstream to start and list the tool that is asked about."""
@@ -37,10 +37,10 @@ def docs(tool: str | None, as_json: bool, **selection: Any) -> None:
 
 def _spec(settings: Settings, name: str) -> ToolSpec:
     """Raises `ToolError` for a name nobody knows."""
+    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.core.names import NAME_ALIASES
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.DENY)
     found = gateway.registry.get(name) or gateway.registry.get(NAME_ALIASES.get(name, ""))
@@ -64,7 +64,7 @@ async def _wait_for_tool(gateway: Gateway, name: str) -> None:
 
 def _list(gateway: Gateway, as_json: bool) -> None:
     from goat_mcp.cli.terminal import catalog_table, console, escaped
-    from goat_mcp.tool_docs.page import short_doc
+    from goat_mcp.tools.docs.page import short_doc
 
     lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
     out = console()
@@ -80,7 +80,7 @@ def _list(gateway: Gateway, as_json: bool) -> None:
 
 def _page(spec: ToolSpec, as_json: bool) -> None:
     from goat_mcp.cli.terminal import console, escaped
-    from goat_mcp.tool_docs.page import document
+    from goat_mcp.tools.docs.page import document
 
     page = document(spec)
     if as_json:

@@ -13,8 +13,8 @@ from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.core.errors import ToolError
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.status.finding import Finding
+    from goat_mcp.gateway.gateway import Gateway
+    from goat_mcp.gateway.status.finding import Finding
     from goat_mcp.upstreams.status import UpstreamStatus
 
 
@@ -31,7 +31,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     import anyio
 
     from goat_mcp.core.errors import ToolError
-    from goat_mcp.status.finding import USAGE, Finding, exit_status
+    from goat_mcp.gateway.status.finding import USAGE, Finding, exit_status
 
     checked: list[UpstreamStatus] = []
 
@@ -43,8 +43,8 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     try:
         # What would be logged is what we are about to say.
         settings = flags.settings_from(**selection, defaults={"log_level": "error"})
-        from goat_mcp.gateway import Gateway
-        from goat_mcp.permissions.mode import Approval
+        from goat_mcp.calls.permissions.mode import Approval
+        from goat_mcp.gateway.gateway import Gateway
 
         gateway = Gateway(settings, approval=Approval.DENY)
     except (ToolError, OSError) as problem:
@@ -73,14 +73,14 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
 
 
 def _refused_by_state(problem: OSError) -> ToolError | None:
-    from goat_mcp.places import refused_by_state
+    from goat_mcp.gateway.path_checks import refused_by_state
     from goat_mcp.state.directory import StateDirectory
 
     return refused_by_state(problem, StateDirectory.default())
 
 
 async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[Finding]:
-    from goat_mcp.status import doctor as examination
+    from goat_mcp.gateway.status import doctor as examination
 
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, told)

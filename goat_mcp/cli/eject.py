@@ -12,7 +12,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.hosts.receipts import Receipts
+    from goat_mcp.cli.hosts.receipts import Receipts
 
 
 @click.command()
@@ -29,9 +29,9 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
     Your upstreams file keeps the servers. A file that was changed since is left alone, unless you say what to do.
     """
     from goat_mcp.cli.host_changes import refuse_a_model, say_diff, shown_diff
-    from goat_mcp.hosts.host_file import replace_bytes
-    from goat_mcp.hosts.putting_back import plan_eject
-    from goat_mcp.hosts.table import HOSTS
+    from goat_mcp.cli.hosts.host_file import replace_bytes
+    from goat_mcp.cli.hosts.table import HOSTS
+    from goat_mcp.cli.hosts.uninstall import plan_eject
 
     refuse_a_model(dry_run)
     receipts = _chosen(host, named)
@@ -52,9 +52,9 @@ def eject(host: str | None, named: Path | None, keep_changes: bool, dry_run: boo
 
 
 def _chosen(host: str | None, named: Path | None) -> Receipts:
+    from goat_mcp.cli.hosts.table import host_named
+    from goat_mcp.cli.hosts.uninstall import written_files
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.hosts.putting_back import written_files
-    from goat_mcp.hosts.table import host_named
     from goat_mcp.state.directory import StateDirectory
 
     found = written_files(StateDirectory.default(), None if host is None else host_named(host))

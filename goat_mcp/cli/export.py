@@ -25,7 +25,7 @@ def openai(as_json: bool, **selection: Any) -> None:
     The output is JSON with and without --json; with it, so is what goes wrong.
     """
     settings = flags.settings_from(**selection)
-    from goat_mcp.openai_format import definitions
+    from goat_mcp.catalog.openai_format import definitions
 
     gateway = complete_catalog(settings)
     made = definitions(tool.spec for tool in gateway.catalog.listed())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:  # the settings tree is only needed once a command runs
-    from goat_mcp.settings import Settings
+    from goat_mcp.settings.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -93,7 +93,7 @@ def settings_from(
 ) -> Settings:
     """The settings these flags stand for. Raises `BrokenSettings`."""
     from goat_mcp.core.spec import DEFAULT_TOOLSETS
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
 
     flags: dict[str, Any] = {
         **(defaults or {}),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:  # loaded when a command runs
+    from goat_mcp.cli.hosts.importing import Change
+    from goat_mcp.cli.hosts.sources import Source
     from goat_mcp.core.redaction import Redactor
-    from goat_mcp.hosts.importing import Change
-    from goat_mcp.hosts.sources import Source
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and do nothing.")
 project = click.option(
@@ -25,7 +25,7 @@ project = click.option(
 
 def refuse_a_model(dry: bool) -> None:
     """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
-    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.model_commands import refuse_commands_of_models
 
     if not dry:
         refuse_commands_of_models("change which servers a host starts")

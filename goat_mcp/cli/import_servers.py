@@ -14,8 +14,8 @@ from goat_mcp.cli.host_changes import dry_run as dry_run_flag
 from goat_mcp.cli.host_changes import project as project_flag
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.hosts.importing import ImportPlan, SourcePlan
-    from goat_mcp.hosts.sources import Source
+    from goat_mcp.cli.hosts.importing import ImportPlan, SourcePlan
+    from goat_mcp.cli.hosts.sources import Source
 
 
 @click.command("import")
@@ -44,9 +44,9 @@ def import_servers(
     changed, and nothing comes twice.
     """
     from goat_mcp.cli.host_changes import refuse_a_model
+    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.importing import carry_out, plan_import
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.hosts.importing import carry_out, plan_import
-    from goat_mcp.hosts.machine import Machine
     from goat_mcp.state.config_folder import own_upstreams_file
     from goat_mcp.state.directory import StateDirectory
 
@@ -57,7 +57,7 @@ def import_servers(
     if from_file is not None and len(hosts) > 1:
         raise click.UsageError("--from reads one file; name at most one host")
     refuse_a_model(dry_run)
-    machine = Machine.this()
+    machine = HostEnvironment.this()
     sources, broken = _sources(hosts, from_file, project, machine)
     plan = plan_import(sources, (into or own_upstreams_file()).absolute(), machine, move=move)
     if move and into is None:
@@ -76,10 +76,10 @@ def _sources(
     hosts: Sequence[str], from_file: Path | None, project: Path | None, machine: Any
 ) -> tuple[list[Source], list[str]]:
     """What to import from; and where no host is named, which files cannot be read: the others are imported."""
+    from goat_mcp.cli.hosts.sources import source_from, sources_of
+    from goat_mcp.cli.hosts.switches import off_switch
+    from goat_mcp.cli.hosts.table import HOSTS, host_named
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.hosts.sources import source_from, sources_of
-    from goat_mcp.hosts.switches import off_switch
-    from goat_mcp.hosts.table import HOSTS, host_named
 
     folder = None if project is None else project.resolve()
     named = [host_named(name) for name in hosts]
@@ -108,7 +108,7 @@ def _sources(
 def _check_that_ours_counts() -> None:
     """Raises `ToolError` where the user's settings name other upstreams: what was moved would be nowhere."""
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
     from goat_mcp.state.config_folder import own_upstreams_file
 
     settings = load_settings({})

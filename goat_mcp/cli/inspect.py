@@ -12,8 +12,8 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.catalog_view import complete_catalog, print_problems
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.catalog import ListedTool
-    from goat_mcp.gateway import Gateway
+    from goat_mcp.catalog.catalog import ListedTool
+    from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.upstreams.status import UpstreamStatus
 
 USAGE, AUTH, UNREACHABLE, NOT_PORTABLE = 1, 3, 4, 6
@@ -67,7 +67,7 @@ def _chosen(gateway: Gateway, name: str | None, servers: set[str]) -> Mapping[st
 def _document(
     gateway: Gateway, listed: Mapping[str, ListedTool], statuses: Sequence[UpstreamStatus], *, with_schemas: bool
 ) -> dict[str, Any]:
-    from goat_mcp.schemas.host_limits import host_findings
+    from goat_mcp.catalog.schemas.host_limits import host_findings
 
     return {
         "dialect": gateway.catalog.dialect.name,

@@ -12,7 +12,7 @@ from goat_mcp.cli.catalog_view import complete_catalog, print_problems
 from goat_mcp.core.token_cost import token_cost
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.gateway import Gateway
+    from goat_mcp.gateway.gateway import Gateway
 
 
 @click.command("list")

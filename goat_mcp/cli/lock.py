@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+from goat_mcp.cli.model_commands import refuse_commands_of_models
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
 
-    from goat_mcp.settings import Settings
-    from goat_mcp.upstreams.pins.pin_check import Comparison
-    from goat_mcp.upstreams.pins.pin_lock import PinLock
-    from goat_mcp.upstreams.pins.pin_review import Waiting
-    from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
-    from goat_mcp.upstreams.pins.suspicious_pins import Suspicious
+    from goat_mcp.settings.settings import Settings
+    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock
+    from goat_mcp.upstreams.pinning.pin_review import Waiting
+    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pinning.suspicious_pins import Suspicious
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -67,7 +67,7 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
     Where nothing waits under that name, the servers are asked first what they offer now. What is pinned and has a
     suspicious text is shown whole.
     """
-    from goat_mcp.upstreams.pins.pin_review import agreement, meant_by
+    from goat_mcp.upstreams.pinning.pin_review import agreement, meant_by
 
     pins, definitions = _stores()
     waiting = _waiting(pins, (name,), selection)
@@ -95,7 +95,7 @@ def show(name: str, as_json: bool, **selection: Any) -> None:
 @flags.as_json
 def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, as_json: bool, **selection: Any) -> None:
     """Show what has changed, and pin exactly that if you agree. Running servers see it within two seconds."""
-    from goat_mcp.upstreams.pins import pin_review
+    from goat_mcp.upstreams.pinning import pin_review
 
     if everything == bool(names):
         raise click.UsageError("name what to approve, or give --all")
@@ -128,9 +128,9 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
     """What waits; if it is nothing under one of these names, after a look at what the servers offer now."""
     import anyio
 
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
-    from goat_mcp.upstreams.pins.pin_review import meant_by, waiting_in
+    from goat_mcp.calls.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
+    from goat_mcp.upstreams.pinning.pin_review import meant_by, waiting_in
 
     waiting = waiting_in(pins.content())
     if all(meant_by(name, waiting) for name in names):
@@ -149,8 +149,8 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.upstreams.pins.pin_lock import PinLock
-    from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock
+    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
 
     state = StateDirectory.default()
     return PinLock(state), PinnedDefinitions(state)
@@ -160,7 +160,7 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
     """Each once, in order. Raises `ToolError` for a name that nothing waits under."""
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.upstreams.pins.pin_review import meant_by
+    from goat_mcp.upstreams.pinning.pin_review import meant_by
 
     found: dict[Waiting, None] = {}
     for name in names:
@@ -192,7 +192,7 @@ def _refuse(message: str, suggestion: str) -> NoReturn:
 
 
 def _suspicious(pins: PinLock, definitions: PinnedDefinitions) -> list[Suspicious]:
-    from goat_mcp.upstreams.pins.suspicious_pins import suspicious_in
+    from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
 
     return suspicious_in(pins.content(), definitions)
 
@@ -207,7 +207,7 @@ def _why(one: Waiting, definitions: PinnedDefinitions) -> tuple[str, ...]:
 
 def _print_suspicious(one: Waiting, definitions: PinnedDefinitions) -> None:
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.upstreams.pins.pin_review import difference
+    from goat_mcp.upstreams.pinning.pin_review import difference
 
     click.echo(
         f"{escaped(one.target)} is pinned (risk: {one.risk})" if one.risk else f"{escaped(one.target)} is pinned"
@@ -218,7 +218,7 @@ def _print_suspicious(one: Waiting, definitions: PinnedDefinitions) -> None:
 
 
 def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
-    from goat_mcp.upstreams.pins.pin_review import difference
+    from goat_mcp.upstreams.pinning.pin_review import difference
 
     why = list(_why(one, definitions))
     names = {"name": one.target, "server": one.server, "kind": one.kind, "risk": one.risk, "suspicious": why}
@@ -227,7 +227,7 @@ def _document(one: Waiting, definitions: PinnedDefinitions) -> dict[str, Any]:
 
 def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions) -> None:
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.upstreams.pins.pin_review import difference
+    from goat_mcp.upstreams.pinning.pin_review import difference
 
     for one in chosen:
         what = "has changed" if one.before else "is new"
@@ -241,7 +241,7 @@ def _print_differences(chosen: Sequence[Waiting], definitions: PinnedDefinitions
 def _list(as_json: bool, unpinned: dict[str, str], names: dict[str, str] | None = None) -> None:
     """`names`: what an upstream is called in its entry, by what it is called in the lock."""
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.upstreams.pins.pin_review import waiting_in
+    from goat_mcp.upstreams.pinning.pin_review import waiting_in
 
     pins, definitions = _stores()
     content = pins.content()
@@ -288,7 +288,7 @@ def _warn(unpinned: dict[str, str]) -> None:
 
 def _unpinned_launches(settings: Settings) -> dict[str, str]:
     from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-    from goat_mcp.upstreams.pins.launch_fingerprint import unpinned_launch
+    from goat_mcp.upstreams.pinning.launch_fingerprint import unpinned_launch
 
     configs = load_upstream_files(settings.upstreams, contents=settings.contents).configs
     return {config.name: advice for config in configs if (advice := unpinned_launch(config))}
@@ -304,9 +304,9 @@ def _configured_names(settings: Settings) -> dict[str, str]:
 def _check(settings: Settings, as_json: bool) -> int:
     import anyio
 
+    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=settings.approval or Approval.HOST)
     before = gateway.upstreams.only_compare()

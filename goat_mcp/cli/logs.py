@@ -26,9 +26,9 @@ def logs(server: str | None, follow: bool, last: int, as_json: bool) -> None:
     Below come the last lines that upstreams of running processes wrote to stderr. With --json each line is one JSON
     object.
     """
+    from goat_mcp.gateway.status.log_files import LogReader
+    from goat_mcp.gateway.status.process_files import ProcessFiles
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.status.log_files import LogReader
-    from goat_mcp.status.process_files import ProcessFiles
 
     state = StateDirectory.default()
     reader, processes = LogReader(state), ProcessFiles(state)

@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> int:
 
 def _refused_by_state(problem: OSError) -> ToolError | None:
     """A state directory that cannot be used is a setting to mend, whichever command meets it first."""
-    from goat_mcp.places import refused_by_state
+    from goat_mcp.gateway.path_checks import refused_by_state
     from goat_mcp.state.directory import StateDirectory
 
     return refused_by_state(problem, StateDirectory.default())

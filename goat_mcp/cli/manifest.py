@@ -71,6 +71,6 @@ def schema() -> None:
     """Print the JSON Schema of manifests, for editors."""
     import json
 
-    from goat_mcp.manifest_schema import manifest_schema
+    from goat_mcp.gateway.manifest_schema import manifest_schema
 
     click.echo(json.dumps(manifest_schema(), indent=2))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.manifests.kinds import UpstreamDocument
     from goat_mcp.manifests.problem import ManifestProblem
     from goat_mcp.manifests.tool_document import ToolDocument
-    from goat_mcp.settings import Settings
+    from goat_mcp.settings.settings import Settings
 
 WRONG = 1
 
@@ -25,10 +25,10 @@ def check_places(places: Sequence[Path], config: Path | None, as_json: bool) -> 
     """The exit status. Raises `ToolError` for settings that are broken, and for a place without manifests."""
     import anyio
 
-    from goat_mcp import chosen_manifests
+    from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.folder import together
     from goat_mcp.manifests.toolset_members import waits_for_upstream
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
 
     settings = load_settings({}, config_file=config)
     declared = _read(places) if places else _in_use(settings)
@@ -76,8 +76,8 @@ def _upstream_problems(upstream: UpstreamDocument) -> list[ManifestProblem]:
 
 def _strange_members(declared: ManifestSet, settings: Settings) -> list[ManifestProblem]:
     """What its toolsets name that neither it has, nor what a start would read."""
-    from goat_mcp import chosen_manifests
     from goat_mcp.core.errors import ToolError
+    from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.toolset_members import UpstreamNames, strange_members
     from goat_mcp.upstreams.config.upstream_files import DeclaredEntry, load_upstream_files
 
@@ -102,7 +102,7 @@ def _strange_members(declared: ManifestSet, settings: Settings) -> list[Manifest
 
 def _in_use(settings: Settings) -> ManifestSet:
     """What a start would read."""
-    from goat_mcp import chosen_manifests
+    from goat_mcp.gateway.build import manifests as chosen_manifests
     from goat_mcp.manifests.folder import ManifestSet
 
     read = chosen_manifests.read(settings)
@@ -140,9 +140,9 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
 async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
     from goat_mcp.manifests.program_problems import program_problems
     from goat_mcp.manifests.schema_problems import schema_problems
+    from goat_mcp.processes.environment import CommandEnvironment
+    from goat_mcp.processes.process_guard import ProcessGuard
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.subprocesses.environment import CommandEnvironment
-    from goat_mcp.subprocesses.process_guard import ProcessGuard
 
     guard, environment = ProcessGuard(), CommandEnvironment()
     compiled = StateDirectory.default().path / "compiled_handlers"

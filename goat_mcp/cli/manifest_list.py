@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.gateway import Gateway
+    from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.manifests.folder import ManifestSet
     from goat_mcp.manifests.tool_document import ToolDocument
-    from goat_mcp.settings import Settings
+    from goat_mcp.settings.settings import Settings
 
 LOADED, HIDDEN, BROKEN = "loaded", "hidden", "broken"
 
 
 def print_list(settings: Settings, as_json: bool) -> None:
     """Nothing that is declared is started. Problems follow on stderr, or are in the document."""
+    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.cli.flags import say_notices
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     say_notices(settings)
     gateway = Gateway(settings, approval=Approval.DENY)
@@ -59,7 +59,7 @@ def _document(gateway: Gateway) -> dict[str, Any]:
 
 def _off(declared: ManifestSet) -> Iterable[ToolDocument]:
     """Of the set that comes with us what was not read, since its toolsets are off."""
-    from goat_mcp.chosen_manifests import shipped
+    from goat_mcp.gateway.build.manifests import shipped
 
     names = {tool.name for tool in declared.tools}
     return (tool for tool in shipped().tools if tool.name not in names)

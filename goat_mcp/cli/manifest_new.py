@@ -101,7 +101,7 @@ def _check_free(base: Path, place: Path, name: str) -> None:
     if not os.path.isdir(base):  # noqa: PTH112  # `Path.is_dir` raises for what may not be looked at
         return
     from goat_mcp.manifests.folder import ManifestFolders
-    from goat_mcp.state.safe_place import why_folder_unsafe
+    from goat_mcp.state.file_safety import why_folder_unsafe
 
     if reason := why_folder_unsafe(base, shared_is_safe=True):
         _refuse(f"nothing in {base} would be used: it {reason}", "Mend its rights, or name another with --dir.")
@@ -112,7 +112,7 @@ def _check_free(base: Path, place: Path, name: str) -> None:
 
 def _schema_place() -> str:
     """As editors read it: a path, or where that would end at a space an URI of it. Empty where it is not installed."""
-    from goat_mcp.chosen_manifests import shipped_folder
+    from goat_mcp.gateway.build.manifests import shipped_folder
 
     file = shipped_folder() / "schema.json"
     if not file.is_file():

@@ -65,7 +65,7 @@ def reject(name: str, feedback: str) -> None:
 
 
 def _decide(name: str, *, approved: bool, feedback: str) -> None:
-    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.core.principals import LOCAL

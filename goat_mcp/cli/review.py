@@ -14,7 +14,7 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
-    from goat_mcp.changes.review import Review
+    from goat_mcp.files.changes.review import Review
 
 MAX_DIFF_CHARS = 1_000_000
 NOT_ALL_DONE = 5
@@ -30,9 +30,9 @@ def review() -> None:
 @flags.as_json
 def list_changes(workspace: Sequence[str], as_json: bool) -> None:
     """List the changes that wait in this workspace, oldest first."""
-    from goat_mcp.changes.review import OWNER
-    from goat_mcp.changes.review_resource import described
     from goat_mcp.cli.terminal import escaped
+    from goat_mcp.files.changes.review import OWNER
+    from goat_mcp.files.changes.review_resource import described
 
     here = _here(workspace)
     waiting = here.oldest_first(OWNER)
@@ -55,8 +55,8 @@ def list_changes(workspace: Sequence[str], as_json: bool) -> None:
 @flags.workspace
 def show(change: str, workspace: Sequence[str]) -> None:
     """Print what one change would do to its file as it is now."""
-    from goat_mcp.changes.review import OWNER
     from goat_mcp.cli.terminal import escaped
+    from goat_mcp.files.changes.review import OWNER
 
     here = _here(workspace)
     click.echo(escaped(here.diff(here.find(change, OWNER), MAX_DIFF_CHARS)))
@@ -83,11 +83,11 @@ def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_jso
 
 
 def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
-    from goat_mcp.changes.review import OWNER
-    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
-    from goat_mcp.cli.record_here import record_here, refusals_recorded
+    from goat_mcp.cli.audit_record import record_here, refusals_recorded
+    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.files.changes.review import OWNER
     from goat_mcp.state.directory import StateDirectory
 
     if every == bool(changes):
@@ -135,11 +135,11 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 
 def _here(workspace: Sequence[str]) -> Review:
-    from goat_mcp.changes.journal import Journal
-    from goat_mcp.changes.review import Review
-    from goat_mcp.changes.staged import StagedChanges
-    from goat_mcp.cli.work_here import unpruned, workspace_here
+    from goat_mcp.cli.workspace_option import unpruned, workspace_here
     from goat_mcp.core.announcements import Announcements
+    from goat_mcp.files.changes.journal import Journal
+    from goat_mcp.files.changes.review import Review
+    from goat_mcp.files.changes.staged import StagedChanges
     from goat_mcp.state.directory import StateDirectory
 
     state = StateDirectory.default()

@@ -16,8 +16,8 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.permissions.remembered import RememberedRule, RememberedRules
-    from goat_mcp.settings import Settings
+    from goat_mcp.calls.permissions.remembered import RememberedRule, RememberedRules
+    from goat_mcp.settings.settings import Settings
 
 
 @click.group(invoke_without_command=True)
@@ -77,15 +77,15 @@ def forget(which: Sequence[str], workspace: Sequence[str], as_json: bool) -> Non
 
 
 def _workspace_here(named: Sequence[str]) -> Sequence[Path]:
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
 
     return load_settings({"workspace": named} if named else {}).workspace
 
 
 def _remembered(workspace: Sequence[Path]) -> RememberedRules:
+    from goat_mcp.calls.permissions.remembered import RememberedRules
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.permissions.remembered import RememberedRules
-    from goat_mcp.places import scope_of
+    from goat_mcp.gateway.path_checks import scope_of
     from goat_mcp.state.directory import StateDirectory
 
     def warn(event: str, **facts: Any) -> None:
@@ -111,10 +111,10 @@ def _all(remembered: RememberedRules) -> Sequence[RememberedRule]:
 
 
 def _configured(settings: Settings) -> Iterator[dict[str, Any]]:
-    from goat_mcp.chosen_hooks import claude_settings
-    from goat_mcp.configured_rules import origin_of, rules_of
-    from goat_mcp.permissions.decide import Decision
-    from goat_mcp.permissions.mode import Effect
+    from goat_mcp.calls.permissions.decide import Decision
+    from goat_mcp.calls.permissions.mode import Effect
+    from goat_mcp.gateway.build.hooks import claude_settings
+    from goat_mcp.gateway.build.rule_loading import origin_of, rules_of
 
     listed = rules_of(settings, claude_settings(settings))
     for effect, found in ((Effect.DENY, listed.deny), (Effect.ASK, listed.ask), (Effect.ALLOW, listed.allow)):

@@ -24,9 +24,9 @@ def status(as_json: bool, **selection: Any) -> None:
     """
     import time
 
+    from goat_mcp.gateway.status.process_files import ProcessFiles
+    from goat_mcp.gateway.status.upstream_entry import with_ages
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.status.process_files import ProcessFiles
-    from goat_mcp.status.upstream_entry import with_ages
 
     now_s = time.time()
     running = [with_ages(document, now_s) for document in ProcessFiles(StateDirectory.default()).running()]
@@ -42,8 +42,8 @@ def status(as_json: bool, **selection: Any) -> None:
 
 def _configured(selection: Mapping[str, Any]) -> dict[str, Any]:
     """The status of a gateway that was built and not run."""
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.calls.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)

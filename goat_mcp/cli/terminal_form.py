@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from goat_mcp.core.questions import Answer, Form, Question, Reply, Value
+from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
 
 
 async def ask_on_terminal(form: Form) -> Answer:

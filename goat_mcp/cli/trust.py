@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.commands_of_models import refuse_commands_of_models
+from goat_mcp.cli.model_commands import refuse_commands_of_models
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.trust.project import ProjectSettings
-    from goat_mcp.trust.store import Trusted, TrustStore
+    from goat_mcp.state.trust.project import ProjectSettings
+    from goat_mcp.state.trust.store import Trusted, TrustStore
 
 UNTRUSTED, TRUSTED, CHANGED, GONE = "untrusted", "trusted", "changed", "gone"
 
@@ -35,7 +35,7 @@ def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, 
     or of a file it names, the same holds again.
     """
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.trust.store import TrustStore
+    from goat_mcp.state.trust.store import TrustStore
 
     if sum((list_all, revoke, agreed_hash is not None)) > 1:
         raise click.UsageError("--list, --revoke and --yes do not go together; give one")
@@ -51,7 +51,7 @@ def trust(project: Path, list_all: bool, revoke: bool, agreed_hash: str | None, 
 
 
 def _file_of(project: Path) -> Path:
-    from goat_mcp.trust import FILE_NAME
+    from goat_mcp.state.trust import FILE_NAME
 
     path = project.expanduser()
     if path.name == FILE_NAME and not path.is_dir():
@@ -134,9 +134,9 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
 
 def _read(file: Path) -> ProjectSettings:
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.settings import BrokenSettings, path_keys
-    from goat_mcp.trust.project import whole_project
-    from goat_mcp.trust.settings_file import BrokenFile, find_project_file
+    from goat_mcp.settings.settings import BrokenSettings, path_keys
+    from goat_mcp.state.trust.project import whole_project
+    from goat_mcp.state.trust.settings_file import BrokenFile, find_project_file
 
     try:
         found = find_project_file(file.parent)
@@ -149,7 +149,7 @@ def _read(file: Path) -> ProjectSettings:
 
 def _check(project: ProjectSettings) -> None:
     """Raises `BrokenSettings` for settings that would stop the start."""
-    from goat_mcp.checked_settings import settings_of
+    from goat_mcp.settings.checked import settings_of
 
     settings_of(project.tree, str(project.file.path))
 
@@ -172,7 +172,7 @@ def _document(project: ProjectSettings, status: str) -> dict[str, Any]:
 
 def _lines(project: ProjectSettings) -> dict[str, Any]:
     """What it sets, by key."""
-    from goat_mcp.settings_tree import keys_in
+    from goat_mcp.settings.tree import keys_in
 
     found: dict[str, Any] = {}
     for key in keys_in(dict(project.tree)):
@@ -185,7 +185,7 @@ def _lines(project: ProjectSettings) -> dict[str, Any]:
 
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
-    from goat_mcp.trust.denials import DENIALS
+    from goat_mcp.state.trust.denials import DENIALS
 
     denials = {f"{part}.{name}" for part, name in DENIALS}
     click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")

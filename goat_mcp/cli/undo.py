@@ -13,9 +13,9 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.audit import AuditLog
-    from goat_mcp.changes.change import Change
-    from goat_mcp.changes.undo import Attempt, Undo
+    from goat_mcp.calls.audit import AuditLog
+    from goat_mcp.files.changes.change import Change
+    from goat_mcp.files.changes.undo import Attempt, Undo
 
 NOT_ALL_UNDONE = 5
 
@@ -36,13 +36,13 @@ def undo(
 
     Exit status: 0 done, 1 wrong usage, 5 something could not be undone.
     """
-    from goat_mcp.changes.change import UNDO, Author
-    from goat_mcp.changes.journal import Journal
-    from goat_mcp.changes.undo import Undo
-    from goat_mcp.cli.commands_of_models import refuse_commands_of_models
-    from goat_mcp.cli.record_here import record_here, refusals_recorded
+    from goat_mcp.cli.audit_record import record_here, refusals_recorded
+    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.cli.work_here import unpruned, workspace_here
+    from goat_mcp.cli.workspace_option import unpruned, workspace_here
+    from goat_mcp.files.changes.change import UNDO, Author
+    from goat_mcp.files.changes.journal import Journal
+    from goat_mcp.files.changes.undo import Undo
     from goat_mcp.state.directory import StateDirectory
 
     if last is not None and call_id is not None:
@@ -79,8 +79,8 @@ def undo(
 
 
 async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list[Attempt]:
-    from goat_mcp.changes.change import UNDO
     from goat_mcp.core.context import ToolContext
+    from goat_mcp.files.changes.change import UNDO
 
     if not chosen:
         return []
@@ -94,9 +94,9 @@ async def _recorded(undo: Undo, chosen: Sequence[Change], log: AuditLog) -> list
 
 
 def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
-    from goat_mcp.changes.change import UNDO
-    from goat_mcp.changes.undo import undone_ids
     from goat_mcp.core.errors import ErrorCode, ToolError
+    from goat_mcp.files.changes.change import UNDO
+    from goat_mcp.files.changes.undo import undone_ids
 
     changes = undo.newest_first()
     undone = undone_ids(changes)
@@ -116,8 +116,8 @@ def _chosen(undo: Undo, last: int, call_id: str | None) -> list[Change]:
 
 
 def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -> None:
-    from goat_mcp.changes.undo import undone_ids
     from goat_mcp.cli.terminal import escaped
+    from goat_mcp.files.changes.undo import undone_ids
 
     changes = undo.newest_first()
     undone = undone_ids(changes)

@@ -19,17 +19,17 @@ from goat_mcp.cli.host_changes import project as project_flag
 def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
     from goat_mcp.cli.host_changes import refuse_a_model, say_change
-    from goat_mcp.hosts.host_file import replace_bytes
-    from goat_mcp.hosts.machine import Machine
-    from goat_mcp.hosts.putting_back import plan_uninstall
-    from goat_mcp.hosts.receipts import Receipts
-    from goat_mcp.hosts.sources import one_source
-    from goat_mcp.hosts.table import host_named
+    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.host_file import replace_bytes
+    from goat_mcp.cli.hosts.receipts import Receipts
+    from goat_mcp.cli.hosts.sources import one_source
+    from goat_mcp.cli.hosts.table import host_named
+    from goat_mcp.cli.hosts.uninstall import plan_uninstall
     from goat_mcp.state.directory import StateDirectory
 
     refuse_a_model(dry_run)
     state = StateDirectory.default()
-    source = one_source(host_named(host), Machine.this(), None if project is None else project.resolve())
+    source = one_source(host_named(host), HostEnvironment.this(), None if project is None else project.resolve())
     is_as_it_was, change = plan_uninstall(source, state)
     if change.is_one and not dry_run:
         replace_bytes(change.path, change.after, was=change.before)

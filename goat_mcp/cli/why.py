@@ -13,7 +13,7 @@ from goat_mcp.cli import flags
 from goat_mcp.cli.tool_arguments import json_object, pairs, typed
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
-    from goat_mcp.gateway import Gateway
+    from goat_mcp.gateway.gateway import Gateway
 
 DENIED = 5
 
@@ -38,9 +38,9 @@ def why(
     texts = pairs(arguments)
     import anyio
 
+    from goat_mcp.calls.permissions.mode import Approval
     from goat_mcp.core.principals import LOCAL, OPERATOR
-    from goat_mcp.gateway import Gateway
-    from goat_mcp.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)
     facts = anyio.run(_explain, gateway, tool, given, texts, OPERATOR if http else LOCAL)
@@ -54,9 +54,9 @@ def why(
 async def _explain(
     gateway: Gateway, name: str, given: Mapping[str, Any], texts: Mapping[str, str], principal: str
 ) -> dict[str, Any]:
-    from goat_mcp.configured_rules import origin_of
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ToolError
+    from goat_mcp.gateway.build.rule_loading import origin_of
 
     # A client whose session has been granted nothing yet.
     ctx = ToolContext(call_id=secrets.token_hex(8), session_key="stdio", principal=principal)
@@ -86,7 +86,7 @@ async def _explain(
         facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
-        from goat_mcp.permissions.narrowest import narrowest_rules
+        from goat_mcp.calls.permissions.narrowest import narrowest_rules
 
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
     return facts

@@ -12,21 +12,21 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp.commands.compression.compression_policy import is_wanted
+from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.commands.tasks.shell_task import ShellTask
 from goat_mcp.commands.time_limits import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, TimeLimits
-from goat_mcp.compression.wanted import is_wanted
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
-from goat_mcp.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.files.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.exit_meaning import exit_1_is_an_answer
+from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.output_capture import OutputPart
+from goat_mcp.processes.output_text import cut
+from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 from goat_mcp.state.sessions import Session
-from goat_mcp.subprocesses.exit_meaning import exit_1_is_an_answer
-from goat_mcp.subprocesses.options import BashOptions
-from goat_mcp.subprocesses.output_capture import OutputPart
-from goat_mcp.subprocesses.output_text import cut
-from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name
-from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.tasks.shell_task import ShellTask
-from goat_mcp.workspace import Workspace
 
 MAX_FAILED_CHARS = 10_000
 MAX_PRESSED_CHARS = 1_000_000
@@ -185,7 +185,7 @@ class CallResults:
 async def _pressed(call: CommandCall, *, failed: bool) -> str | None:
     """The output in fewer words, where that can be had. The whole is kept, and a notice says where."""
     # Loaded by those who want it: it brings the parser.
-    from goat_mcp.compression.output import compressed_output
+    from goat_mcp.commands.compression.output import compressed_output
 
     command = call.command
     whole = command.capture.shown(MAX_PRESSED_CHARS)

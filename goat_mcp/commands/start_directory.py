@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Session
-from goat_mcp.workspace import Workspace
 
 
 @contextmanager

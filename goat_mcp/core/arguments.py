@@ -1,4 +1,4 @@
-"""From a client's arguments to a tool's input: aliases, lenient scalars, all problems in one message.
+"""From a client's arguments to a tool's input: aliases, coerced scalars, all problems in one message.
 
 Hosts and models send `"5"` for 5, `"true"` for true and JSON as text; data (`content`, `command`, ...)
 is never converted. Contract: tools.md, "Arguments".
@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, cast, get_ar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from goat_mcp.core.coercion import Kind, coerced, has_lone_surrogate
 from goat_mcp.core.input_problems import Problem, input_error, shown_value
-from goat_mcp.core.lenient_values import Kind, has_lone_surrogate, lenient
 
 ABSENT_TEXTS = frozenset({"null", "undefined"})
 
@@ -163,7 +163,7 @@ class ArgumentReader(Generic[ModelT]):
         return field.kind not in ("text", "any") and isinstance(value, str) and value.strip() in ABSENT_TEXTS
 
     def _lenient(self, field: _Field, value: Any) -> Any:
-        return value if field.is_data else lenient(field.kind, value)
+        return value if field.is_data else coerced(field.kind, value)
 
 
 def _kind(annotation: Any) -> Any:

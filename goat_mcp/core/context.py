@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
+from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.principals import LOCAL
-from goat_mcp.core.questions import Ask, nobody_to_ask
 from goat_mcp.core.rights import NO_LIMITS, Rights
 
 if TYPE_CHECKING:

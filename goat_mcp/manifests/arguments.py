@@ -1,4 +1,4 @@
-"""A call's arguments against an export's `parameters`: lenient where the built-in tools are, all problems in one error.
+"""A call's arguments against an export's `parameters`: coerced where the built-in tools are, all problems in one error.
 
 The library that checks values is loaded, and the schema compiled, by the first call.
 """
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from goat_mcp.core.coercion import Kind, coerced, has_infinity, has_lone_surrogate
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import Problem, input_error, shown_value
-from goat_mcp.core.lenient_values import Kind, has_infinity, has_lone_surrogate, lenient
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.schemas.bounded_schema import BoundedSchema
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
 _KIND_OF: Mapping[str, Kind] = {
     "string": "text",
@@ -41,7 +41,7 @@ class Parameters:
 
     @cached_property
     def _compiled(self) -> BoundedSchema:
-        from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Uncheckable
 
         try:
             return BoundedSchema(self._schema, "parameters")
@@ -58,7 +58,7 @@ class Parameters:
         return ready
 
     def _mismatches(self, ready: Mapping[str, Any], known: Sequence[Problem]) -> list[Problem]:
-        from goat_mcp.schemas.bounded_schema import LeadsNowhere, Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import LeadsNowhere, Uncheckable
 
         found: dict[Problem, None] = {}
         try:
@@ -84,7 +84,7 @@ class Parameters:
             elif name in self._nullable and _is_null(self._kinds[name], value):
                 ready[name] = None
             elif not self._is_absent(name, value):
-                ready[name] = lenient(self._kinds.get(name, "any"), value)
+                ready[name] = coerced(self._kinds.get(name, "any"), value)
                 if has_infinity(ready[name]):
                     problems.append((given, "holds a number that is too large, or none"))
         return ready

@@ -1,6 +1,6 @@
 """The handlers of the shipped messengers' tools: each call is one method of a bot, made for it from the user's account.
 
-What the methods send is each messenger's own; accounts, files and texts are in `goat_mcp.messaging`.
+What the methods send is each messenger's own; accounts, files and texts are in `goat_mcp.web.messaging`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, TypeVar
 
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.messaging.account import Account, Service, read_account
-from goat_mcp.messaging.web_api import WebApi
+from goat_mcp.web.messaging.account import Account, Service, read_account
+from goat_mcp.web.messaging.web_api import WebApi
 
 
 class Bot(ABC):

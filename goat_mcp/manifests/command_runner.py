@@ -13,8 +13,8 @@ from goat_mcp.manifests.failure import handler_failed, timed_out
 from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.json_values import read_json
 from goat_mcp.manifests.tool_document import Export
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.subprocesses.program import run_program
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.program import run_program
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _DRAIN_S = 0.2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from goat_mcp.core.errors import ErrorCode, ToolError
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.schemas.bounded_schema import BoundedSchema
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
 _NAMES_KEYS_ONLY = ("additionalProperties", "required")
 """Keywords whose messages quote no value, which may be a secret."""
@@ -24,7 +24,7 @@ class ConfigCheck:
 
     @cached_property
     def _compiled(self) -> BoundedSchema:
-        from goat_mcp.schemas.bounded_schema import BoundedSchema
+        from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
         return BoundedSchema(self._schema, "config")
 
@@ -32,7 +32,7 @@ class ConfigCheck:
         """Raises `ToolError(CONFIG)` with the first thing that is wrong."""
         if not values or self._schema is None:
             return
-        from goat_mcp.schemas.bounded_schema import Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 
         try:
             error: Any = next(self._compiled.errors(values), None)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from goat_mcp.manifests.fields import Fields
-from goat_mcp.state.safe_place import why_writable
+from goat_mcp.state.file_safety import why_writable
 
 ENTRY_KEYS = ("python", "module", "command", "http")
 """What an entry may be: one of these."""

@@ -20,7 +20,7 @@ from goat_mcp.manifests.kinds import (
 )
 from goat_mcp.manifests.marked_yaml import MAX_BYTES, MarkedDocument, read_documents
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
-from goat_mcp.state.safe_place import why_folder_unsafe, why_writable
+from goat_mcp.state.file_safety import why_folder_unsafe, why_writable
 
 _SUFFIXES = (".yaml", ".yml")
 _TOOL_FILES = ("tool.yaml", "tool.yml")

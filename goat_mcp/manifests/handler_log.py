@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 
 LINES_OF_CALL = 200
 LINES_OF_MINUTE = 1000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goat_mcp.subprocesses.guarded_child import GuardedChild, GuardedPipes
+from goat_mcp.processes.guarded_child import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 

@@ -7,21 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.computing.fair_places import FairPlaces
+from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.restart import Restart
-from goat_mcp.http_client import HttpClient
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.computing.fair_queue import FairQueue
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.workspace import Workspace
+from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the first command
-    from goat_mcp.sandbox.sandbox import Sandbox
+    from goat_mcp.commands.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,5 +47,5 @@ class Host:
     hides: Callable[[str], bool]
     tool: Callable[[str], Any]
     restart: Callable[[], Restart]
-    computing: FairPlaces
+    computing: FairQueue
     max_chars: int

@@ -11,12 +11,12 @@ from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client import HttpClient
 from goat_mcp.manifests.entry import HttpEntry
 from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
 from goat_mcp.manifests.handler_context import HandlerContext
 from goat_mcp.manifests.json_values import read_json
 from goat_mcp.manifests.tool_document import Export
+from goat_mcp.web.http import HttpClient
 
 MAX_ANSWER_BYTES = 5_000_000
 _SHOWN_CHARS = 300

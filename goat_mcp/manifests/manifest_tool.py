@@ -18,6 +18,7 @@ from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.manifests.arguments import Parameters
 from goat_mcp.manifests.failure import handler_failed
 from goat_mcp.manifests.handler_context import HandlerContext
@@ -26,10 +27,9 @@ from goat_mcp.manifests.json_values import written_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.shell_access import shell_access
 from goat_mcp.manifests.tool_document import AccessFields, Export
-from goat_mcp.workspace import Workspace
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.schemas.bounded_schema import BoundedSchema
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
 _TOUCHES_NOTHING = AccessFields()
 
@@ -95,7 +95,7 @@ class ManifestTool:
 
             return note_access(fields.note, input, self.resource.workspace, fields.category)
         if fields.own_command:
-            from goat_mcp.permissions.own_commands import changes_something
+            from goat_mcp.calls.permissions.own_commands import changes_something
 
             changes = any(changes_something(str(input.get(name, ""))) for name in fields.own_command)
             return Access(category=fields.category, risk=None if changes else Risk.NONE)
@@ -204,12 +204,12 @@ class ManifestTool:
 
     @cached_property
     def _output(self) -> BoundedSchema:
-        from goat_mcp.schemas.bounded_schema import BoundedSchema
+        from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema
 
         return BoundedSchema(dict(self.export.output or {}), "output")
 
     def _check_output(self, value: Any) -> None:
-        from goat_mcp.schemas.bounded_schema import Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 
         try:
             mismatch = self._output.mismatch(value)

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -29,7 +30,6 @@ from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import ToolDocument
-from goat_mcp.registry import Registry
 
 SOURCE = "manifests"
 LOOK_S = 1.0

@@ -9,8 +9,8 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.tool import Access
-from goat_mcp.memory.memories import Memories, slug
-from goat_mcp.workspace import Workspace, WorkspacePath
+from goat_mcp.files.memory.memories import Memories, slug
+from goat_mcp.files.workspace import Workspace, WorkspacePath
 
 _READ, _LIST = "read", "list"
 

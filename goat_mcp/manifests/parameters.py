@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from goat_mcp.manifests.fields import Fields
-from goat_mcp.manifests.unfit_values import check_values
+from goat_mcp.manifests.invalid_values import check_values
 
 _TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}

@@ -18,9 +18,9 @@ from goat_mcp.manifests.first_line import why_not_run
 from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.python_worker import START_S
 from goat_mcp.manifests.tool_document import ToolDocument
-from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.subprocesses.program import run_program
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.program import run_program
 
 _PROGRAM = Path(__file__).with_name("worker.py")
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')

@@ -61,7 +61,7 @@ def _no_patterns(tool: ToolDocument, schema: Any, place: Place, key: str) -> Ite
 
 def _why_unusable(schema: dict[str, Any], key: str) -> str:
     """Why calls would fail at a schema that is one, however good their arguments are."""
-    from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Uncheckable
 
     names: Any = schema.get("properties")
     try:

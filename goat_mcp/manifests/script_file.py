@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.workspace import Workspace
+from goat_mcp.files.workspace import Workspace
 
 MAX_READ_BYTES = 20_000
 """More than rules look into (R-SHELL-6), so that a longer one is seen to be too long."""

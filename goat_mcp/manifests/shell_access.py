@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.manifests.script_file import script_file
 from goat_mcp.manifests.tool_document import AccessFields
-from goat_mcp.workspace import Workspace
 
 
 class ShellAccess(NamedTuple):

@@ -19,36 +19,36 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from goat_mcp import __version__
+from goat_mcp.catalog.offerings import Kind
+from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.surrogates import visible_surrogates
-from goat_mcp.gateway import Gateway
-from goat_mcp.offers import Kind
-from goat_mcp.registry import BUILTIN_SOURCE
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.server.caller_identity import CallerIdentity, Transport
 from goat_mcp.server.chaining import Chaining
 from goat_mcp.server.changes import ChangeHub
+from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel
 from goat_mcp.server.client_profiles import ClientProfiles
 from goat_mcp.server.client_roots import ClientRoots
-from goat_mcp.server.client_side import DialogueClient
+from goat_mcp.server.client_side import ChannelClient
 from goat_mcp.server.closed_streams import while_open
-from goat_mcp.server.deliverable import deliverable, is_plain_text
-from goat_mcp.server.dialogue import Context, Dialogue, DirectDialogue
+from goat_mcp.server.downgrade_result import downgraded_result, is_plain_text
 from goat_mcp.server.elicitation import asker
-from goat_mcp.server.item_lists import ItemLists
-from goat_mcp.server.log_levels import LogLevels
-from goat_mcp.server.parked_calls import KEPT_S, ParkedCall, ParkedCalls, Pin, no_pin
-from goat_mcp.server.prompts import Prompts
-from goat_mcp.server.readable import readable, sound
+from goat_mcp.server.handlers.log_levels import LogLevels
+from goat_mcp.server.handlers.prompts import Prompts
+from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.handlers.resources import Resources
+from goat_mcp.server.handlers.subscriptions import Subscriptions
+from goat_mcp.server.handlers.tool_list import LIST_TTL_MS, ToolList
+from goat_mcp.server.http.token import read_or_create_token
 from goat_mcp.server.requests import CalledTool, MayAnswer, Work
-from goat_mcp.server.resources import Resources
-from goat_mcp.server.roots_question import ROOTS_INPUT, RootsQuestion, brings_roots
+from goat_mcp.server.roots_request import ROOTS_INPUT, RootsRequest, brings_roots
+from goat_mcp.server.sanitize_result import sanitized_result, sound
 from goat_mcp.server.session_notices import SessionNotices
-from goat_mcp.server.short_calls import ShortCalls
-from goat_mcp.server.subscriptions import Subscriptions
-from goat_mcp.server.token import read_or_create_token
-from goat_mcp.server.tool_list import LIST_TTL_MS, ToolList
-from goat_mcp.server.who_asks import Transport, WhoAsks
+from goat_mcp.server.stdio.fast_path import FastPath
+from goat_mcp.server.suspended_calls import KEPT_S, Pin, SuspendedCall, SuspendedCalls, no_pin
 from goat_mcp.state.used_tokens import UsedTokens
 
 if TYPE_CHECKING:  # there are tokens over HTTP only, and models where a client has one
@@ -95,22 +95,22 @@ class Adapter:
     transport: Transport
     changes: ChangeHub = field(init=False)
     parked_for_s: float = KEPT_S
-    parked: ParkedCalls = field(init=False)
+    parked: SuspendedCalls = field(init=False)
     tells_newcomers: bool = False
     """Whether who connects holds lists of a process before this one (`server.restart`)."""
 
     def __post_init__(self) -> None:
         used = UsedTokens(self.gateway.database, self.parked_for_s)
-        self.parked = ParkedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
-        self._who = WhoAsks(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
-        self._roots = RootsQuestion(self.gateway, self.transport)
+        self.parked = SuspendedCalls(self.parked_for_s, None if self.transport == "stdio" else used.first_use)
+        self._who = CallerIdentity(self.transport, ClientProfiles(self.gateway.settings.profile_of_client))
+        self._roots = RootsRequest(self.gateway, self.transport)
         self._log_levels = LogLevels()
         self._client_roots = ClientRoots()
         self._notices: dict[str, SessionNotices] = {}
         self.changes = ChangeHub(self._who.principal, lambda: self.gateway.resources.looks, came=self._came)
         self.gateway.announcements.listen(self.changes.resource_changed, self.changes.is_watched)
         tools = ToolList(self.gateway, self.changes, self._who, self._roots, self)
-        lists = ItemLists(self.gateway, self._list_changed)
+        lists = ResourceLists(self.gateway, self._list_changed)
         resources = Resources(self.gateway, lists, self)
         prompts = Prompts(self.gateway, lists, self)
         watching = Subscriptions(self.gateway, self.changes, resources, self)
@@ -161,11 +161,11 @@ class Adapter:
             group.start_soon(self.changes.run)
             task_status.started()
 
-    def short_calls(self) -> ShortCalls:
+    def short_calls(self) -> FastPath:
         """The short way of one connection over stdio."""
-        return ShortCalls(self.server, self._call_tool, self._seal)
+        return FastPath(self.server, self._call_tool, self._seal)
 
-    def _outdated(self, lists: ItemLists) -> None:
+    def _outdated(self, lists: ResourceLists) -> None:
         self.changes.tools_changed()
         lists.compare()
 
@@ -190,22 +190,22 @@ class Adapter:
         answer = outcome.wire(structured_always=self.gateway.settings.output.structured == "always")
         if is_plain_text(answer):
             return answer
-        answer = readable(answer)
+        answer = sanitized_result(answer)
         if self.gateway.catalog.of(rights).source_of(called) in (BUILTIN_SOURCE, None):
             return answer
-        return deliverable(answer, ctx.protocol_version)
+        return downgraded_result(answer, ctx.protocol_version)
 
     async def converse(
         self, ctx: Context, params: MayAnswer, work: Work, pin: Pin = no_pin
     ) -> ToolResult | types.InputRequiredResult:
         """In the era without a way back the call may be left while its client answers a question (design D2)."""
 
-        async def body(dialogue: Dialogue) -> ToolResult:
+        async def body(dialogue: ClientChannel) -> ToolResult:
             context = self._context(ctx, dialogue)
             try:
                 return await work(context)
             finally:
-                if isinstance(context.client, DialogueClient):
+                if isinstance(context.client, ChannelClient):
                     context.client.is_over = True
 
         return await self.relayed(self._converse(ctx, params, body, pin))
@@ -221,11 +221,11 @@ class Adapter:
         self,
         ctx: Context,
         params: MayAnswer,
-        body: Callable[[Dialogue], Awaitable[ToolResult]],
+        body: Callable[[ClientChannel], Awaitable[ToolResult]],
         pin: Pin,
     ) -> ToolResult | types.InputRequiredResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            direct = DirectDialogue(ctx)
+            direct = DirectChannel(ctx)
             return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
         principal = self._who.principal()
         owner = self._who.session_key(ctx, principal)
@@ -234,11 +234,11 @@ class Adapter:
             return await self.parked.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
         capabilities = ctx.session.client_capabilities
         if capabilities is None or not (capabilities.sampling or capabilities.elicitation or capabilities.roots):
-            return await body(DirectDialogue(ctx))
+            return await body(DirectChannel(ctx))
         rounds = 1 if brings_roots(ctx.params or {}) else 0
         return await self.parked.start(ctx, owner, principal, body, pin=pin, rounds_before=rounds)
 
-    def _context(self, ctx: Context, dialogue: Dialogue) -> ToolContext:
+    def _context(self, ctx: Context, dialogue: ClientChannel) -> ToolContext:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
         wants_progress = meta.get("progressToken") is not None
         progress = _rising(dialogue.report_progress) if wants_progress else no_progress
@@ -251,7 +251,7 @@ class Adapter:
             principal=principal,
             rights=self._who.rights(ctx),
             meta=meta,
-            client=DialogueClient(
+            client=ChannelClient(
                 dialogue,
                 self._log_levels.of(session_key, ctx.protocol_version, meta),
                 _given(ctx),
@@ -263,7 +263,7 @@ class Adapter:
             wants_progress=wants_progress,
             ask=asker(dialogue, progress if wants_progress else None),
             host_model=_host_model(dialogue, sampling) if sampling is not None else None,
-            client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, ParkedCall) else None,
+            client_waits_since_s=(lambda: dialogue.round_started_s) if isinstance(dialogue, SuspendedCall) else None,
         )
 
     def _came(self, ctx: Context) -> Callable[[], None]:
@@ -293,7 +293,7 @@ class Adapter:
         return types.EmptyResult()
 
     def context(self, ctx: Context) -> ToolContext:
-        return self._context(ctx, DirectDialogue(ctx))
+        return self._context(ctx, DirectChannel(ctx))
 
     def reader(self, ctx: Context) -> ToolContext:
         """Who asks."""
@@ -313,7 +313,7 @@ def _given(ctx: Context) -> Mapping[str, Any]:
     return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != ROOTS_INPUT}
 
 
-def _host_model(dialogue: Dialogue, sampling: types.SamplingCapability) -> ChatModel:
+def _host_model(dialogue: ClientChannel, sampling: types.SamplingCapability) -> ChatModel:
     # Only who offers a model pays for what asking it takes.
     from goat_mcp.server.host_model import HostModel
 

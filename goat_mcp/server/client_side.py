@@ -14,18 +14,18 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotAsked, Told
+from goat_mcp.server.client_channel import AskedEnough, ClientChannel, Question
 from goat_mcp.server.client_roots import ClientRoots, local_folders
-from goat_mcp.server.dialogue import AskedEnough, Dialogue, Question
 
 _QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
 
-class DialogueClient:
+class ChannelClient:
     """A `ClientSide` over one call's dialogue. `log_level`: what the client set, or wants for this call."""
 
     def __init__(
         self,
-        dialogue: Dialogue,
+        dialogue: ClientChannel,
         log_level: str,
         given: Mapping[str, Any],
         known_roots: ClientRoots,

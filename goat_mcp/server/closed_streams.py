@@ -13,7 +13,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.server.dialogue import DirectDialogue, gone
+from goat_mcp.server.client_channel import DirectChannel, gone
 
 WATCHED_AFTER_S = 0.05
 """Most calls are over by then, and cost no task of their own."""
@@ -21,7 +21,7 @@ WATCHED_AFTER_S = 0.05
 T = TypeVar("T")
 
 
-async def while_open(request: Any, dialogue: DirectDialogue, call: Awaitable[T]) -> T:
+async def while_open(request: Any, dialogue: DirectChannel, call: Awaitable[T]) -> T:
     """The call's result; the call is cancelled once its stream is closed. Raises `MCPError` then, for nobody."""
     loop = asyncio.get_running_loop()
     watch: list[asyncio.Task[None]] = []

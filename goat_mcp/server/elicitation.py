@@ -10,10 +10,10 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import WAIT_LIMIT_S, Progress
+from goat_mcp.core.elicitation import Answer, Ask, Form, Question, Reply, Value
 from goat_mcp.core.heartbeat import beat
-from goat_mcp.core.questions import Answer, Ask, Form, Question, Reply, Value
-from goat_mcp.documents.visible_text import make_visible
-from goat_mcp.server.dialogue import Dialogue
+from goat_mcp.files.documents.visible_text import make_visible
+from goat_mcp.server.client_channel import ClientChannel
 
 _TITLED_CHOICES_SINCE = "2025-11-25"
 _REPLIES = {"accept": Reply.ACCEPTED, "decline": Reply.DECLINED, "cancel": Reply.CANCELLED}
@@ -25,7 +25,7 @@ def can_elicit(capabilities: types.ClientCapabilities | None) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def asker(dialogue: Dialogue, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
+def asker(dialogue: ClientChannel, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
     """The `ctx.ask` of one call.
 
     With `progress` (the client sent a token) it waits as long as the request lives, with a heartbeat; without, the

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
-from goat_mcp.server.dialogue import Dialogue
+from goat_mcp.server.client_channel import ClientChannel
 
 _BLOCKS: TypeAdapter[list[Any]] = TypeAdapter(list[types.SamplingMessageContentBlock])
 
@@ -19,7 +19,7 @@ _BLOCKS: TypeAdapter[list[Any]] = TypeAdapter(list[types.SamplingMessageContentB
 class HostModel:
     """Every reply is a question to the client, which may ask its user first."""
 
-    def __init__(self, dialogue: Dialogue, capability: types.SamplingCapability) -> None:
+    def __init__(self, dialogue: ClientChannel, capability: types.SamplingCapability) -> None:
         self._dialogue = dialogue
         self.takes_tools = capability.tools is not None
 

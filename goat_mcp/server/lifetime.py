@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import anyio
 
-from goat_mcp.subprocesses import ProcessGuard
-from goat_mcp.subprocesses.stop_signals import StopSignals
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.stop_signals import StopSignals
 
 PARENT_POLL_S = 0.5
 

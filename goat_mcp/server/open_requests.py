@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import mcp_types as types
 
-from goat_mcp.server.strict_frames import Fault
+from goat_mcp.server.stdio.frame_validation import Fault
 
 
 class OpenRequests:

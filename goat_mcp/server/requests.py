@@ -9,7 +9,7 @@ import mcp_types as types
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.server.dialogue import Context
+from goat_mcp.server.client_channel import Context
 
 AnswerT = TypeVar("AnswerT")
 Work = Callable[[ToolContext], Awaitable[ToolResult]]

@@ -28,7 +28,7 @@ DRAIN_S = 10.0
 
 
 @dataclass
-class Handover:
+class RestartHandoff:
     """What one process leaves to the next. `greeting` are the parameters of the client's `initialize`; `unread` is
     the beginning of a message whose rest is still to come."""
 
@@ -79,18 +79,18 @@ class Handover:
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def taken_over() -> Handover:
+def taken_over() -> RestartHandoff:
     """What the process before has left; an empty one where there was none."""
     named = os.environ.pop(VARIABLE, "")
     if not named.isdigit():
-        return Handover()
+        return RestartHandoff()
     try:
         with os.fdopen(int(named), "rb") as file:
             file.seek(0)
             left: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
-        return Handover()
-    return Handover(
+        return RestartHandoff()
+    return RestartHandoff(
         left["greeting"],
         base64.b64decode(left["unread"]),
         left["listener"],

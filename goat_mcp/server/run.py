@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.processes.exit_watching import watch_exits_without_threads
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.server.known_outside import publish_status
 from goat_mcp.server.lifetime import stop_when_orphaned, stopping_on_signals
-from goat_mcp.server.restart import DRAIN_S, Handover, is_possible, taken_over
-from goat_mcp.server.stdio import stdio_streams
-from goat_mcp.server.succession import Succession
-from goat_mcp.settings import Settings
-from goat_mcp.subprocesses.exit_watching import watch_exits_without_threads
+from goat_mcp.server.restart import DRAIN_S, RestartHandoff, is_possible, taken_over
+from goat_mcp.server.restart_handoff import HandoffOfSessions
+from goat_mcp.server.status_publishing import publish_status
+from goat_mcp.server.stdio.transport import stdio_streams
+from goat_mcp.settings.settings import Settings
 
 if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
-    from goat_mcp.server.http import HttpServer
+    from goat_mcp.server.http.server import HttpServer
 
 Check = Callable[[], object]
 
@@ -47,7 +47,7 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
     _replace_process(gateway, handover)
 
 
-def _replace_process(gateway: Gateway, handover: Handover) -> None:
+def _replace_process(gateway: Gateway, handover: RestartHandoff) -> None:
     """Where that is wanted, and prepared."""
     if handover.is_complete:
         gateway.telemetry.warning("starting anew", reason=gateway.restart.reason)
@@ -66,8 +66,8 @@ def run_http(
     check: Check = _nothing_to_check,
 ) -> None:
     """Serve HTTP until a signal. Raises `ToolError(CONFIG)` for an address or token that cannot be used."""
-    from goat_mcp.server.http import HttpServer, parse_address
-    from goat_mcp.server.token import profile_tokens, read_or_create_token
+    from goat_mcp.server.http.server import HttpServer, parse_address
+    from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
     handover = taken_over()
     address = parse_address(http)
@@ -103,7 +103,7 @@ def run_http(
     _replace_process(gateway, handover)
 
 
-async def _serve_stdio(gateway: Gateway, parent: int, handover: Handover) -> None:
+async def _serve_stdio(gateway: Gateway, parent: int, handover: RestartHandoff) -> None:
     adapter = Adapter(gateway, "stdio")
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
@@ -113,7 +113,7 @@ async def _serve_stdio(gateway: Gateway, parent: int, handover: Handover) -> Non
             group.start_soon(publish_status, gateway)
             _collect_garbage_from_now_on()
             frame_bytes = gateway.settings.limits.frame_bytes
-            succession = Succession(gateway.restart, handover, adapter.changes.close)
+            succession = HandoffOfSessions(gateway.restart, handover, adapter.changes.close)
             adapter.tells_newcomers = handover.greeting is not None
             streams = stdio_streams(
                 adapter.short_calls(),
@@ -126,7 +126,9 @@ async def _serve_stdio(gateway: Gateway, parent: int, handover: Handover) -> Non
         stop()
 
 
-async def _serve_http(gateway: Gateway, server: HttpServer, say: Callable[[str], None], handover: Handover) -> None:
+async def _serve_http(
+    gateway: Gateway, server: HttpServer, say: Callable[[str], None], handover: RestartHandoff
+) -> None:
     async def hand_over() -> None:
         await gateway.restart.wanted.wait()
         with anyio.move_on_after(DRAIN_S):

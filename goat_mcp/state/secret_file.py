@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from goat_mcp.state.safe_place import why_folder_unsafe, why_not_ours, why_readable
+from goat_mcp.state.file_safety import why_folder_unsafe, why_not_ours, why_readable
 
 MAX_BYTES = 64 * 1024
 

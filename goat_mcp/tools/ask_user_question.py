@@ -11,8 +11,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Answer, Form, Option, Question, Reply
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample

@@ -1,5 +1,5 @@
 """Bash: run a script in the workspace. What its caller is told of it lies in `goat_mcp.commands`, how processes start,
-print and end in `goat_mcp.subprocesses`."""
+print and end in `goat_mcp.processes`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from goat_mcp.commands.call_result import CallResults, CommandCall, SandboxFailed
+from goat_mcp.commands.git_hardening import GitHardening
+from goat_mcp.commands.sandbox.options import SandboxWish
+from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.commands.start_directory import start_directory
+from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.time_limits import time_limits
 from goat_mcp.commands.unrunnable import refuse_unrunnable
 from goat_mcp.core.arguments import ToolInput
@@ -25,22 +29,18 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.editing.shell_reads import ReadFilesBefore
-from goat_mcp.sandbox.options import SandboxWish
-from goat_mcp.sandbox.sandbox import ConfinedProcess, Sandbox
+from goat_mcp.files.editing.shell_reads import ReadFilesBefore
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.bash_script import find_bash
+from goat_mcp.processes.command_start import start_command
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.pids_cgroup import PidsCgroups
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.running_command import EndedBy, RunningCommand
+from goat_mcp.processes.separate_streams import SeparateStreams
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.subprocesses.bash_script import find_bash
-from goat_mcp.subprocesses.command_start import start_command
-from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.subprocesses.git_hardening import GitHardening
-from goat_mcp.subprocesses.options import BashOptions
-from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand
-from goat_mcp.subprocesses.separate_streams import SeparateStreams
-from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.workspace import Workspace
 
 MAX_CHARS = 30_000
 PROGRESS_EVERY_S = 2.0

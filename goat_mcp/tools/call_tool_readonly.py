@@ -1,6 +1,6 @@
 """call_tool_readonly: `call_tool` for tools that surely only read, so that a host need not ask about it (DEF-2).
 
-Which those are is decided where the call is judged, in `goat_mcp.call_through`.
+Which those are is decided where the call is judged, in `goat_mcp.calls.meta_call`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema
 
+from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
@@ -16,7 +17,6 @@ from goat_mcp.core.settings_view import SettingsView
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.permissions.session_modes import SessionModes
 from goat_mcp.state.session_settings import SessionSettings
 
 RESET = "default"

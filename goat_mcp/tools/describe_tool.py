@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from goat_mcp.catalog import Catalog
-from goat_mcp.catalog_search import CatalogSearch
+from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -1,4 +1,4 @@
-"""Edit: replace text in a file. How text is found, fitted and shown lives in `goat_mcp.editing`."""
+"""Edit: replace text in a file. How text is found, fitted and shown lives in `goat_mcp.files.editing`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from goat_mcp.changes.call_files import Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -19,19 +18,20 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.documents.one_line import shown_path
-from goat_mcp.documents.text_encoding import TextFormat
-from goat_mcp.editing.current_file import open_current
-from goat_mcp.editing.edit_list import Edited, TextEdit, apply_edits
-from goat_mcp.editing.lines import count_lines
-from goat_mcp.editing.matching import Tier
-from goat_mcp.editing.numbered_diff import NumberedDiff, diff
-from goat_mcp.editing.options import EditOptions, FileOptions
-from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
-from goat_mcp.editing.read_state import ReadState
-from goat_mcp.editing.stored_text import StoredText, load_text
+from goat_mcp.files.changes.call_files import Changes, DirectChanges
+from goat_mcp.files.documents.one_line import shown_path
+from goat_mcp.files.documents.text_encoding import TextFormat
+from goat_mcp.files.editing.current_file import open_current
+from goat_mcp.files.editing.edit_list import Edited, TextEdit, apply_edits
+from goat_mcp.files.editing.lines import count_lines
+from goat_mcp.files.editing.matching import Tier
+from goat_mcp.files.editing.numbered_diff import NumberedDiff, diff
+from goat_mcp.files.editing.options import EditOptions, FileOptions
+from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.files.editing.read_state import ReadState
+from goat_mcp.files.editing.stored_text import StoredText, load_text
+from goat_mcp.files.workspace import Files, FileVersion, Workspace, WorkspacePath
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import Files, FileVersion, Workspace, WorkspacePath
 
 _TIER_NOTICES: dict[Tier, str] = {
     2: "old_string matched only with blanks at line ends ignored",

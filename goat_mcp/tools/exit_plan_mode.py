@@ -1,4 +1,4 @@
-"""ExitPlanMode: hand the plan to the user, who approves, edits or rejects it. Modes live in `goat_mcp.permissions`."""
+"""ExitPlanMode: hand the plan to the user, who approves, edits or rejects it. Modes live in `calls.permissions`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
+from goat_mcp.calls.permissions.plan_approval import PlanApproval, grantable
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Answer, Form, Option, Question, Reply
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.permissions.plan_approval import PlanApproval, grantable
 from goat_mcp.state.plans import Plan, PlanStatus, Presenter
 
 MAX_PLAN_CHARS = 100_000

@@ -16,15 +16,15 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.search.cancellable import in_thread
-from goat_mcp.search.clock import SearchClock
-from goat_mcp.search.engine import SearchEngine
-from goat_mcp.search.glob_pattern import BadGlob, GlobPattern, has_magic
-from goat_mcp.search.listing import MAX_ENTRIES, Listing, list_newest
-from goat_mcp.search.options import SearchLimits
-from goat_mcp.search.query import Target
-from goat_mcp.search.shown_text import one_line
-from goat_mcp.workspace import Workspace, WorkspacePath
+from goat_mcp.files.search.cancellable import in_thread
+from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.engine import SearchEngine
+from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
+from goat_mcp.files.search.listing import MAX_ENTRIES, Listing, list_newest
+from goat_mcp.files.search.options import SearchLimits
+from goat_mcp.files.search.query import Target
+from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.workspace import Workspace, WorkspacePath
 
 _NOTHING = "No files found"
 

@@ -17,18 +17,18 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.search.cancellable import in_thread
-from goat_mcp.search.clock import SearchClock
-from goat_mcp.search.content import Found, Page, count_ignored, find
-from goat_mcp.search.engine import Search, SearchEngine
-from goat_mcp.search.glob_pattern import BadGlob
-from goat_mcp.search.options import SearchLimits
-from goat_mcp.search.path_rules import rules_of_globs
-from goat_mcp.search.priority import SearchPriority
-from goat_mcp.search.query import Query, Target
-from goat_mcp.search.records import FoundLine
-from goat_mcp.search.shown_text import one_line
-from goat_mcp.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
+from goat_mcp.files.search.cancellable import in_thread
+from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.content import Found, Page, count_ignored, find
+from goat_mcp.files.search.engine import Search, SearchEngine
+from goat_mcp.files.search.glob_pattern import BadGlob
+from goat_mcp.files.search.options import SearchLimits
+from goat_mcp.files.search.path_rules import rules_of_globs
+from goat_mcp.files.search.priority import SearchPriority
+from goat_mcp.files.search.query import Query, Target
+from goat_mcp.files.search.records import FoundLine
+from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
 
 _MAX_PATTERN_CHARS = 32_768
 _NOTHING = "No matches found"

@@ -1,4 +1,4 @@
-"""NotebookEdit: change one cell of a notebook. Finding, rewriting and storing it lives in `goat_mcp.editing`, which is
+"""NotebookEdit: change one cell of a notebook. Finding, rewriting and storing it lives in `files.editing`, which is
 imported at the first call.
 """
 
@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from goat_mcp.changes.call_files import Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.editing.options import FileOptions
-from goat_mcp.editing.read_state import ReadState
+from goat_mcp.files.changes.call_files import Changes, DirectChanges
+from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.editing.read_state import ReadState
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import Workspace
 
 
 class NotebookEditInput(ToolInput):
@@ -80,7 +80,7 @@ class NotebookEdit(
         return Access(asked=(path.plain,), writes=(str(self.workspace.real_path(path)),))
 
     async def execute(self, input: NotebookEditInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.editing.notebook_file import CellRequest, NotebookFile
+        from goat_mcp.files.editing.notebook_file import CellRequest, NotebookFile
 
         path = self.workspace.resolve(input.notebook_path)
         real_path = self.workspace.real_path(path)

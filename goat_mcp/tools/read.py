@@ -1,4 +1,4 @@
-"""Read: text by line, images, PDF pages, notebooks. How each kind is shown lives in `goat_mcp.documents`."""
+"""Read: text by line, images, PDF pages, notebooks. How each kind is shown lives in `goat_mcp.files.documents`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeVar
 import anyio
 from pydantic import ConfigDict, Field
 
-from goat_mcp.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -23,20 +22,21 @@ from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.documents.excerpt import excerpt_of_text
-from goat_mcp.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
-from goat_mcp.documents.image import fit_image
-from goat_mcp.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
-from goat_mcp.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
-from goat_mcp.documents.notebook import NotANotebook, show_notebook
-from goat_mcp.documents.pdf import PageRange, Patience, parse_pages, read_pdf
-from goat_mcp.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
-from goat_mcp.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
-from goat_mcp.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.files.changes.call_files import CallFiles, Changes, DirectChanges
+from goat_mcp.files.documents.excerpt import excerpt_of_text
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
+from goat_mcp.files.documents.image import fit_image
+from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
+from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
+from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
+from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
+from goat_mcp.files.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
+from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
+from goat_mcp.files.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
+from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.workspace import Files, OpenedFile, Workspace, WorkspacePath
+from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import Files, OpenedFile, Workspace, WorkspacePath
-from goat_mcp.workspace.opened import hash_of
 
 DEFAULT_LIMIT = 2_000
 MAX_CHARS = 48_000

@@ -21,7 +21,7 @@ from goat_mcp.core.rights import Rights
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.documents.one_line import one_line
+from goat_mcp.files.documents.one_line import one_line
 from goat_mcp.state.spill import SpillFiles
 
 ANSWER_S = 5.0
@@ -87,7 +87,7 @@ class ReadMcpResource(
                 raise _refusal(uri, input.server, refused_too, offer) from None
         contents: Sequence[Mapping[str, Any]] = result["contents"]
         # What images need is not loaded at start.
-        from goat_mcp.documents.resource_contents import show_contents
+        from goat_mcp.files.documents.resource_contents import show_contents
 
         try:
             shown = await anyio.to_thread.run_sync(show_contents, contents, uri, self._store, abandon_on_cancel=True)

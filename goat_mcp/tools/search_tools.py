@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from goat_mcp.catalog_filter import server_of
-from goat_mcp.catalog_search import CatalogSearch, FoundTools
+from goat_mcp.catalog.filter import server_of
+from goat_mcp.catalog.search import CatalogSearch, FoundTools
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -57,7 +57,7 @@ class SearchTools(
     search: CatalogSearch
 
     async def execute(self, input: SearchToolsInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.tool_search.found_tool import found_tool, in_words
+        from goat_mcp.catalog.tool_search.found_tool import found_tool, in_words
 
         server = (input.server or "").removeprefix(UPSTREAM_PREFIX)
         found = await self.search.find(input.query, ctx, limit=input.limit, server=server)

@@ -1,4 +1,4 @@
-"""SendMessage: put a message into a team member's mailbox. Mailboxes and addressing live in `goat_mcp.teams`."""
+"""SendMessage: put a message into a team member's mailbox. Mailboxes and addressing live in `goat_mcp.agents.teams`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from goat_mcp.agents.teams.mailbox import Letter
+from goat_mcp.agents.teams.team import EVERYONE
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -15,11 +17,9 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.teams.mailbox import Letter
-from goat_mcp.teams.team import EVERYONE
 
 if TYPE_CHECKING:  # the machinery is loaded when the first team is made
-    from goat_mcp.teams.coordinator import TeamCoordinator
+    from goat_mcp.agents.teams.coordinator import TeamCoordinator
 
 MAX_MESSAGE_BYTES = 100 * 1024
 MAX_SUMMARY_CHARS = 200

@@ -1,4 +1,4 @@
-"""TaskOutput: how a background task is doing and what it printed. Tasks themselves live in `goat_mcp.tasks`."""
+"""TaskOutput: how a background task is doing and what it printed. Tasks themselves live in `commands.tasks`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from goat_mcp.commands.tasks import Task, TaskManager
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.heartbeat import HEARTBEAT_S
@@ -15,7 +16,6 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.tasks import Task, TaskManager
 
 MAX_CHARS = 30_000
 _HEADER_CHARS = 1_000

@@ -1,10 +1,11 @@
-"""TaskStop: end a background task. Tasks themselves live in `goat_mcp.tasks`."""
+"""TaskStop: end a background task. Tasks themselves live in `goat_mcp.commands.tasks`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from goat_mcp.commands.tasks import TaskManager, TaskStatus
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import cut_middle
@@ -12,7 +13,6 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.tasks import TaskManager, TaskStatus
 
 MAX_OUTPUT_CHARS = 10_000
 _TITLE_CHARS = 200

@@ -1,4 +1,4 @@
-"""TeamCreate: start a team of background agents that write to each other. Teams live in `goat_mcp.teams`."""
+"""TeamCreate: start a team of background agents that write to each other. Teams live in `goat_mcp.agents.teams`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from goat_mcp.agents.teams.team import NewMember
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.teams.team import NewMember
 
 if TYPE_CHECKING:  # the machinery is loaded when the first team is made
-    from goat_mcp.teams.coordinator import TeamCoordinator
+    from goat_mcp.agents.teams.coordinator import TeamCoordinator
 
 MAX_MEMBERS = 10
 

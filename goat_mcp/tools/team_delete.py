@@ -1,4 +1,4 @@
-"""TeamDelete: end the team. Teams live in `goat_mcp.teams`."""
+"""TeamDelete: end the team. Teams live in `goat_mcp.agents.teams`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 
 if TYPE_CHECKING:  # the machinery is loaded when the first team is made
-    from goat_mcp.teams.coordinator import TeamCoordinator
+    from goat_mcp.agents.teams.coordinator import TeamCoordinator
 
 
 class TeamDeleteInput(ToolInput):

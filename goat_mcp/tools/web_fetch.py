@@ -1,4 +1,4 @@
-"""WebFetch: a page as text, or a model's answer about it. Fetching and converting live in `goat_mcp.web`."""
+"""WebFetch: a page as text, or a model's answer about it. Fetching and converting live in `goat_mcp.web.pages`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -17,15 +18,14 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.http_client.told_status import told_status
-from goat_mcp.models.choice import ModelChoice
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.web.marked_text import marked, new_nonce
+from goat_mcp.web.http.http_status_text import http_status_text
+from goat_mcp.web.pages.marked_text import marked, new_nonce
 
 if TYPE_CHECKING:  # loaded at the first fetch
-    from goat_mcp.web.fetching import Deadline, Elsewhere
-    from goat_mcp.web.page import Page
-    from goat_mcp.web.pages import Pages, Visit
+    from goat_mcp.web.pages.fetching import Deadline, Elsewhere
+    from goat_mcp.web.pages.page import Page
+    from goat_mcp.web.pages.pages import Pages, Visit
 
 TIME_LIMIT_S = 20.0
 MAX_CHARS = 30_000
@@ -67,7 +67,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         return await with_heartbeat(lambda: self._fetch(input, ctx), ctx, "fetching")
 
     async def _fetch(self, input: WebFetchInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.web.fetching import Elsewhere
+        from goat_mcp.web.pages.fetching import Elsewhere
 
         pages = self.pages()
         deadline = pages.deadline(min(TIME_LIMIT_S, ctx.wait_left_s()))
@@ -98,7 +98,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         ctx: ToolContext,
     ) -> ToolResult | None:
         """The answer of a model; None, and a notice, where there is none."""
-        from goat_mcp.web.answering import MAX_PAGE_CHARS, answer
+        from goat_mcp.web.pages.answering import MAX_PAGE_CHARS, answer
 
         model = self.models.for_call(ctx)
         if model is None:
@@ -127,7 +127,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
 
     def _saved(self, page: Page, facts: dict[str, Any]) -> ToolResult:
         """A body that is no text, in a file. A part of one is worth nothing."""
-        from goat_mcp.web.binary_body import save
+        from goat_mcp.web.pages.binary_body import save
 
         kind = page.media_type or "unknown type"
         if page.is_cut:
@@ -196,7 +196,7 @@ async def _status_error(page: Page, facts: Mapping[str, Any], pages: Pages, dead
         shown = marked(text[:_ERROR_PAGE_CHARS], new_nonce()) if text else ""
     return ToolError(
         ErrorCode.RATE if status == 429 else ErrorCode.NETWORK,
-        f"{told_status(status)} from {page.final_url[:500]}",
+        f"{http_status_text(status)} from {page.final_url[:500]}",
         advice,
         facts=facts,
         output=shown,

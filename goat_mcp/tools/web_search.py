@@ -18,10 +18,10 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.http_client import HttpClient
-from goat_mcp.http_client.domains import NotAHost, ascii_host
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
+from goat_mcp.web.http import HttpClient
+from goat_mcp.web.http.domains import NotAHost, ascii_host
 from goat_mcp.web.search.options import SearchOptions
 
 if TYPE_CHECKING:  # providers and all they need are loaded at the first search
@@ -118,7 +118,7 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
         return _result(query, provider.wire.name, shown.results, notices)
 
     async def _ask(self, provider: ConfiguredProvider, query: SearchQuery, ctx: ToolContext) -> Found:
-        from goat_mcp.web.search.asking import ask
+        from goat_mcp.web.search.search_client import ask
 
         time_s = min(TIME_LIMIT_S, ctx.wait_left_s())
         return await with_heartbeat(

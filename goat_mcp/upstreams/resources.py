@@ -11,9 +11,9 @@ import anyio
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.mcp_resources import ServerResources
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.files.documents.visible_text import make_visible
+from goat_mcp.upstreams.cache.resource_reads import ResourceReads
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
-from goat_mcp.upstreams.shelves.resource_reads import ResourceReads
 from goat_mcp.upstreams.upstream import Upstream
 
 _NAMES_SHOWN = 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from goat_mcp.upstreams.listing.withheld import Withheld
+from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.reason_code import ReasonCode
 
 
@@ -45,7 +45,7 @@ class UpstreamStatus:
     template_count: int = 0
     prompt_count: int = 0
     """Of what it offers beside tools, as far as anybody has asked for it."""
-    withheld: tuple[Withheld, ...] = ()
+    withheld: tuple[RejectedEntry, ...] = ()
     quarantined: tuple[str, ...] = ()
     """Tools that are listed as they were pinned, for they have changed since."""
     waiting_pins: tuple[str, ...] = ()

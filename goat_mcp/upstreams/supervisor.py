@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
-from goat_mcp.upstreams.links.confine import Confine
-from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.transports.confine import Confine
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # loaded with the first connection
-    from goat_mcp.upstreams.questions.callers import Callers
+    from goat_mcp.upstreams.server_requests.callers import Callers
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Supervisor:
         connect = self._connect
         if connect is None:
             # Loads the SDK's client side, which an upstream that nobody calls does not need.
-            from goat_mcp.upstreams.links.connect import connect as connect
+            from goat_mcp.upstreams.transports.connect import connect as connect
         self._is_outdated = False
         self._last_target = None
         target = self._last_target = self._target()

@@ -16,43 +16,43 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
+from goat_mcp.catalog.offerings import Offerings
+from goat_mcp.catalog.registry import Registry
+from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.given_uris import GivenUris
-from goat_mcp.offers import Offers
-from goat_mcp.registry import Registry
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.cache.known_asks import KnownAsks
+from goat_mcp.upstreams.cache.offering_cache import OfferingCache
+from goat_mcp.upstreams.cache.tool_cache import ToolCache
+from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
-from goat_mcp.upstreams.calls.noting_relay import NotingRelay
 from goat_mcp.upstreams.calls.output_check import OutputCheck
+from goat_mcp.upstreams.calls.uri_recording import UriRecordingRelay
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.work_folder import RootOf, first_here, follows_client, needs_workspace
+from goat_mcp.upstreams.connection_pool import ConnectionPool, InUse
 from goat_mcp.upstreams.faults import LoginWanted
-from goat_mcp.upstreams.instances import Instances, InUse
-from goat_mcp.upstreams.links.confine import Confine
-from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.pins.pin_gate import PinGate
-from goat_mcp.upstreams.pins.pin_lock import LockContent
-from goat_mcp.upstreams.pins.pins import Pinning, UpstreamPins
+from goat_mcp.upstreams.pinning.pin_gate import PinGate
+from goat_mcp.upstreams.pinning.pin_lock import LockContent
+from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy
-from goat_mcp.upstreams.shelves.known_asks import KnownAsks
-from goat_mcp.upstreams.shelves.offer_shelf import OfferShelf
-from goat_mcp.upstreams.shelves.tool_shelf import ToolShelf
-from goat_mcp.upstreams.shelves.warm_catalog import WarmCatalog
-from goat_mcp.upstreams.standing import Standing
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
+from goat_mcp.upstreams.transports.confine import Confine
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.upstream_status import StatusBuilder
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
-    from goat_mcp.upstreams.calls.item_requests import ItemRequests
     from goat_mcp.upstreams.calls.login_offers import LoginOffers
+    from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
-    from goat_mcp.upstreams.pins.pin_check import Comparison
-    from goat_mcp.upstreams.questions.callers import Callers
+    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.server_requests.callers import Callers
 
 DRAIN_LOOK_S = 0.05
 HEARS_WITHIN_S = 0.5
@@ -71,8 +71,8 @@ class Upstream:
         registry: Registry,
         warm: WarmCatalog,
         telemetry: Telemetry,
-        offers: Offers,
-        given: GivenUris,
+        offers: Offerings,
+        given: UriOwnership,
         on_updated: Callable[[str], None],
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
@@ -103,7 +103,7 @@ class Upstream:
         self._follows_client = follows_client(config.target)
 
         def declare(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-            from goat_mcp.upstreams.questions.inquiries import declared_for
+            from goat_mcp.upstreams.server_requests.request_handlers import declared_for
 
             return declared_for(capabilities, config.allow)
 
@@ -131,7 +131,7 @@ class Upstream:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
         self._asks = KnownAsks(config, warm)
-        self._instances = Instances(config, make, declare, self._asks, asks_for_roots)
+        self._instances = ConnectionPool(config, make, declare, self._asks, asks_for_roots)
         self.lifeline = self._supervisor = self._instances.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
@@ -147,9 +147,9 @@ class Upstream:
             visible=self._visible,
             offer_login=self.offer_login,
         )
-        relay = NotingRelay(self.calls, config.source, given)
-        self._tools = ToolShelf(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
-        self.offer = OfferShelf(
+        relay = UriRecordingRelay(self.calls, config.source, given)
+        self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
+        self.offer = OfferingCache(
             config,
             offers=offers,
             warm=warm,
@@ -158,7 +158,7 @@ class Upstream:
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
             on_listed=on_change,
         )
-        self._standing = Standing(
+        self._standing = StatusBuilder(
             config,
             self._supervisor,
             tools=self._tools,
@@ -172,14 +172,14 @@ class Upstream:
         self._list_problem = ""
 
     @cached_property
-    def requests(self) -> ItemRequests:
+    def requests(self) -> ResourceRequests:
         """Its way for reads, prompts and completions."""
-        from goat_mcp.upstreams.calls.item_requests import ItemRequests
-        from goat_mcp.upstreams.pins.item_gate import ItemGate
+        from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
+        from goat_mcp.upstreams.pinning.resource_gate import ResourceGate
 
         # The connections of single clients are not listed: their requests are held against what the leader lists.
-        gate = ItemGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
-        return ItemRequests(
+        gate = ResourceGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
+        return ResourceRequests(
             self.config,
             self._connection_for,
             self.calls.slots,
@@ -280,7 +280,7 @@ class Upstream:
 
     async def compare(self, before: LockContent) -> Comparison:
         """Have it listed now, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pins.pin_check import Comparison, compared
+        from goat_mcp.upstreams.pinning.pin_check import Comparison, compared
 
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
@@ -352,7 +352,7 @@ class Upstream:
             self._group = None
 
     def _callers(self, declared: Callable[[], Mapping[str, Any]], roots: RootsOf) -> Callers:
-        from goat_mcp.upstreams.questions.callers import Callers
+        from goat_mcp.upstreams.server_requests.callers import Callers
 
         return Callers(self.config.name, declared(), allow=self.config.allow, roots=roots, asked=self._asks.learn)
 
@@ -374,7 +374,7 @@ class Upstream:
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""
-        from goat_mcp.upstreams.pins.pinned_instructions import settle_instructions
+        from goat_mcp.upstreams.pinning.pinned_instructions import settle_instructions
 
         await anyio.to_thread.run_sync(settle_instructions, self.pins, connection.instructions)
         while True:
@@ -434,7 +434,7 @@ class _Connected:
     __slots__ = ("_ctx", "_instances", "_use", "_workspace_of")
 
     def __init__(
-        self, instances: Instances, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
+        self, instances: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
     ) -> None:
         self._instances = instances
         self._workspace_of = workspace_of

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.abc
 
+from goat_mcp.catalog.offerings import Kind, Offerings
+from goat_mcp.catalog.registry import Registry
+from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.mcp_resources import McpResources
-from goat_mcp.given_uris import GivenUris
-from goat_mcp.offers import Kind, Offers
-from goat_mcp.registry import Registry
+from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.links.confine import Confine
-from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.pins.pin_lock import LockContent, PinLock
-from goat_mcp.upstreams.pins.pinned_definitions import PinnedDefinitions
-from goat_mcp.upstreams.pins.pins import Pinning
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock
+from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.shelves.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
+from goat_mcp.upstreams.transports.confine import Confine
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
 from goat_mcp.upstreams.upstream import Upstream
 
 FIRST_LIST_WAIT_S = 3.0
@@ -40,7 +40,7 @@ DRAIN_S = 60.0
 """How long calls may go on of an upstream whose entry has changed or gone."""
 
 if TYPE_CHECKING:  # loaded by `lock --check`
-    from goat_mcp.upstreams.pins.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_check import Comparison
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -77,9 +77,9 @@ class Upstreams:
         `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
         updated; neither may block. `instance` is our id among gateways (`core.gateway_chain`).
         """
-        self.offers = Offers()
-        self.given = GivenUris()
-        self.given_by_reads = GivenUris()
+        self.offers = Offerings()
+        self.given = UriOwnership()
+        self.given_by_reads = UriOwnership()
         """Those that only the contents of another resource held."""
         warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
@@ -169,7 +169,7 @@ class Upstreams:
 
     def suspicious(self, names: Collection[str]) -> list[tuple[str, str]]:
         """Of these upstreams: the name, and which definition a person should read and why. Blocks: for a thread."""
-        from goat_mcp.upstreams.pins.suspicious_pins import suspicious_in
+        from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
 
         named = {one.config.server: one.config.name for one in self._upstreams if one.config.name in names}
         found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
@@ -177,7 +177,7 @@ class Upstreams:
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pins.pin_check import Comparison
+        from goat_mcp.upstreams.pinning.pin_check import Comparison
 
         found: dict[str, Comparison] = {}
 
@@ -397,7 +397,7 @@ def _connecting(instance: str) -> Connect:
     """`connect`, which loads the SDK's client side with the first upstream that is wanted."""
 
     def connecting(*args: Any, **options: Any) -> AbstractAsyncContextManager[LiveConnection]:
-        from goat_mcp.upstreams.links.connect import connect
+        from goat_mcp.upstreams.transports.connect import connect
 
         return connect(*args, instance=instance, **options)
 

@@ -1,1 +1,1 @@
-"""What the network tools need beside a connection: searching, and (as it is built) pages turned into text."""
+"""The network: the guarded HTTP client, pages, search, messaging."""

@@ -15,31 +15,31 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.changes.call_files import CallFiles, Changes
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
-from goat_mcp.documents.file_type import HEAD_BYTES, binary_type, in_words
-from goat_mcp.documents.line_index import MAX_HASHED_BYTES
-from goat_mcp.documents.text_encoding import (
+from goat_mcp.files.changes.call_files import CallFiles, Changes
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, in_words
+from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES
+from goat_mcp.files.documents.text_encoding import (
     SAMPLE_BYTES,
     TextFormat,
     check_insertion,
     decode_for_reading,
     looks_binary,
 )
-from goat_mcp.editing.current_file import open_current
-from goat_mcp.editing.lines import FileText, count_lines
-from goat_mcp.editing.matching import to_bytes
-from goat_mcp.editing.options import FileOptions
-from goat_mcp.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
-from goat_mcp.editing.read_state import ReadState
-from goat_mcp.editing.stored_text import load_text
+from goat_mcp.files.editing.current_file import open_current
+from goat_mcp.files.editing.lines import FileText, count_lines
+from goat_mcp.files.editing.matching import to_bytes
+from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
+from goat_mcp.files.editing.read_state import ReadState
+from goat_mcp.files.editing.stored_text import load_text
+from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
+from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
 from goat_mcp.state.sessions import FileSeen, Sessions
-from goat_mcp.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
-from goat_mcp.workspace.opened import hash_of
 
 DEFAULT_BYTES = 1024 * 1024
 _LONGEST_CHARACTER = 4

@@ -13,18 +13,18 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.changes.file_changes import FileChanges
-from goat_mcp.changes.review_resource import MAX_DIFF_CHARS, described
+from goat_mcp.calls.permissions.mode import Mode, allows_more
+from goat_mcp.calls.permissions.own_commands import mode_asked, words_of
+from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.commands.tasks.task import Task
+from goat_mcp.core.elicitation import Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Form, Option, Question, Reply
+from goat_mcp.files.changes.file_changes import FileChanges
+from goat_mcp.files.changes.review_resource import MAX_DIFF_CHARS, described
+from goat_mcp.files.memory.memories import Memories
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.memory.memories import Memories
-from goat_mcp.permissions.mode import Mode, allows_more
-from goat_mcp.permissions.own_commands import mode_asked, words_of
-from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.tasks.task import Task
 
 _COMMANDS: Mapping[str, str] = {
     "help": "these commands",

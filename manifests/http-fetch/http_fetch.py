@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client.response import WholeResponse
-from goat_mcp.http_client.target import Target, as_asked, parse_target
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.web.charset import decode_page
-from goat_mcp.web.page import Page
+from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.target import Target, as_asked, parse_target
+from goat_mcp.web.pages.charset import decode_page
+from goat_mcp.web.pages.page import Page
 
 TIMEOUT_MS = 20_000
 MAX_BYTES = 1_000_000

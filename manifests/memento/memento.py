@@ -14,17 +14,17 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.changes.file_changes import FileChanges
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import Problem, input_error
 from goat_mcp.core.principals import USERS
 from goat_mcp.core.result import text_result
+from goat_mcp.files.changes.file_changes import FileChanges
+from goat_mcp.files.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
+from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.memory.memories import MAX_NAME_CHARS, MEMORY_URI, Memories, Memory, Scope, slug
 from goat_mcp.state.private_file import write_private
-from goat_mcp.workspace import Workspace, WorkspacePath
 
 MAX_BYTES = 1024 * 1024
 _AROUND_CHARS = 100

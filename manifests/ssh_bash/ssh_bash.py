@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.commands.tasks.shell_task import ShellTask
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.manifests.command_answer import CommandAnswer, as_json
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.subprocesses.bash_script import find_bash
-from goat_mcp.subprocesses.command_start import start_command
-from goat_mcp.subprocesses.running_command import EndedBy, RunningCommand, signal_name
-from goat_mcp.tasks.shell_task import ShellTask
+from goat_mcp.processes.bash_script import find_bash
+from goat_mcp.processes.command_start import start_command
+from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 
 DEFAULT_TIMEOUT_S = 60
 CONNECT_TIMEOUT_S = 15

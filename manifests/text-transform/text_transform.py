@@ -10,16 +10,16 @@ from typing import Any
 
 import anyio.to_thread
 
-from goat_mcp.computing.computation import Computation
-from goat_mcp.computing.exchange import MAX_BYTES
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import input_error
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
+from goat_mcp.processes.computing.computation import Computation
+from goat_mcp.processes.computing.exchange import MAX_BYTES
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:
-    return {"transform": Transform(Computation(host.guard, host.computing, "goat_mcp.computing.text_work"))}
+    return {"transform": Transform(Computation(host.guard, host.computing, "goat_mcp.processes.computing.text_work"))}
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 
 import anyio
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelMessage, ModelReply, ModelRequest
 from goat_mcp.core.result import Block, ToolResult, text_block
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 BOUND_S = 60.0

@@ -12,13 +12,13 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from goat_mcp.calls.permissions.permission import ALLOW_ONCE
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Answer, Form, Reply
 from goat_mcp.core.result import ToolResult
-from goat_mcp.permissions.permission import ALLOW_ONCE
-from goat_mcp.subprocesses.process_table import living_process
+from goat_mcp.processes.process_table import living_process
 from tests.agents.scripted import BOUND_S, Ground, ScriptedModel, ground, results_in, says, use
-from tests.subprocesses.processes import running
+from tests.processes.processes import running
 
 pytestmark = pytest.mark.anyio
 

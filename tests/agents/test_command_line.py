@@ -19,8 +19,8 @@ from goat_mcp.agents.options import AgentOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.rights import NO_LIMITS, Rights
-from goat_mcp.subprocesses import ProcessGuard
-from goat_mcp.subprocesses.environment import CommandEnvironment
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
 from tests.e2e.processes import left_after
 
 pytestmark = pytest.mark.anyio

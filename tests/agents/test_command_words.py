@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.agents.command_words import PLACEHOLDERS, Word, filled
-from goat_mcp.settings import BrokenSettings
-from goat_mcp.settings_loading import load_settings
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.settings import BrokenSettings
 
 NOTHING = dict.fromkeys(PLACEHOLDERS, "")
 

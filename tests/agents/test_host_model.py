@@ -13,7 +13,7 @@ import pytest
 from mcp.client.context import ClientRequestContext
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from tests.agents.scripted import BOUND_S, ScriptedModel, ground, says, use
 from tests.server.asking import accepts
 from tests.server.test_adapter import both_eras, connected, gateway

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.questions import Answer, Ask, Form, Reply
-from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from tests.agents.scripted import Ground, ScriptedModel, ground, results_in, says, use
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.audit.options import AuditSettings
-from tests.audit.records import lines_of, write_calls
+from goat_mcp.calls.audit.options import AuditSettings
+from tests.calls.audit.records import lines_of, write_calls
 from tests.cli.test_call import run
 
 pytestmark = pytest.mark.e2e

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.cli.flags import settings_from
-from goat_mcp.settings import BrokenSettings, Settings
+from goat_mcp.settings.settings import BrokenSettings, Settings
 from tests.cli.test_call import run
 
 NOTHING: dict[str, Any] = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.permissions.remembered import RememberedRules
-from goat_mcp.places import scope_of
+from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.gateway.path_checks import scope_of
 from goat_mcp.state.directory import StateDirectory
 from tests.cli.test_undo import Shell
 

@@ -29,10 +29,10 @@ from mcp.shared.auth import AuthorizationCodeResult
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.conformance.targets import DIALECT, OPEN
 
@@ -104,7 +104,7 @@ async def _accept(context: ClientRequestContext, params: types.ElicitRequestPara
 
 async def _tools_of_upstream(client: Client) -> list[types.Tool]:
     """goat-mcp lists its own tools first; theirs are named in its manifests."""
-    from goat_mcp.builtin_tools import TOOL_CLASSES
+    from goat_mcp.gateway.build.builtin_tools import TOOL_CLASSES
 
     ours = {tool.contract.name for tool in TOOL_CLASSES}
     return [tool for tool in (await client.list_tools()).tools if tool.name not in ours]

@@ -26,8 +26,8 @@ class AttackCase:
         return self.where.endswith(".py")
 
 
-_SHELL_RULES = "shell/attack_scripts.py"
-_SHELL_LIMITS = "shell/test_attack_cases.py"
+_SHELL_RULES = "commands/shell/attack_scripts.py"
+_SHELL_LIMITS = "commands/shell/test_attack_cases.py"
 _SHELL = {
     "BR-01-semicolon": ("a second command after `;`", _SHELL_RULES),
     "BR-02-and": ("a second command after `&&`", _SHELL_RULES),
@@ -103,14 +103,14 @@ _FILE = {
     "FS-17": ("a NUL character in a path", _FILES),
     "FS-18": ("dots with percent signs", _FILES),
     "FS-20": ("a tilde in front of a path", _FILES),
-    "FS-22": ("a denied file in another spelling", "permissions/test_path_rules_in_use.py"),
-    "FS-23": ("a link inside the root to a denied file", "permissions/test_path_rules_in_use.py"),
+    "FS-22": ("a denied file in another spelling", "calls/permissions/test_path_rules_in_use.py"),
+    "FS-23": ("a link inside the root to a denied file", "calls/permissions/test_path_rules_in_use.py"),
     "FS-24": ("a write to a hard link of a file outside", _FILES),
     "FS-28": ("a file pattern that begins with dots", _FILES),
     "FS-30": ("a search in a file outside", _FILES),
     "FS-31": ("a search that would follow a link out", _FILES),
     "FS-32": ("a file pattern shaped like an option of ripgrep", _FILES),
-    "FS-34": ("a pattern that backtracks for years, without ripgrep", "search/test_engine.py"),
+    "FS-34": ("a pattern that backtracks for years, without ripgrep", "files/search/test_engine.py"),
     "FS-35": ("an edit of a file that changed since it was read", _FILES),
     "FS-36": ("fifty edits of one file at a time", _FILES),
     "FS-38": ("the server is killed while it writes 50 MB", "e2e/test_killed_writes.py"),
@@ -121,7 +121,7 @@ _FILE = {
     "FS-48": ("a file URL as a resource", _FILES),
 }
 _WEB_FETCH = "tools/test_web_fetch.py"
-_HTTP_CLIENT = "http_client/test_client.py"
+_HTTP_CLIENT = "web/http/test_client.py"
 _NET = {
     "WF-01": ("a loopback address", _WEB_FETCH),
     "WF-03": ("an address as one decimal number", _WEB_FETCH),
@@ -193,12 +193,12 @@ _PROTO = {
 _CONF = {
     "PR-26": ("the model ends plan mode by itself", "contract/test_rules_in_use.py"),
     "PR-30": ("a cloned repository brings hooks and upstreams", "cli/test_trust.py"),
-    "PR-31": ("a settings file that is broken, empty or unreadable", "trust/test_settings_file.py"),
+    "PR-31": ("a settings file that is broken, empty or unreadable", "state/trust/test_settings_file.py"),
     "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
 }
 _HOOK = {
-    "PR-28": ("a hook rewrites an allowed command into a dangerous one", "hooks/test_programs.py"),
-    "PR-29": ("shell syntax in what a hook is given", "hooks/test_programs.py"),
+    "PR-28": ("a hook rewrites an allowed command into a dangerous one", "calls/hooks/test_programs.py"),
+    "PR-29": ("shell syntax in what a hook is given", "calls/hooks/test_programs.py"),
 }
 _HTTP_CASES = "e2e/test_http_cases.py"
 _HTTP = {
@@ -212,7 +212,7 @@ _HTTP = {
     "HT-13": ("a body that says it is 1 GB", _HTTP_CASES),
     "HT-14": ("chunks without an end", _HTTP_CASES),
     "HT-15": ("200 connections that drip their headers", _HTTP_CASES),
-    "HT-18": ("another principal's session", "server/test_http_principals.py"),
+    "HT-18": ("another principal's session", "server/http/test_http_principals.py"),
     "HT-19": ("a session id of the client's choice", _HTTP_CASES),
     "HT-21": ("two clients with the same request ids", _HTTP_CASES),
     "HT-24": ("where it listens when nobody says", _HTTP_CASES),
@@ -252,93 +252,105 @@ _UP = {
     "UP-44": ("its tool in capitals, or with a blank behind", _STDIO_UPSTREAMS),
 }
 _AUDIT = {
-    "AU-01": ("a call that holds a forged record", "audit/test_log.py"),
-    "AU-02": ("control characters in a path", "audit/test_log.py"),
-    "AU-03": ("a secret in a command", "audit/test_log.py"),
-    "AU-05": ("the log cannot be written", "audit/test_log.py"),
-    "AU-06": ("200 calls at a time", "test_pipeline.py"),
-    "AU-11": ("an error nobody thought of", "test_pipeline.py"),
-    "AU-12": ("a log that grows too large", "audit/test_chain.py"),
+    "AU-01": ("a call that holds a forged record", "calls/audit/test_log.py"),
+    "AU-02": ("control characters in a path", "calls/audit/test_log.py"),
+    "AU-03": ("a secret in a command", "calls/audit/test_log.py"),
+    "AU-05": ("the log cannot be written", "calls/audit/test_log.py"),
+    "AU-06": ("200 calls at a time", "calls/test_pipeline.py"),
+    "AU-11": ("an error nobody thought of", "calls/test_pipeline.py"),
+    "AU-12": ("a log that grows too large", "calls/audit/test_chain.py"),
 }
 _PERM = {
-    "PM-01": ("two rules that contradict each other", "permissions/test_rules.py"),
+    "PM-01": ("two rules that contradict each other", "calls/permissions/test_rules.py"),
     "PM-04": ("a sealed state that was changed, used again, or is another's", "server/test_travelling_approval.py"),
     "PM-05": ("every tool in plan mode", "contract/test_rules_in_use.py"),
-    "PM-07": ("a rule that is none", "permissions/test_rules.py"),
-    "PM-08": ("an allowed server adds a tool", "upstreams/pins/test_pinned_upstreams.py"),
+    "PM-07": ("a rule that is none", "calls/permissions/test_rules.py"),
+    "PM-08": ("an allowed server adds a tool", "upstreams/pinning/test_pinned_upstreams.py"),
 }
 _FINDINGS = {
-    "F13-01": ("a sandboxed command opens the kernel's files for writing", "sandbox/test_kernel_files.py"),
+    "F13-01": ("a sandboxed command opens the kernel's files for writing", "commands/sandbox/test_kernel_files.py"),
     "F13-02-agents": ("B asks for the agents of A, running and recorded", "server/test_two_principals.py"),
-    "F13-02-http": ("B takes the approval of a plan that A presented", "server/test_http_principals.py"),
+    "F13-02-http": ("B takes the approval of a plan that A presented", "server/http/test_http_principals.py"),
     "F13-02-plans": ("30 plans, approved for one session, presented by others", "server/test_two_principals.py"),
     "F13-02-resources": ("B reads each `goat://` resource after A has filled it", "server/test_two_principals.py"),
     "F13-02-session_keys": ("names that give two principals one session key", "server/test_two_principals.py"),
     "F13-02-stores": ("a store that can be asked without saying for whom", "server/test_two_principals.py"),
-    "F13-02-teams": ("B makes a team with the name of A's", "teams/test_coordinator.py"),
+    "F13-02-teams": ("B makes a team with the name of A's", "agents/teams/test_coordinator.py"),
     "F13-02-tools": ("B asks each tool for what A has left", "server/test_two_principals.py"),
     "F13-03-cut-listing": ("more configuration than is read", "tools/test_git_runs_nothing.py"),
     "F13-03-failed-listing": ("configuration that git cannot list, or not in time", "tools/test_git_runs_nothing.py"),
     "F13-03-gitmodules": ("a .gitmodules that only the index or HEAD has", "tools/test_git_runs_nothing.py"),
     "F13-03-hostile-keys": ("a program behind each git key whose value is one", "tools/test_git_runs_nothing.py"),
-    "F13-04-parsed-arguments": ("options hidden from a safety check", "shell/test_against_real_programs.py"),
-    "F13-04-real-programs": ("made-up commands of wget, sed, tar and others", "shell/test_against_real_programs.py"),
-    "F13-05-env": ("a denied program or file in a variable that a call sets", "permissions/test_env_of_commands.py"),
-    "F13-06-planted-git-state": ("a sandboxed command plants what git runs later", "sandbox/test_git_state.py"),
-    "F13-07-bare-repository": ("a bare repository in four writes", "permissions/test_protected_paths_in_use.py"),
-    "F13-07-commands": ("a command writes what others obey", "permissions/test_protected_paths_in_use.py"),
-    "F13-07-names-others-obey": ("a file that another program obeys is written", "workspace/test_protected.py"),
+    "F13-04-parsed-arguments": ("options hidden from a safety check", "commands/shell/test_against_real_programs.py"),
+    "F13-04-real-programs": (
+        "made-up commands of wget, sed, tar and others",
+        "commands/shell/test_against_real_programs.py",
+    ),
+    "F13-05-env": (
+        "a denied program or file in a variable that a call sets",
+        "calls/permissions/test_env_of_commands.py",
+    ),
+    "F13-06-planted-git-state": (
+        "a sandboxed command plants what git runs later",
+        "commands/sandbox/test_git_state.py",
+    ),
+    "F13-07-bare-repository": ("a bare repository in four writes", "calls/permissions/test_protected_paths_in_use.py"),
+    "F13-07-commands": ("a command writes what others obey", "calls/permissions/test_protected_paths_in_use.py"),
+    "F13-07-names-others-obey": ("a file that another program obeys is written", "files/workspace/test_protected.py"),
     "F13-08-changes": (
         "500 ways to change a denied file by a command",
-        "permissions/test_file_rules_against_real_bash.py",
+        "calls/permissions/test_file_rules_against_real_bash.py",
     ),
     "F13-08-doubt": (
         "a command whose files cannot be followed, beside an ask rule",
-        "permissions/test_file_rules_against_real_bash.py",
+        "calls/permissions/test_file_rules_against_real_bash.py",
     ),
     "F13-08-sends": (
         "a denied file as an argument of programs that send it",
-        "permissions/test_file_rules_against_real_bash.py",
+        "calls/permissions/test_file_rules_against_real_bash.py",
     ),
-    "F13-08-shows": ("700 ways to show a denied file by a command", "permissions/test_file_rules_against_real_bash.py"),
+    "F13-08-shows": (
+        "700 ways to show a denied file by a command",
+        "calls/permissions/test_file_rules_against_real_bash.py",
+    ),
     "F13-09-connections": (
         "one profile keeps every HTTP connection, idle or as a stream",
-        "server/test_http_shutting_out.py",
+        "server/http/test_http_shutting_out.py",
     ),
     "F13-09-idle-connections": (
         "one profile keeps more idle HTTP connections than there may be",
-        "server/test_http_shutting_out.py",
+        "server/http/test_http_shutting_out.py",
     ),
-    "F13-09-sessions": ("99 sessions of one profile over HTTP", "server/test_http_shutting_out.py"),
+    "F13-09-sessions": ("99 sessions of one profile over HTTP", "server/http/test_http_shutting_out.py"),
     "F13-09-silent-connections": (
         "520 HTTP connections that say nothing, over and over",
-        "server/test_http_shutting_out.py",
+        "server/http/test_http_shutting_out.py",
     ),
-    "F13-09-wrong-tokens": ("many wrong tokens on one connection", "server/test_http_shutting_out.py"),
-    "F13-10-disguises": ("a denied program behind wrappers, options and variables", "shell/test_mentions.py"),
-    "F13-10-everyday": ("commands that name what is denied in mere text", "shell/test_mentions.py"),
-    "F13-11-catch_all": ("templates that leave the scheme open", "test_item_catalog.py"),
-    "F13-11-order": ("upstreams that list in whatever order", "test_item_catalog.py"),
+    "F13-09-wrong-tokens": ("many wrong tokens on one connection", "server/http/test_http_shutting_out.py"),
+    "F13-10-disguises": ("a denied program behind wrappers, options and variables", "commands/shell/test_mentions.py"),
+    "F13-10-everyday": ("commands that name what is denied in mere text", "commands/shell/test_mentions.py"),
+    "F13-11-catch_all": ("templates that leave the scheme open", "catalog/test_resource_catalog.py"),
+    "F13-11-order": ("upstreams that list in whatever order", "catalog/test_resource_catalog.py"),
     "F13-11-takeover": ("a later upstream lists a URI of another, or a catch-all template", "server/test_items.py"),
-    "F13-12-first-sights": ("gives orders at first sight", "upstreams/pins/test_suspicious_pins.py"),
+    "F13-12-first-sights": ("gives orders at first sight", "upstreams/pinning/test_suspicious_pins.py"),
     "F13-12-hidden-in-data": ("hides text in values and names", "upstreams/listing/test_listed_entries.py"),
-    "F13-12-hidden-in-items": ("hides text in prompts and templates", "upstreams/listing/test_usable_items.py"),
-    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/questions/test_visible_messages.py"),
+    "F13-12-hidden-in-items": ("hides text in prompts and templates", "upstreams/listing/test_entry_validation.py"),
+    "F13-12-hidden-in-messages": ("hides text in what it says", "upstreams/server_requests/test_visible_messages.py"),
     "F13-12-hidden-in-schemas": ("hides text in schemas and icons", "upstreams/listing/test_listed_entries.py"),
     "F13-12-poison": ("forty ways to give orders", "upstreams/listing/test_suspicious_texts.py"),
-    "F13-20-process-limit": ("a fork bomb as root, with and without a sandbox", "subprocesses/test_pids_cgroup.py"),
+    "F13-20-process-limit": ("a fork bomb as root, with and without a sandbox", "processes/test_pids_cgroup.py"),
     "F13-21-dumpable": ("an unsandboxed command reads the server's variables in /proc", "e2e/test_undumpable.py"),
     "F13-22-mixed-scripts": ("a script that reads a repository and commits", "tools/test_git_runs_nothing.py"),
     "F13-23-blocked": ("a blocked command, by whatever tool and name", "manifests/test_commands_by_other_names.py"),
     "F13-24-framing": (
         "HTTP messages with two lengths, or that can be read in two ways",
-        "server/test_http_framing.py",
+        "server/http/test_framing.py",
     ),
-    "F13-25-refused-body": ("an endless body that is refused, with and without a token", "server/test_http_framing.py"),
-    "F13-26-malformed-chunk": ("a malformed chunk from a client with a token", "server/test_http_framing.py"),
-    "F13-27-cursor": ("cursors that are not ours, for every list", "server/test_item_lists.py"),
-    "F13-28-case": ("tools and prompts whose names differ in case only", "upstreams/listing/test_usable_items.py"),
-    "F13-29-event-flood": ("sends 100,000 notices as events", "upstreams/links/test_unflooded_events.py"),
+    "F13-25-refused-body": ("an endless body that is refused, with and without a token", "server/http/test_framing.py"),
+    "F13-26-malformed-chunk": ("a malformed chunk from a client with a token", "server/http/test_framing.py"),
+    "F13-27-cursor": ("cursors that are not ours, for every list", "server/handlers/test_resource_lists.py"),
+    "F13-28-case": ("tools and prompts whose names differ in case only", "upstreams/listing/test_entry_validation.py"),
+    "F13-29-event-flood": ("sends 100,000 notices as events", "upstreams/transports/test_unflooded_events.py"),
     "F13-29-notice-flood": ("writes 100,000 notices during a call", "upstreams/test_floods.py"),
 }
 _LOAD = {"LD-01": ("50 clients for a minute beside upstreams that hang and crash", "e2e/test_soak.py")}

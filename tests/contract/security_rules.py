@@ -28,39 +28,42 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-1",
         "Paths are checked by opening them below a pinned directory, and that descriptor is used from then on.",
-        "workspace/beneath workspace/kernel",
-        "workspace/test_confinement.py::test_reads_leak_nothing_while_something_is_swapped_with_a_link "
+        "files/workspace/beneath files/workspace/kernel",
+        "files/workspace/test_confinement.py::"
+        "test_reads_leak_nothing_while_something_is_swapped_with_a_link "
         "contract/test_file_cases.py::test_fs_07_no_read_wins_the_race_against_a_link",
         "`openat2` is Linux; elsewhere R-FILE-2 holds.",
     ),
     _rule(
         "R-FILE-2",
         "Without `openat2` each part of a path is opened without following links.",
-        "workspace/beneath",
-        "workspace/test_confinement.py::test_both_ways_of_opening_agree_and_mean_what_the_system_means "
+        "files/workspace/beneath",
+        "files/workspace/test_confinement.py::"
+        "test_both_ways_of_opening_agree_and_mean_what_the_system_means "
         "contract/test_file_cases.py::test_a_read_that_leads_out_is_refused",
         "Windows: links are refused, a race remains.",
     ),
     _rule(
         "R-FILE-3",
         "Devices, pipes, sockets and the kernel's folders are refused at once.",
-        "workspace/workspace workspace/roots",
-        "workspace/test_confinement.py::test_what_is_no_regular_file_answers_at_once "
-        "contract/test_file_cases.py::test_what_is_no_regular_file_is_refused_at_once_and_holds_up_nobody",
+        "files/workspace/workspace files/workspace/roots",
+        "files/workspace/test_confinement.py::test_what_is_no_regular_file_answers_at_once "
+        "contract/test_file_cases.py::"
+        "test_what_is_no_regular_file_is_refused_at_once_and_holds_up_nobody",
     ),
     _rule(
         "R-FILE-4",
         "Paths are literal: no `~`, variables, percent signs or URLs.",
-        "workspace/workspace",
+        "files/workspace/workspace",
         "contract/test_file_cases.py::test_a_read_that_leads_out_is_refused",
     ),
     _rule(
         "R-FILE-5",
         "A deny rule holds for the path asked for and for the file that was opened, by whatever name.",
-        "permissions/rules workspace/workspace search/engine",
-        "permissions/test_path_rules_in_use.py::"
+        "calls/permissions/rules files/workspace/workspace files/search/engine",
+        "calls/permissions/test_path_rules_in_use.py::"
         "test_r_file_5_a_file_that_a_rule_denies_is_out_of_reach_by_any_name "
-        "permissions/test_path_rules_in_use.py::"
+        "calls/permissions/test_path_rules_in_use.py::"
         "test_the_rule_holds_for_the_file_that_was_opened_while_a_link_changes_places",
         "Without a sandbox Bash reads what your account reads, but for commands that plainly name such a file. A hard "
         "link is another file. Landlock does not hide files.",
@@ -68,24 +71,24 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-6",
         "New files and folders are confined like old ones; a dangling link creates nothing.",
-        "workspace/beneath workspace/writing workspace/new_folders",
-        "workspace/test_confinement.py::test_nothing_is_written_or_created_outside "
+        "files/workspace/beneath files/workspace/writing files/workspace/new_folders",
+        "files/workspace/test_confinement.py::test_nothing_is_written_or_created_outside "
         "contract/test_file_cases.py::test_a_write_that_leads_out_is_refused_and_creates_nothing",
     ),
     _rule(
         "R-FILE-7",
         "A write is whole or not at all, and the old bytes are kept for undo.",
-        "workspace/writing workspace/temp_files changes/journal",
-        "workspace/test_interrupted_writes.py::"
+        "files/workspace/writing files/workspace/temp_files files/changes/journal",
+        "files/workspace/test_interrupted_writes.py::"
         "test_a_killed_writer_leaves_a_whole_file_and_the_next_start_clears_up "
-        "changes/test_interrupted_changes.py::"
+        "files/changes/test_interrupted_changes.py::"
         "test_a_killed_writer_leaves_a_whole_file_and_a_journal_that_brings_back_the_first_one",
         "Hard links stay readable. A file that can only be written in place is not atomic. Power loss was not tested.",
     ),
     _rule(
         "R-FILE-8",
         "A change wants an earlier read; what others wrote since is not lost.",
-        "editing/read_state workspace/locks",
+        "files/editing/read_state files/workspace/locks",
         "contract/test_file_cases.py::test_fs_35_an_edit_leaves_what_another_wrote_since "
         "contract/test_file_cases.py::test_fs_36_of_fifty_edits_at_a_time_none_is_lost",
         "Other programs ignore our locks: between the last check and the rename a small gap remains.",
@@ -93,9 +96,10 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-9",
         "What git, editors, agents and shells obey is asked about in every mode; an exact rule of yours lifts it.",
-        "workspace/protected permissions/permission",
+        "files/workspace/protected calls/permissions/permission",
         "contract/test_file_cases.py::test_what_others_obey_is_never_changed_unasked "
-        "permissions/test_remembering.py::test_the_settings_rule_for_that_very_path_lifts_its_protection",
+        "calls/permissions/test_remembering.py::"
+        "test_the_settings_rule_for_that_very_path_lifts_its_protection",
         "Bash: read-only in bubblewrap; under Landlock it is reported afterwards; without a sandbox it is asked about "
         "as far as the words of a command say what it writes.",
     ),
@@ -103,17 +107,20 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-FILE-9b",
         "One table of names, each with the program that obeys it, serves file tools, commands and the sandbox; below "
         "`.git` a sandboxed command makes what a commit needs, and all else that is new is set aside.",
-        "workspace/protected workspace/protected_names workspace/git_state permissions/permission "
-        "permissions/command_files sandbox/watched_folder sandbox/git_paths sandbox/placeholders",
-        "workspace/test_protected.py::test_f13_07_* permissions/test_protected_paths_in_use.py::test_f13_07_* "
-        "sandbox/test_git_state.py::test_f13_06_* sandbox/test_git_state.py::test_everyday_git_works*",
+        "files/workspace/protected files/workspace/protected_names files/workspace/git_state "
+        "calls/permissions/permission calls/permissions/command_files commands/sandbox/watched_folder "
+        "commands/sandbox/git_paths commands/sandbox/placeholders",
+        "files/workspace/test_protected.py::test_f13_07_* "
+        "calls/permissions/test_protected_paths_in_use.py::test_f13_07_* "
+        "commands/sandbox/test_git_state.py::test_f13_06_* "
+        "commands/sandbox/test_git_state.py::test_everyday_git_works*",
         "In the sandbox: new protected names outside git directories, but for four at the top; new repositories; what "
         "git outside does while the command runs.",
     ),
     _rule(
         "R-FILE-10",
         "A search follows no link out, survives loops, ends in time, and takes nothing for an option.",
-        "search/ripgrep search/engine subprocesses/landlock",
+        "files/search/ripgrep files/search/engine processes/landlock",
         "contract/test_file_cases.py::test_fs_31_a_search_follows_no_link_out "
         "contract/test_file_cases.py::test_fs_32_what_looks_like_an_option_is_none "
         "contract/test_file_cases.py::test_a_search_survives_links_in_a_circle",
@@ -121,53 +128,55 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-11",
         "Output is bounded, valid text, and shows what would hide or reorder it.",
-        "documents/visible_text documents/shown",
+        "files/documents/visible_text files/documents/shown",
         "contract/test_file_cases.py::test_fs_16_a_sparse_file_of_20_gib_costs_no_memory "
         "contract/test_file_cases.py::test_fs_42_hostile_bytes_are_shown_and_not_performed",
     ),
     _rule(
         "R-SHELL-1",
         "Reading a command only chooses between running it and asking; the sandbox is what holds.",
-        "permissions/decide sandbox/sandbox",
+        "calls/permissions/decide commands/sandbox/sandbox",
         "tools/test_bash_sandbox.py::test_auto_without_any* "
-        "sandbox/test_when_there_is_one.py::test_it_is_wanted_where_commands_may_run_unasked",
+        "commands/sandbox/test_when_there_is_one.py::"
+        "test_it_is_wanted_where_commands_may_run_unasked",
     ),
     _rule(
         "R-SHELL-2",
         "Only a script of plain, literal commands can pass by rules; all else is asked about.",
-        "shell/plain shell/tree",
-        "shell/test_against_real_bash.py::test_r_shell_2_* shell/test_plain.py::test_*",
+        "commands/shell/plain commands/shell/tree",
+        "commands/shell/test_against_real_bash.py::test_r_shell_2_* commands/shell/test_plain.py::test_*",
     ),
     _rule(
         "R-SHELL-3",
         "Rules are held against whole words; a longer word or another path is not what was allowed.",
-        "shell/pattern shell/rules",
-        "shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
+        "commands/shell/pattern commands/shell/rules",
+        "commands/shell/test_pattern.py::test_a_longer_word_another_place_or_a_path_does_not_match",
     ),
     _rule(
         "R-SHELL-4",
         "Options that run, write or lead elsewhere are asked about; reading git commands run nothing of a repository.",
-        "shell/options/unsafe shell/git_environment subprocesses/git_hardening",
-        "shell/test_options.py::test_* tools/test_bash_git.py::test_* "
-        "shell/test_sed_against_real_sed.py::test_r_shell_4_*",
+        "commands/shell/options/unsafe commands/git_environment commands/git_hardening",
+        "commands/shell/test_options.py::test_* tools/test_bash_git.py::test_* "
+        "commands/shell/test_sed_against_real_sed.py::test_r_shell_4_*",
         "git commands that write; what a program we have no table for does with plain words.",
     ),
     _rule(
         "R-SHELL-4b",
         "Safety checks look at parsed arguments; if git does not list all that a repository configures, its reading "
         "commands are refused.",
-        "shell/options/table shell/git_environment subprocesses/git_hardening",
-        "tools/test_git_runs_nothing.py::test_f13_* shell/test_against_real_programs.py::test_f13_04_*",
+        "commands/shell/options/table commands/git_environment commands/git_hardening",
+        "tools/test_git_runs_nothing.py::test_f13_* commands/shell/test_against_real_programs.py::test_f13_04_*",
         "git after a `cd`, or with `-C`, that a person allows; scripts that are no plain commands; git in programs and "
         "scripts that a rule allows; what the user's own configuration of git runs.",
     ),
     _rule(
         "R-SHELL-5",
         "Deny rules find a program wherever its name stands, and what cannot be read is refused in every mode.",
-        "shell/seen shell/mentions shell/data_words shell/rules permissions/decide",
-        "permissions/test_rules.py::"
+        "commands/shell/command_extraction commands/shell/mentions commands/shell/data_words "
+        "commands/shell/rules calls/permissions/decide",
+        "calls/permissions/test_rules.py::"
         "test_where_commands_are_denied_what_cannot_be_read_is_refused_in_every_mode "
-        "shell/test_seen.py::test_* shell/test_mentions.py::test_*",
+        "commands/shell/test_command_extraction.py::test_* commands/shell/test_mentions.py::test_*",
         "Best effort: not a copy or a link of a program under another name, a mount or another PATH, nor what an "
         "interpreter's own code, a script file, the project's configuration or a job for later (`crontab`) runs.",
     ),
@@ -175,28 +184,30 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "shell/file_uses shell/known_values shell/word_parts permissions/command_files permissions/named_paths",
-        "permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
-        "permissions/test_file_rules_against_real_bash.py::test_everyday_commands_run_beside_rules_about_files",
+        "commands/shell/file_uses commands/shell/known_values commands/shell/word_parts "
+        "calls/permissions/command_files calls/permissions/named_paths",
+        "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
+        "calls/permissions/test_file_rules_against_real_bash.py::"
+        "test_everyday_commands_run_beside_rules_about_files",
         "What no word shows: an interpreter's code that puts a name together, script files, builds, lists of names "
         "that a program we do not know reads, hard links that were there before, mounts, what git has stored.",
     ),
     _rule(
         "R-SHELL-6",
         "Very long commands, and those with invisible characters, never pass by rules; the work is bounded.",
-        "shell/script",
-        "shell/test_attack_cases.py::test_r_shell_6_* shell/test_attack_cases.py::test_br_parse_1_*",
+        "commands/shell/script",
+        "commands/shell/test_attack_cases.py::test_r_shell_6_* commands/shell/test_attack_cases.py::test_br_parse_1_*",
     ),
     _rule(
         "R-SHELL-7",
         "bash reads no start files of a repository and stands in a directory that was checked.",
-        "subprocesses/bash_script subprocesses/environment",
+        "processes/bash_script processes/environment",
         "tools/test_bash.py::test_r_shell_7_*",
     ),
     _rule(
         "R-PROC-1",
         "The sandbox is chosen by a real trial; `required` without one runs nothing, `auto` without one says so.",
-        "sandbox/sandbox tools/bash",
+        "commands/sandbox/sandbox tools/bash",
         "tools/test_bash_sandbox.py::test_bx_15* "
         "tools/test_bash_sandbox.py::test_a_sandbox_that_breaks_after_the_start*",
         "macOS and Windows have none: `required` fails, `auto` asks.",
@@ -204,54 +215,55 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-2",
         "bubblewrap shows a command its workspace and the system's programs, and nothing else.",
-        "sandbox/bubblewrap sandbox/mounts sandbox/reach",
-        "sandbox/test_bubblewrap_traps.py::test_git_works_in_the_workspace "
-        "sandbox/test_bubblewrap_traps.py::test_homes_and_the_state_directory_are_not_there",
+        "commands/sandbox/bubblewrap commands/sandbox/mounts commands/sandbox/policy",
+        "commands/sandbox/test_bubblewrap_traps.py::test_git_works_in_the_workspace "
+        "commands/sandbox/test_bubblewrap_traps.py::test_homes_and_the_state_directory_are_not_there",
         "Linux only.",
     ),
     _rule(
         "R-PROC-2b",
         "No file of the kernel's below /proc and /sys can be opened for writing in a sandbox, as root neither; "
         "a sandbox in which one could be is not used.",
-        "sandbox/bubblewrap sandbox/landlock sandbox/sandbox",
-        "sandbox/test_kernel_files.py::test_f13_01*",
+        "commands/sandbox/bubblewrap commands/sandbox/landlock commands/sandbox/sandbox",
+        "commands/sandbox/test_kernel_files.py::test_f13_01*",
         "With bubblewrap /proc is read-only as a whole, also what belongs to the command itself (`oom_score_adj`, "
         "`comm`). With Landlock the trial opens some files of each kind, and root can change modes below /sys.",
     ),
     _rule(
         "R-PROC-3",
         "Each of the ten known traps of sandboxes has its test.",
-        "sandbox/bubblewrap sandbox/protected_paths sandbox/placeholders sandbox/seccomp",
+        "commands/sandbox/bubblewrap commands/sandbox/protected_paths commands/sandbox/placeholders "
+        "commands/sandbox/seccomp",
         " ".join(f"sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
         "The filter of system calls is for x86_64 and aarch64.",
     ),
     _rule(
         "R-PROC-4",
         "Landlock, where bubblewrap cannot run: files, TCP and signals as far as the kernel's version goes.",
-        "sandbox/landlock sandbox/landlock_launcher",
-        "sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
-        "sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
-        "sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",
+        "commands/sandbox/landlock commands/sandbox/landlock_launcher",
+        "commands/sandbox/test_landlock.py::test_nothing_outside_is_made_changed_or_removed "
+        "commands/sandbox/test_landlock.py::test_what_no_program_needs_cannot_be_read "
+        "commands/sandbox/test_landlock.py::test_tcp_is_refused_by_landlock_itself",
         "No process namespace: `setsid` is found by a marker only, other processes' names are seen. Metadata outside.",
     ),
     _rule(
         "R-PROC-5",
         "A timeout, a cancel or a stop ends a command with all it started: TERM, 2 s, KILL.",
-        "subprocesses/process_tree subprocesses/running_command",
+        "processes/process_tree processes/running_command",
         "tools/test_bash_sandbox.py::test_bx_02* tools/test_bash_sandbox.py::test_a_cancelled_call*",
         "Without a sandbox a process that leaves group and environment behind may survive.",
     ),
     _rule(
         "R-PROC-6",
         "A call ends with its command, not with whoever holds its pipe; output is kept and shown within bounds.",
-        "subprocesses/running_command subprocesses/output_capture",
+        "processes/running_command processes/output_capture",
         "tools/test_bash.py::test_* tools/test_bash_sandbox.py::test_what_a_command_leaves_running*",
     ),
     _rule(
         "R-PROC-7",
         "A command's environment is built from a short list.",
-        "subprocesses/environment sandbox/bubblewrap server/undumpable",
-        "subprocesses/test_environment.py::test_an_environment_is_built_from_the_list "
+        "processes/environment commands/sandbox/bubblewrap server/undumpable",
+        "processes/test_environment.py::test_an_environment_is_built_from_the_list "
         "tools/test_bash_sandbox.py::test_bx_09* e2e/test_undumpable.py::test_f13_21*",
         "As root an unsandboxed command can read the server's own variables in /proc, as it can do anything. "
         "Elsewhere than on Linux nothing keeps other programs of the user from them.",
@@ -259,9 +271,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-8",
         "File size, open files and processes have limits.",
-        "subprocesses/process_limits subprocesses/pids_cgroup",
-        "subprocesses/test_process_limits.py::test_* subprocesses/test_pids_cgroup.py::test_f13_20* "
-        "sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
+        "processes/process_limits processes/pids_cgroup",
+        "processes/test_process_limits.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
+        "commands/sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
         "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
         "so. Ordinary users have a limit in bubblewrap only. Memory and CPU limits are off unless you set them. "
         "Upstream servers, hooks and programs of manifests have none.",
@@ -269,76 +281,76 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-9",
         "At most 32 background tasks, under ids that cannot be guessed and belong to their principal.",
-        "tasks/manager tasks/records",
+        "commands/tasks/manager commands/tasks/records",
         "tools/test_task_output.py::test_* tools/test_bash.py::test_*",
     ),
     _rule(
         "R-NET-1",
         "One module builds the HTTP client of our own fetches.",
-        "http_client/client",
-        "http_client/test_client.py::test_no_other_module_builds_an_http_client",
+        "web/http/client",
+        "web/http/test_client.py::test_no_other_module_builds_an_http_client",
     ),
     _rule(
         "R-NET-2",
         "A name is resolved once, every address is checked, and the checked one is dialled.",
-        "http_client/resolving http_client/guarded_connections",
-        "http_client/test_client.py::"
+        "web/http/resolving web/http/guarded_connections",
+        "web/http/test_client.py::"
         "test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_is_dialled "
-        "http_client/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
+        "web/http/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
         "Through a proxy that you name, the proxy resolves.",
     ),
     _rule(
         "R-NET-3",
         "Only public addresses, in whatever spelling.",
-        "http_client/addresses http_client/target",
-        "http_client/test_addresses.py::test_any_other_address_is_not "
-        "http_client/test_target.py::test_an_address_that_is_not_public_is_refused_in_every_spelling",
+        "web/http/addresses web/http/target",
+        "web/http/test_addresses.py::test_any_other_address_is_not "
+        "web/http/test_target.py::test_an_address_that_is_not_public_is_refused_in_every_spelling",
     ),
     _rule(
         "R-NET-4",
         "Only http and https, no user names, nothing that two parsers read differently; TLS is always checked.",
-        "http_client/target http_client/client",
-        "http_client/test_target.py::test_what_two_parsers_could_read_differently_is_refused "
-        "http_client/test_client.py::test_nothing_can_turn_the_certificate_check_off",
+        "web/http/target web/http/client",
+        "web/http/test_target.py::test_what_two_parsers_could_read_differently_is_refused "
+        "web/http/test_client.py::test_nothing_can_turn_the_certificate_check_off",
     ),
     _rule(
         "R-NET-5",
         "At most five redirects, each checked; another host needs a new call.",
-        "web/fetching",
+        "web/pages/fetching",
         "tools/test_web_fetch.py::test_wf_45_another_host_is_reported_and_not_asked "
         "tools/test_web_fetch.py::test_wf_33_a_redirect_loop_ends",
     ),
     _rule(
         "R-NET-6",
         "Proxies and passwords of the environment are not used.",
-        "http_client/proxy",
-        "http_client/test_client.py::test_wf_36_proxies_and_passwords_of_the_environment_are_not_used",
+        "web/http/proxy",
+        "web/http/test_client.py::test_wf_36_proxies_and_passwords_of_the_environment_are_not_used",
     ),
     _rule(
         "R-NET-7",
         "5 MB unpacked and 20 s in all; HTML is read in a process that can be ended.",
-        "http_client/decoding web/html_worker",
+        "web/http/decoding web/pages/html_worker",
         "tools/test_web_fetch.py::test_wf_37_a_compression_bomb_is_too_large_and_takes_no_memory "
         "tools/test_web_fetch.py::test_wf_41_html_bombs_end_in_bounded_text",
     ),
     _rule(
         "R-NET-8",
         "A domain rule ends at a label.",
-        "http_client/domains permissions/specifiers",
-        "permissions/test_rules.py::test_a_domain_rule_ends_at_a_label "
-        "http_client/test_domains.py::test_a_lookalike_is_not_in_it",
+        "web/http/domains calls/permissions/specifiers",
+        "calls/permissions/test_rules.py::test_a_domain_rule_ends_at_a_label "
+        "web/http/test_domains.py::test_a_lookalike_is_not_in_it",
     ),
     _rule(
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
-        "web/marked_text web/visible_markdown",
-        "web/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
+        "web/pages/marked_text web/pages/visible_markdown",
+        "web/pages/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),
     _rule(
         "R-SCHEMA-1",
         "JSON is read strictly, and what was checked is what runs.",
-        "server/strict_frames server/http_body",
+        "server/stdio/frame_validation server/http/body",
         "e2e/test_hostile_frames.py::test_a_hostile_frame_is_refused_in_few_words_and_the_next_one_is_answered",
     ),
     _rule(
@@ -350,7 +362,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-3",
         "Foreign schemas have limits, and nothing they refer to is fetched.",
-        "schemas/bounded_schema",
+        "catalog/schemas/bounded_schema",
         "upstreams/calls/test_output_check.py::test_no_schema_breaks_the_check "
         "upstreams/test_hostile_upstreams.py::test_up_25*",
     ),
@@ -364,85 +376,92 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SCHEMA-5",
         "Nothing but the protocol is on stdout, and no line fills the memory.",
-        "server/stdio",
+        "server/stdio/transport",
         "e2e/test_stdout.py::test_pr_23_what_a_command_prints_does_not_reach_the_wire "
         "e2e/test_stdout.py::test_a_line_that_never_seems_to_end_is_dropped_and_does_not_fill_memory",
     ),
     _rule(
         "R-PERM-1",
         "deny beats ask beats allow beats the mode, by a pure function.",
-        "permissions/decide permissions/rules",
-        "permissions/test_rules.py::test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow "
-        "permissions/test_decide.py::test_the_table_of_modes",
+        "calls/permissions/decide calls/permissions/rules",
+        "calls/permissions/test_rules.py::"
+        "test_deny_beats_ask_beats_allow_whatever_the_order_and_how_narrow "
+        "calls/permissions/test_decide.py::test_the_table_of_modes",
     ),
     _rule(
         "R-PERM-2",
         "What was checked is what runs, whoever else holds the arguments.",
-        "admission core/arguments",
-        "test_pipeline.py::test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_check "
-        "permissions/test_path_rules_in_use.py::test_an_alias_of_an_argument_hides_nothing_from_a_rule",
+        "calls/admission core/arguments",
+        "calls/test_pipeline.py::"
+        "test_R_PERM_2_whoever_holds_the_arguments_changes_nothing_after_the_check "
+        "calls/permissions/test_path_rules_in_use.py::"
+        "test_an_alias_of_an_argument_hides_nothing_from_a_rule",
     ),
     _rule(
         "R-PERM-3",
         "What a hook rewrites is validated and decided anew; hooks only tighten.",
-        "admission hooks/stages",
-        "hooks/test_programs.py::test_a_rewritten_call_is_validated_and_decided_again "
-        "hooks/test_programs.py::test_allow_means_no_objection_and_nothing_more",
+        "calls/admission calls/hooks/stages",
+        "calls/hooks/test_programs.py::test_a_rewritten_call_is_validated_and_decided_again "
+        "calls/hooks/test_programs.py::test_allow_means_no_objection_and_nothing_more",
     ),
     _rule(
         "R-PERM-4",
         "An approval is for this tool, these arguments, this person; once, and not for long.",
-        "server/parked_calls state/used_tokens admission manifests/manifest_tool",
-        "server/test_travelling_approval.py::test_the_answer_may_come_to_another_process_and_counts_once "
-        "server/test_travelling_approval.py::test_it_is_good_for_the_arguments_it_was_asked_about_only "
-        "server/test_travelling_approval.py::test_it_expires "
-        "test_pipeline.py::test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run "
+        "server/suspended_calls state/used_tokens calls/admission manifests/manifest_tool",
+        "server/test_travelling_approval.py::"
+        "test_the_answer_may_come_to_another_process_and_counts_once "
+        "server/test_travelling_approval.py::"
+        "test_it_is_good_for_the_arguments_it_was_asked_about_only "
+        "server/test_travelling_approval.py::test_it_expires calls/test_pipeline.py::"
+        "test_R_PERM_4_a_tool_that_its_server_changed_while_the_user_was_asked_does_not_run "
         "manifests/test_calls_held_back.py::test_a_call_of_a_tool_that_became_another_one_is_refused "
-        "manifests/test_calls_held_back.py::test_what_a_person_allowed_is_not_used_for_another_handler",
+        "manifests/test_calls_held_back.py::"
+        "test_what_a_person_allowed_is_not_used_for_another_handler",
         "Processes that take each other's answers share one state directory.",
     ),
     _rule(
         "R-PERM-5",
         "Nobody to ask means no; your host's dialog never stands in for an ask rule or a protected path.",
-        "permissions/permission",
-        "permissions/test_permission.py::test_who_answers_an_ask_of_the_mode "
-        "test_pipeline.py::test_R_PERM_5_the_record_says_who_decided",
+        "calls/permissions/permission",
+        "calls/permissions/test_permission.py::test_who_answers_an_ask_of_the_mode "
+        "calls/test_pipeline.py::test_R_PERM_5_the_record_says_who_decided",
     ),
     _rule(
         "R-PERM-6",
         "No call changes modes, rules, hooks, roots, sandbox, upstreams or the record; only you end plan mode.",
-        "config_view tools/config permissions/plan_approval",
+        "settings/view tools/config calls/permissions/plan_approval",
         "tools/test_config.py::test_cfg_001_security_keys_are_not_settable_and_nobody_is_asked "
-        "hooks/test_configured.py::test_config_shows_hooks_and_never_changes_them",
+        "calls/hooks/test_configured.py::test_config_shows_hooks_and_never_changes_them",
         "A command without a sandbox can do what your account can.",
     ),
     _rule(
         "R-PERM-7",
         "A broken rule stops the start, with its file and line.",
-        "configured_rules permissions/rule",
-        "permissions/test_rules.py::test_a_broken_rule_is_named_with_its_place "
-        "test_configured_rules.py::test_a_broken_rule_is_told_with_its_file_and_line",
+        "gateway/build/rule_loading calls/permissions/rule",
+        "calls/permissions/test_rules.py::test_a_broken_rule_is_named_with_its_place "
+        "gateway/build/test_rule_loading.py::test_a_broken_rule_is_told_with_its_file_and_line",
     ),
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "hooks/running hooks/options claude_settings/imported_hooks",
-        "hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
+        "calls/hooks/running calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
     _rule(
         "R-HOOK-2",
         "A hook of ours that fails before a call refuses it; an imported one means what it means in Claude Code.",
-        "hooks/answer hooks/programs",
-        "hooks/test_programs.py::test_every_failure_before_a_call_means_what_the_kind_of_hook_says "
-        "claude_settings/test_in_force.py::test_the_log_says_what_a_failing_hook_of_the_file_means",
+        "calls/hooks/answer calls/hooks/programs",
+        "calls/hooks/test_programs.py::"
+        "test_every_failure_before_a_call_means_what_the_kind_of_hook_says "
+        "settings/claude/test_in_force.py::test_the_log_says_what_a_failing_hook_of_the_file_means",
     ),
     _rule(
         "R-HOOK-3",
         "Hooks run in a fixed order, the first no ends it, and each is on record.",
-        "hooks/programs admission",
-        "hooks/test_programs.py::test_two_hooks_run_in_order_and_the_first_denial_ends_it "
-        "test_pipeline.py::test_the_record_of_a_decision_says_what_each_hook_said",
+        "calls/hooks/programs calls/admission",
+        "calls/hooks/test_programs.py::test_two_hooks_run_in_order_and_the_first_denial_ends_it "
+        "calls/test_pipeline.py::test_the_record_of_a_decision_says_what_each_hook_said",
         "What a hook answers after a call is in the log, not in the record.",
     ),
     _rule(
@@ -454,18 +473,20 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-2",
         "Frames, garbage and stderr of an upstream are bounded.",
-        "upstreams/links/frames upstreams/links/child_pipes",
-        "upstreams/links/test_frames.py::test_a_line_that_never_ends_is_not_held "
+        "upstreams/transports/frames upstreams/transports/child_pipes",
+        "upstreams/transports/test_frames.py::test_a_line_that_never_ends_is_not_held "
         "upstreams/test_hostile_upstreams.py::test_up_09*",
     ),
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/links/frames upstreams/links/notice_limits upstreams/links/unflooded_events "
-        "upstreams/listing/paging upstreams/listing/listed_entries",
+        "upstreams/transports/frames upstreams/transports/notice_limits "
+        "upstreams/transports/unflooded_events upstreams/listing/paging "
+        "upstreams/listing/listed_entries",
         "upstreams/test_floods.py::test_f13_29* "
         "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "
-        "upstreams/test_isolation.py::test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so",
+        "upstreams/test_isolation.py::"
+        "test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so",
     ),
     _rule(
         "R-UP-4",
@@ -477,28 +498,30 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-5",
         "Names never collide or look alike; the second of two is withheld and reported.",
-        "core/names registry",
+        "core/names catalog/registry",
         "upstreams/listing/test_naming.py::"
         "test_on_a_clash_the_first_keeps_the_name_and_the_later_is_reported_with_its_remedy",
     ),
     _rule(
         "R-UP-6",
         "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
-        "upstreams/pins/pins upstreams/pins/pin_lock upstreams/pins/pin_gate upstreams/pins/pinned_items "
-        "upstreams/pins/item_gate upstreams/pins/pinned_instructions cli/lock",
-        "upstreams/pins/test_pinned_upstreams.py::test_a_rug_pull* "
-        "upstreams/pins/test_pinned_upstreams.py::test_one_character* "
-        "upstreams/pins/test_pinned_items.py::test_a_changed_one_stays* "
-        "upstreams/pins/test_pinned_items.py::test_strict* "
-        "upstreams/pins/test_pinned_instructions.py::test_instructions_are_pinned* "
+        "upstreams/pinning/pins upstreams/pinning/pin_lock upstreams/pinning/pin_gate "
+        "upstreams/pinning/pinned_resources upstreams/pinning/resource_gate "
+        "upstreams/pinning/pinned_instructions cli/lock",
+        "upstreams/pinning/test_pinned_upstreams.py::test_a_rug_pull* "
+        "upstreams/pinning/test_pinned_upstreams.py::test_one_character* "
+        "upstreams/pinning/test_pinned_resources.py::test_a_changed_one_stays* "
+        "upstreams/pinning/test_pinned_resources.py::test_strict* "
+        "upstreams/pinning/test_pinned_instructions.py::test_instructions_are_pinned* "
         "cli/test_lock.py::test_a_change_is_refused*",
     ),
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listing/listed_entries upstreams/listing/risk upstreams/listing/mentions "
-        "upstreams/calls/visible_results",
-        "upstreams/test_hostile_upstreams.py::test_up_20* upstreams/test_hostile_upstreams.py::test_up_22* "
+        "upstreams/listing/listed_entries upstreams/listing/risk "
+        "upstreams/listing/cross_server_references upstreams/calls/visible_results",
+        "upstreams/test_hostile_upstreams.py::test_up_20* "
+        "upstreams/test_hostile_upstreams.py::test_up_22* "
         "upstreams/calls/test_visible_results.py::test_results_pass_as_they_come_unless*",
         "Without `sanitize: true` what is invisible in results is neither escaped nor counted.",
     ),
@@ -506,14 +529,15 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-7b",
         "What is invisible in a definition, a log message, progress or a question is shown; a tool whose data hide "
         "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
-        "documents/visible_text documents/visible_json schemas/visible_schema upstreams/listing/listed_entries "
-        "upstreams/listing/usable_items upstreams/questions/inquiries upstreams/listing/suspicious_texts "
-        "upstreams/pins/suspicious_pins",
+        "files/documents/visible_text files/documents/visible_json catalog/schemas/visible_schema "
+        "upstreams/listing/listed_entries upstreams/listing/entry_validation "
+        "upstreams/server_requests/request_handlers upstreams/listing/suspicious_texts "
+        "upstreams/pinning/suspicious_pins",
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
-        "upstreams/listing/test_usable_items.py::test_f13_12* "
-        "upstreams/questions/test_visible_messages.py::test_f13_12* "
+        "upstreams/listing/test_entry_validation.py::test_f13_12* "
+        "upstreams/server_requests/test_visible_messages.py::test_f13_12* "
         "upstreams/listing/test_suspicious_texts.py::test_f13_12* "
-        "upstreams/pins/test_suspicious_pins.py::test_f13_12*",
+        "upstreams/pinning/test_suspicious_pins.py::test_f13_12*",
         "The scan knows phrases, not meanings; it is in English. URIs of resources pass as they are, and so does what "
         "a server asks a client's model.",
     ),
@@ -521,67 +545,70 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-8",
         "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
         "asks a client only what its entry allows.",
-        "upstreams/links/child_environment upstreams/links/stdio_link upstreams/questions/inquiries "
-        "upstreams/questions/callers "
-        "upstreams/questions/round_answers",
-        "upstreams/test_hostile_upstreams.py::test_up_29* upstreams/test_hostile_upstreams.py::test_up_30* "
+        "upstreams/transports/child_environment upstreams/transports/stdio_transport "
+        "upstreams/server_requests/request_handlers upstreams/server_requests/callers "
+        "upstreams/server_requests/round_answers",
+        "upstreams/test_hostile_upstreams.py::test_up_29* "
+        "upstreams/test_hostile_upstreams.py::test_up_30* "
         "upstreams/test_sandboxed_upstreams.py::test_* "
         "e2e/test_upstreams_that_ask.py::test_what_the_entry_does_not_allow_is_not_asked",
     ),
     _rule(
         "R-UP-9",
         "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
-        "upstreams/links/http_link upstreams/oauth/destinations upstreams/oauth/provider_requests",
+        "upstreams/transports/http_transport upstreams/oauth/destinations upstreams/oauth/provider_requests",
         "upstreams/test_hostile_http_upstreams.py::test_* upstreams/oauth/test_refused_logins.py::test_*",
     ),
     _rule(
         "R-HTTP-1",
         "Loopback or a private Unix socket, and a token of 32 random bytes.",
-        "server/http server/http_connections server/token",
-        "server/test_token.py::test_only_the_whole_token_is_accepted "
+        "server/http/server server/http/connections server/http/token",
+        "server/http/test_token.py::test_only_the_whole_token_is_accepted "
         "e2e/test_http_cases.py::test_a_request_is_refused_and_told_nothing",
     ),
     _rule(
         "R-HTTP-2",
         "Host, Origin and content type are checked before anything else.",
-        "server/http_guard",
-        "server/test_http_guard.py::test_a_host_that_is_not_exactly_ours_is_refused "
-        "server/test_http_guard.py::test_a_foreign_origin_is_refused",
+        "server/http/guard",
+        "server/http/test_guard.py::test_a_host_that_is_not_exactly_ours_is_refused "
+        "server/http/test_guard.py::test_a_foreign_origin_is_refused",
     ),
     _rule(
         "R-HTTP-3",
         "Sessions, tasks and approvals belong to whoever they were made for; to others they do not exist.",
-        "server/adapter tasks/manager",
-        "server/test_http_principals.py::test_* e2e/test_http_cases.py::test_ht_21*",
+        "server/adapter commands/tasks/manager",
+        "server/http/test_http_principals.py::test_* e2e/test_http_cases.py::test_ht_21*",
     ),
     _rule(
         "R-HTTP-3b",
         "Whatever is stored that grants or shows something carries its principal and session, and no store has a "
         "lookup without them. Only the command line, which is the operator's, sees everybody's.",
-        "state/plans permissions/plan_approval server/who_asks changes/review memory/memories teams/coordinator",
-        "server/test_two_principals.py::test_* server/test_http_principals.py::test_f13_02*",
+        "state/plans calls/permissions/plan_approval server/caller_identity files/changes/review "
+        "files/memory/memories agents/teams/coordinator",
+        "server/test_two_principals.py::test_* server/http/test_http_principals.py::test_f13_02*",
     ),
     _rule(
         "R-HTTP-4",
         "Bodies, headers, connections, sessions and rates are bounded.",
-        "server/http server/http_connections server/http_body server/http_rate",
+        "server/http/server server/http/connections server/http/body server/http/rate_limiter",
         "e2e/test_http_cases.py::test_ht_13* e2e/test_http_cases.py::test_ht_15*",
     ),
     _rule(
         "R-HTTP-4b",
         "No principal, and nobody without a token, shuts others out: sessions and connections are shared fairly, a "
         "message that can be read in two ways is 400, and a refused body ends the connection.",
-        "server/http_shares server/http_sessions server/http_connections server/http_framing server/http_body",
-        "server/test_http_shutting_out.py::test_f13_09* server/test_http_shares.py::test_nobody_is_shut_out "
-        "server/test_http_framing.py::test_f13_24* server/test_http_framing.py::test_f13_25* "
-        "server/test_http_framing.py::test_f13_26*",
+        "server/http/fair_shares server/http/sessions server/http/connections server/http/framing server/http/body",
+        "server/http/test_http_shutting_out.py::test_f13_09* "
+        "server/http/test_fair_shares.py::test_nobody_is_shut_out "
+        "server/http/test_framing.py::test_f13_24* server/http/test_framing.py::test_f13_25* "
+        "server/http/test_framing.py::test_f13_26*",
         "A flood of new connections or wrong tokens still costs processor time, which all clients share.",
     ),
     _rule(
         "R-HTTP-5",
         "Nothing over HTTP defines a process; without a token nothing is told.",
-        "server/http_guard",
-        "server/test_http_guard.py::test_every_other_path_is_not_found e2e/test_http_cases.py::test_ht_28*",
+        "server/http/guard",
+        "server/http/test_guard.py::test_every_other_path_is_not_found e2e/test_http_cases.py::test_ht_28*",
     ),
     _rule(
         "R-HTTP-6",
@@ -593,16 +620,17 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-CONF-1",
         "A project's settings only deny until you trust these very bytes.",
-        "trust/project trust/store",
-        "test_project_settings.py::test_pr_30_an_untrusted_file_only_denies_and_says_how_to_trust_it "
+        "state/trust/project state/trust/store",
+        "settings/test_project_settings.py::"
+        "test_pr_30_an_untrusted_file_only_denies_and_says_how_to_trust_it "
         "cli/test_trust.py::test_pr_30_in_a_hostile_clone_nothing_runs_and_the_user_is_told",
         "Scripts that trusted commands start are not hashed. A project that only a client's roots name is not read.",
     ),
     _rule(
         "R-CONF-2",
         "Invalid settings stop the start; files with secrets have to be ours alone.",
-        "trust/settings_file state/secret_file",
-        "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it trust/test_settings_file.py::test_*",
+        "state/trust/settings_file state/secret_file",
+        "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
         "Windows: owners and modes are not checked.",
     ),
     _rule(
@@ -615,58 +643,59 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SECRET-2",
         "Configured values, known names and known shapes are masked before anything is written.",
-        "core/redaction telemetry audit/log",
+        "core/redaction state/telemetry calls/audit/log",
         "core/test_redaction.py::test_* e2e/test_canaries.py::test_R_SECRET_2_no_output_holds_a_secret",
         "Incomplete by nature: other shapes, encoded or very short ones. Results of tools are yours and not masked.",
     ),
     _rule(
         "R-SECRET-3",
         "A failure of ours is told with a call id and nothing else.",
-        "pipeline core/told_error",
-        "test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
+        "calls/pipeline core/redacted_error",
+        "calls/test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
     ),
     _rule(
         "R-AUDIT-1",
         "The record is a private file outside the workspace; an event is one line.",
-        "audit/log audit/chain",
-        "audit/test_log.py::test_a_call_is_two_lines_with_these_fields "
-        "audit/test_log.py::test_what_is_not_our_own_plain_file_is_not_written_to",
+        "calls/audit/log calls/audit/chain",
+        "calls/audit/test_log.py::test_a_call_is_two_lines_with_these_fields "
+        "calls/audit/test_log.py::test_what_is_not_our_own_plain_file_is_not_written_to",
         "Windows access lists.",
     ),
     _rule(
         "R-AUDIT-2",
         "The decision is on record before any effect, the outcome after it, whatever it was.",
-        "admission audit/log",
-        "test_pipeline.py::test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome",
+        "calls/admission calls/audit/log",
+        "calls/test_pipeline.py::test_AU_06_of_200_parallel_calls_each_has_its_decision_and_its_outcome",
     ),
     _rule(
         "R-AUDIT-3",
         "Each line seals the one before, over rotation and over processes.",
-        "audit/chain audit/verify",
-        "audit/test_chain.py::test_R_AUDIT_3_processes_that_write_at_the_same_time_make_one_chain "
+        "calls/audit/chain calls/audit/verify",
+        "calls/audit/test_chain.py::"
+        "test_R_AUDIT_3_processes_that_write_at_the_same_time_make_one_chain "
         "cli/test_audit.py::test_R_AUDIT_3_a_changed_line_is_named_and_the_exit_code_says_it",
         "A cut tail or a rewrite shows only against a head that you kept elsewhere.",
     ),
     _rule(
         "R-AUDIT-4",
         "Where nothing can be recorded, what changes something is refused.",
-        "audit/log",
-        "audit/test_log.py::test_AU_05_on_a_full_disk_changes_are_refused",
+        "calls/audit/log",
+        "calls/audit/test_log.py::test_AU_05_on_a_full_disk_changes_are_refused",
     ),
     _rule(
         "R-AUDIT-5",
         "A kill leaves at most one torn line, which the next start marks.",
-        "audit/chain",
-        "audit/test_chain.py::test_R_AUDIT_5_a_writer_that_is_killed_leaves_a_record_that_verifies",
+        "calls/audit/chain",
+        "calls/audit/test_chain.py::test_R_AUDIT_5_a_writer_that_is_killed_leaves_a_record_that_verifies",
         "Power loss: the record is not flushed to the disk with each line.",
     ),
     _rule(
         "R-LIMIT-1",
         "16 calls at a time for one principal, 64 in all; more wait briefly and are then told so.",
-        "call_slots computing/fair_places",
+        "calls/concurrency_limiter processes/computing/fair_queue",
         "e2e/test_limits.py::test_of_a_hundred_sleeps_sixteen_run_and_pings_are_answered_meanwhile "
-        "test_call_slots.py::test_* "
-        "computing/test_fair_places.py::test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
+        "calls/test_concurrency_limiter.py::test_* processes/computing/test_fair_queue.py::"
+        "test_a_principal_who_asks_for_much_holds_up_nobody_with_either_tool",
     ),
     _rule(
         "R-STOP-1",
@@ -686,22 +715,23 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-STOP-3",
         "A killed server leaves nothing running.",
-        "subprocesses/process_guard sandbox/bubblewrap",
+        "processes/process_guard commands/sandbox/bubblewrap",
         "e2e/test_endings.py::test_goat_itself_killed_leaves_no_process "
-        "sandbox/test_bubblewrap_traps.py::test_trap_7_*",
+        "commands/sandbox/test_bubblewrap_traps.py::test_trap_7_*",
     ),
     _rule(
         "R-CRASH-1",
         "Our own files are whole or set aside; what cannot be read allows nothing.",
-        "state/private_file trust/store state/database",
-        "state/test_truncated_files.py::test_* trust/test_store.py::"
-        "test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside "
-        "permissions/test_remembering.py::test_a_line_that_a_killed_process_left_half_costs_that_rule_only",
+        "state/private_file state/trust/store state/database",
+        "state/test_truncated_files.py::test_* "
+        "state/trust/test_store.py::test_cut_at_any_byte_it_stands_for_no_trust_and_is_set_aside "
+        "calls/permissions/test_remembering.py::"
+        "test_a_line_that_a_killed_process_left_half_costs_that_rule_only",
     ),
     _rule(
         "R-LOAD-1",
         "Many clients beside a hanging and a crashing upstream: no answer wrong or lost.",
-        "pipeline",
+        "calls/pipeline",
         "e2e/test_soak.py::test_ld_01_no_answer_is_wrong_or_lost_beside_a_hang_and_crashes",
         "12 s with each test run, 60 s with GOAT_TESTS_FULL=1; not run for hours.",
     ),

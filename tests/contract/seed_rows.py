@@ -39,15 +39,17 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "goat",
         "the registry: register, unregister by prefix, get, list, names that clash",
-        "test_registry.py contract/test_registry_cases.py",
+        "catalog/test_registry.py contract/test_registry_cases.py",
     ),
     _row(
         "goat",
         "the way of a call: validation, permission, hooks, result",
-        "test_pipeline.py hooks/test_configured.py",
+        "calls/test_pipeline.py calls/hooks/test_configured.py",
     ),
-    _row("goat", "risk by side effect, and what a mode allows", "permissions/test_decide.py"),
-    _row("goat", "the task manager", "tasks/test_manager.py tools/test_task_output.py tools/test_task_stop.py"),
+    _row("goat", "risk by side effect, and what a mode allows", "calls/permissions/test_decide.py"),
+    _row(
+        "goat", "the task manager", "commands/tasks/test_manager.py tools/test_task_output.py tools/test_task_stop.py"
+    ),
     _row(
         "goat",
         "tools of MCP servers, named `mcp__server__tool`",
@@ -57,20 +59,20 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "spec04", "the input schemas, field by field", "contract/test_spec_04_checklist.py::test_schema_completeness_*"
     ),
     _row("spec04", "the verification checklist", "contract/test_spec_04_checklist.py"),
-    _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "test_openai_format.py"),
-    _row("spec04", "allowed and disallowed tools, and presets", "test_presets.py"),
-    _row("goa", "tools that document themselves: a short text, a page, examples", "tool_docs/test_page.py"),
-    _row("goa", "edits that forgive, in three tiers", "editing/test_matching.py tools/test_edit.py"),
-    _row("goa", "search results in order of rank, and the user's own order", "search/test_priority.py"),
+    _row("spec04", "definitions, calls and answers in the form of OpenAI and LiteLLM", "catalog/test_openai_format.py"),
+    _row("spec04", "allowed and disallowed tools, and presets", "catalog/test_presets.py"),
+    _row("goa", "tools that document themselves: a short text, a page, examples", "tools/docs/test_page.py"),
+    _row("goa", "edits that forgive, in three tiers", "files/editing/test_matching.py tools/test_edit.py"),
+    _row("goa", "search results in order of rank, and the user's own order", "files/search/test_priority.py"),
     _row("goa", "what may be run by the shell", "tools/test_bash.py"),
     _row(
         "goa",
         "compression of what commands print",
-        "compression/test_recorded_outputs.py tools/test_bash_compression.py",
+        "commands/compression/test_recorded_outputs.py tools/test_bash_compression.py",
     ),
-    _row("goa", "review mode", "changes/test_review.py"),
+    _row("goa", "review mode", "files/changes/test_review.py"),
     _row("goa", "an agent in a worktree of its own", "agents/test_worktree.py"),
-    _row("goa", "calls side by side, conflicting ones one after the other", "test_scheduler.py"),
+    _row("goa", "calls side by side, conflicting ones one after the other", "calls/test_scheduler.py"),
     _row("goa", "ssh_bash", "manifests/ssh_bash/test_ssh_bash.py"),
     _row("goa", "bg_exec", "manifests/bg_exec/test_bg_exec.py"),
     _row("goa", "goa_command", "manifests/goa_command/test_goa_command.py"),
@@ -87,8 +89,12 @@ SEED_ROWS: tuple[SeedRow, ...] = (
         "goondan", "handlers of `(ctx, input)`", "manifests/test_python_handlers.py manifests/test_handlers_agents.py"
     ),
     _row("goondan", "handlers in any language", "manifests/test_command_entries.py manifests/test_http_entries.py"),
-    _row("goondan", "a catalog for each step, narrower than the registry", "test_catalog.py extensions/test_steps.py"),
-    _row("goondan", "tool search", "test_deferral.py tool_search/test_tool_index.py"),
+    _row(
+        "goondan",
+        "a catalog for each step, narrower than the registry",
+        "catalog/test_catalog.py calls/extensions/test_steps.py",
+    ),
+    _row("goondan", "tool search", "catalog/test_deferred_listing.py catalog/tool_search/test_tool_index.py"),
     _row(
         "goondan",
         "errors with name, message and suggestion, cut at `errorMessageLimit`",
@@ -98,7 +104,7 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "goondan",
         "extensions around a call, like an onion",
-        "test_pipeline.py::test_extensions_wrap_the_call_like_an_onion extensions/test_installed.py",
+        "calls/test_pipeline.py::test_extensions_wrap_the_call_like_an_onion calls/extensions/test_installed.py",
     ),
     _row("goondan", "base: bash", "manifests/bash/test_bash.py"),
     _row("goondan", "base: file-system", "manifests/file_system/test_file_system.py"),
@@ -112,13 +118,13 @@ SEED_ROWS: tuple[SeedRow, ...] = (
     _row(
         "shelly",
         "a flat box of tools: register, get, merge, list",
-        "test_registry.py::test_registries_merge_and_a_shared_name_needs_words test_embed.py",
+        "catalog/test_registry.py::test_registries_merge_and_a_shared_name_needs_words test_embed.py",
     ),
-    _row("shelly", "skills", "test_skills.py"),
+    _row("shelly", "skills", "manifests/test_skills.py"),
     _row(
         "shelly",
         "a call that never raises",
-        "test_pipeline.py::test_an_unknown_tool_is_a_result_and_not_an_exception "
-        "test_pipeline.py::test_a_bug_shows_the_call_id_and_nothing_of_itself",
+        "calls/test_pipeline.py::test_an_unknown_tool_is_a_result_and_not_an_exception "
+        "calls/test_pipeline.py::test_a_bug_shows_the_call_id_and_nothing_of_itself",
     ),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from tests.test_gateway import gateway
+from tests.gateway.test_gateway import gateway
 
 pytestmark = pytest.mark.anyio
 

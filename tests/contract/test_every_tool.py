@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog_filter import TEAMS_VARIABLE
+from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.catalog.filter import TEAMS_VARIABLE
+from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.call import Call
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.registry import AnyTool
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 MAX_DESCRIPTION_BYTES = 1_200

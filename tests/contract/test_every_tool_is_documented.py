@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp import tool_docs
-from goat_mcp.builtin_contracts import builtin_contracts
+from goat_mcp.catalog.builtin_contracts import builtin_contracts
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.names import BUILTIN_NAMES
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.settings import setting_keys
-from goat_mcp.tool_docs.page import document
+from goat_mcp.settings.settings import setting_keys
+from goat_mcp.tools import docs as tool_docs
+from goat_mcp.tools.docs.page import document
 from tests.contract.test_every_tool import gateway_in
 
 FOLDER = Path(str(tool_docs.__file__)).parent

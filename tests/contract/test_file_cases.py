@@ -1,7 +1,7 @@
 """The FILE attacks through the whole pipeline, opened both ways the kernel may offer (R-FILE-1, R-FILE-2).
 
-How links, races and writes are confined in all their variants is shown in tests/workspace; here each case runs as a
-client would send it, and nothing outside the root may be seen or changed by it.
+How links, races and writes are confined in all their variants is shown in tests/files/workspace; here each case runs
+as a client would send it, and nothing outside the root may be seen or changed by it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import pytest
 
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
-from goat_mcp.workspace.kernel import Kernel
+from goat_mcp.files.workspace.kernel import Kernel
+from tests.files.workspace.exchange import swapping
 from tests.repetitions import times
-from tests.workspace.exchange import swapping
 
 pytestmark = pytest.mark.anyio
 

@@ -22,15 +22,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas  # pyright: ignore[reportMissingTypeStubs] - reportlab ships none
 
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.catalog.openai_format import tool_message
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.names import UpstreamName, split_name
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.openai_format import tool_message
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.search.ripgrep import find_ripgrep
-from goat_mcp.settings import Settings
+from goat_mcp.files.search.ripgrep import find_ripgrep
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.contract.test_every_tool import TOOLS
 from tests.e2e.scripted_backend import BACKEND_KEY, MODEL, Says, ScriptedBackend

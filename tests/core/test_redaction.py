@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
+from goat_mcp.core.redacted_error import redacted_error, redacted_upstream_error
 from goat_mcp.core.redaction import REDACTED, Redactor, is_likely_secret, secrets_among
-from goat_mcp.core.told_error import told_error, told_upstream_error
 
 CANARY = "canary7Kx93zQ1"
 BEGIN = "-----BEGIN RSA PRIVATE KEY-----"
@@ -143,7 +143,7 @@ def test_an_error_is_told_without_secrets_and_with_the_output_it_has() -> None:
         interrupts=True,
     )
 
-    told = told_error(error, Redactor())
+    told = redacted_error(error, Redactor())
 
     assert (told.message, told.suggestion) == ("it said: Bearer [redacted]", "Look at https://[redacted]@h/.")
     assert told.facts == {"said": "token=[redacted]", "key": "agent.key"}
@@ -153,14 +153,14 @@ def test_an_error_is_told_without_secrets_and_with_the_output_it_has() -> None:
 def test_an_error_that_quotes_the_users_file_quotes_it_as_it_is() -> None:
     error = ToolError(ErrorCode.NO_MATCH, "the nearest text is: token = 'abc123456789'")
 
-    assert told_error(error, Redactor()) is error
+    assert redacted_error(error, Redactor()) is error
 
 
 def test_an_upstreams_error_loses_what_only_we_gave_it() -> None:
     error = UpstreamError(-32000, f"no such user: {CANARY}", {"token": "theirs12345", "sent": [CANARY]})
 
-    told = told_upstream_error(error, Redactor([CANARY]))
+    told = redacted_upstream_error(error, Redactor([CANARY]))
 
     assert (told.code, told.message) == (-32000, "no such user: [redacted]")
     assert told.data == {"token": "theirs12345", "sent": ["[redacted]"]}
-    assert told_upstream_error(error, Redactor()) is error
+    assert redacted_upstream_error(error, Redactor()) is error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from goat_mcp.settings_loading import load_settings
-from tests.compression.recordings import BY_NAME, RECORDINGS
-from tests.compression.savings import compressed, table_row
+from goat_mcp.settings.loading import load_settings
+from tests.commands.compression.recordings import BY_NAME, RECORDINGS
+from tests.commands.compression.savings import compressed, table_row
 from tests.docs.test_documents import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "compression.md"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.permissions.mode import Mode
-from goat_mcp.settings import path_keys
-from goat_mcp.settings_loading import load_settings
+from goat_mcp.calls.permissions.mode import Mode
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.settings import path_keys
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.trust.project import whole_project
-from goat_mcp.trust.settings_file import find_project_file
-from goat_mcp.trust.store import TrustStore
+from goat_mcp.state.trust.project import whole_project
+from goat_mcp.state.trust.settings_file import find_project_file
+from goat_mcp.state.trust.store import TrustStore
 from tests.docs.test_documents import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "configuration.md"

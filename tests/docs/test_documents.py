@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from goat_mcp.settings_loading import load_settings
+from goat_mcp.settings.loading import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("design/*.md"), *ROOT.glob("examples/*.md")]

@@ -14,8 +14,8 @@ import yaml
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.embed import open_tools
+from tests.calls.extensions.installed_package import install
 from tests.docs.test_documents import ROOT, blocks
-from tests.extensions.installed_package import install
 from tests.tool_doubles import fake
 
 pytestmark = pytest.mark.anyio

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from goat_mcp.calls.hooks.programs import Programs
+from goat_mcp.calls.hooks.stages import PreToolUse
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.embed import open_tools
-from goat_mcp.hooks.programs import Programs
-from goat_mcp.hooks.stages import PreToolUse
+from tests.calls.hooks.programs import own, programs
 from tests.docs.test_documents import ROOT, blocks
-from tests.hooks.programs import own, programs
 from tests.tool_doubles import spec
 
 pytestmark = pytest.mark.anyio

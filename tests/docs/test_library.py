@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.embed import open_tools
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings_loading import load_settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.loading import load_settings
 from goat_mcp.state.directory import StateDirectory
 from tests.docs.test_documents import ROOT, blocks
 from tests.tool_doubles import FakeTool, spec

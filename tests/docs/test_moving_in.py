@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.hosts.machine import Machine
-from goat_mcp.hosts.table import HOSTS
+from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.table import HOSTS
 from tests.docs.test_documents import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "moving-in.md"
@@ -93,7 +93,7 @@ def test_the_page_goes_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_host_and_its_places() -> None:
-    machine = Machine("linux", Path("/home/ada"), {})
+    machine = HostEnvironment("linux", Path("/home/ada"), {})
     rows = {
         name: (user.split("`")[1] if user.strip() else "", project.split("`")[1] if project.strip() else "")
         for name, user, project in re.findall(r"^\| `([\w-]+)` \|(.*?)\|(.*?)\|$", DOCUMENT.read_text(), re.MULTILINE)

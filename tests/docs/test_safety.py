@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.sandbox.bubblewrapped import needs_bubblewrap
 from tests.docs.test_documents import ROOT, blocks
-from tests.sandbox.bubblewrapped import needs_bubblewrap
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("safety")]
 

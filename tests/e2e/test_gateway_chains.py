@@ -16,8 +16,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextResourceContents
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
-from goat_mcp.upstreams.shelves.warm_catalog import StoredCatalog, WarmCatalog
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import TOKEN, HttpGoat, Launch, connected, http_goat, wait_for_url
 from tests.e2e.processes import end

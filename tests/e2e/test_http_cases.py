@@ -461,7 +461,7 @@ def test_what_is_refused_leaves_nothing_behind(goat: HttpGoat) -> None:
 
 
 def test_ht_29_a_flood_is_told_to_slow_down_and_loses_nothing(tmp_path: Path) -> None:
-    """R-LIMIT-1. That another principal is served meanwhile is shown in tests/server/test_http_rate.py.
+    """R-LIMIT-1. That another principal is served meanwhile is shown in tests/server/http/test_rate_limiter.py.
 
     Ten in a burst and five a second: any machine that takes less than half a minute for the flood has some refused.
     """

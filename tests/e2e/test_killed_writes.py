@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.workspace.temp_files import is_temp_name
+from goat_mcp.files.workspace.temp_files import is_temp_name
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire
 from tests.repetitions import times

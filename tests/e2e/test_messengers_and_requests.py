@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.e2e.goat import Launch, connected
-from tests.http_client.local_server import page, serving
 from tests.manifests.slack.web_api import CHANNEL, FILE, SlackApi
 from tests.manifests.slack.web_api import TOKEN as SLACK_TOKEN
 from tests.manifests.telegram.bot_api import CHAT, TOKEN, BotApi
-from tests.messaging.wire_server import answering
+from tests.web.http.local_server import page, serving
+from tests.web.messaging.wire_server import answering
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 

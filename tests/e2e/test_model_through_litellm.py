@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.agents.models.openai_chat import OpenAiChatModel
+from goat_mcp.agents.models.options import ModelOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelMessage, ModelRequest, ModelTool, malformed_arguments
-from goat_mcp.http_client import HttpClient, HttpOptions
-from goat_mcp.models.openai_chat import OpenAiChatModel
-from goat_mcp.models.options import ModelOptions
+from goat_mcp.web.http import HttpClient, HttpOptions
 from tests.e2e.litellm_proxy import LiteLlm, in_one_worker
 from tests.e2e.scripted_backend import BACKEND_KEY, Calls, Fails, Says, ToolCall
 

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from goat_mcp.status.upstream_entry import upstream_entry
+from goat_mcp.gateway.status.upstream_entry import upstream_entry
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from tests.e2e.conftest import fill
@@ -27,7 +27,7 @@ WAIT_S = 60
 SHOWN_ELSEWHERE = {
     ReasonCode.GATEWAY_CYCLE,  # test_gateway_chains
     ReasonCode.CONNECTION_BROKE,  # a bug of ours: none is known that a test could provoke
-    ReasonCode.LAUNCH_CHANGED,  # tests/upstreams/pins/test_pinned_upstreams.py
+    ReasonCode.LAUNCH_CHANGED,  # tests/upstreams/pinning/test_pinned_upstreams.py
     ReasonCode.FOLDER_NOT_FOUND,  # tests/upstreams/test_stdio_upstreams.py
     ReasonCode.QUARANTINED,  # of a changed definition: tests/upstreams/test_pin*.py
     ReasonCode.TOOL_DISABLED,  # of a tool that its entry turns off: tests/upstreams

@@ -16,7 +16,7 @@ from mcp_types import ResourceUpdatedNotification, TextResourceContents
 
 from tests.e2e.conftest import UNASKED
 from tests.e2e.goat import HttpGoat, Launch, connected, http_goat
-from tests.server.test_resources import subscribe
+from tests.server.handlers.test_resources import subscribe
 
 pytestmark = [
     pytest.mark.matrix,

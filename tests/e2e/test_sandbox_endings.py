@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.sandbox.boxes import git, names, needs_bubblewrap
 from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import Launch
 from tests.e2e.processes import descendants, kill_all, mentioning
 from tests.e2e.wire import Wire, text_of
 from tests.repetitions import times
-from tests.sandbox.boxes import git, names, needs_bubblewrap
 
 pytestmark = [pytest.mark.e2e, needs_bubblewrap]
 

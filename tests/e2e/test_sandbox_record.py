@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.sandbox.boxes import names, needs_bubblewrap
 from tests.e2e.conftest import UNASKED
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire, text_of
-from tests.sandbox.boxes import names, needs_bubblewrap
 
 pytestmark = [pytest.mark.e2e, needs_bubblewrap]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.sandbox.boxes import needs_bubblewrap
 from tests.e2e.conftest import UNASKED, fill
 from tests.e2e.goat import REPOSITORY, Launch
 from tests.e2e.wire import Wire
-from tests.sandbox.boxes import needs_bubblewrap
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 NOBODY = 65534

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, connected, http_goat
 from tests.free_port import free_port
-from tests.server.test_resources import Told, subscribe
+from tests.server.handlers.test_resources import Told, subscribe
 from tests.upstreams.fleet import serving_at, warm
 
 pytestmark = [

@@ -13,7 +13,7 @@ from mcp_types import TextContent
 
 from tests.e2e.goat import Launch, connected
 from tests.e2e.test_gateway_chains import as_entry, expect_handshake, launch, until_known
-from tests.server.test_resources import Told
+from tests.server.handlers.test_resources import Told
 from tests.upstreams.fleet import server
 
 pytestmark = [

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Ask, nobody_to_ask
+from goat_mcp.core.elicitation import Ask, nobody_to_ask
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import yaml
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 
 ANYTHING: Mapping[str, Any] = {"type": "object", "additionalProperties": True}

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
-from tests.http_client.local_server import LocalServer
+from tests.web.http.local_server import LocalServer
 
 
 @dataclass
@@ -45,7 +45,7 @@ class ShippedTools:
         **settings: Any,
     ) -> None:
         self.names = Names({"pub.test": ["127.0.0.1"]})
-        monkeypatch.setattr("goat_mcp.http_client.system_resolver.SystemResolver", lambda: self.names)
+        monkeypatch.setattr("goat_mcp.web.http.system_resolver.SystemResolver", lambda: self.names)
         self.workspace = folder / "work"
         self.workspace.mkdir(exist_ok=True)
         self.state = StateDirectory(folder / "state")

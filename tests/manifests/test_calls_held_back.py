@@ -10,11 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DECISION
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.approval_form import ALLOW_ONCE, DECISION
+from goat_mcp.gateway.gateway import Gateway
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python, tool, write
 
 pytestmark = pytest.mark.anyio

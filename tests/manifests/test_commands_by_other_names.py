@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from tests.manifests.calling import Caller
 
 pytestmark = pytest.mark.anyio

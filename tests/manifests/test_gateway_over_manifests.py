@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from goat_mcp.chosen_manifests import shipped_folder
+from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.rights import Rights
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval, Mode
-from goat_mcp.settings import BrokenSettings
+from goat_mcp.gateway.build.manifests import shipped_folder
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import BrokenSettings
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python, tool, write
 
 pytestmark = pytest.mark.anyio
@@ -463,12 +463,12 @@ async def test_a_projects_manifests_are_inert_until_it_is_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R-CONF-1: a project's file adds nothing but denials until its content, and that of what it names, is trusted."""
-    from goat_mcp.settings import path_keys
-    from goat_mcp.settings_loading import load_settings
+    from goat_mcp.settings.loading import load_settings
+    from goat_mcp.settings.settings import path_keys
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.trust.project import whole_project
-    from goat_mcp.trust.settings_file import find_project_file
-    from goat_mcp.trust.store import TrustStore
+    from goat_mcp.state.trust.project import whole_project
+    from goat_mcp.state.trust.settings_file import find_project_file
+    from goat_mcp.state.trust.store import TrustStore
 
     project = tmp_path / "project"
     place = python(project / "tools", "probe", ONE, "say")

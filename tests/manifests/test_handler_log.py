@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.gateway import Gateway
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.manifests.handler_log import LINES_OF_CALL, LINES_OF_MINUTE, HandlerLog
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 from tests.manifests.declared import call, gateway_over, python, tool, write
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.gateway import Gateway
+from goat_mcp.gateway.gateway import Gateway
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 
 from goat_mcp.core.context import WAIT_LIMIT_S, ToolContext
-from goat_mcp.gateway import Gateway
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.manifests.handler_process import HandlerProcess
 from tests.manifests.declared import call, error_of, eventually, gateway_over, python
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings, path_keys
-from goat_mcp.settings_loading import load_settings
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.loading import load_settings
+from goat_mcp.settings.settings import Settings, path_keys
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.trust.project import whole_project
-from goat_mcp.trust.settings_file import find_project_file
-from goat_mcp.trust.store import TrustStore
+from goat_mcp.state.trust.project import whole_project
+from goat_mcp.state.trust.settings_file import find_project_file
+from goat_mcp.state.trust.store import TrustStore
 from tests.manifests.declared import call, gateway_over, python, tool, write
 
 pytestmark = pytest.mark.anyio

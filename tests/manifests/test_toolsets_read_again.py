@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from goat_mcp.core.rights import Rights
-from goat_mcp.gateway import Gateway
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from tests.manifests.declared import eventually, gateway_over, python
 from tests.manifests.test_gateway_over_manifests import ONE, document, names

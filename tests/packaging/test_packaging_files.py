@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp import __version__
-from goat_mcp.chosen_manifests import shipped, shipped_folder
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.build.manifests import shipped, shipped_folder
+from goat_mcp.settings.settings import Settings
 from scripts.packaging_files import BUNDLE_FILE, REGISTRY_FILE
 from tests.contract.test_every_tool import TOOLS
 

@@ -16,10 +16,10 @@ from mcp import Client
 from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.status import UpstreamState
 from tests.tool_doubles import FakeTool, fake, spec

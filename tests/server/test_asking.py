@@ -13,9 +13,9 @@ from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Form, Option, Question
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelMessage, ModelRequest, ModelTool
-from goat_mcp.core.questions import Form, Option, Question
 from goat_mcp.server import elicitation
 from tests.server.asking import AskingTool, Person, accepts
 from tests.server.test_adapter import both_eras, connected, gateway

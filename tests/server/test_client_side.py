@@ -7,9 +7,9 @@ from typing import Any
 
 import mcp_types as types
 
+from goat_mcp.server.client_channel import ClientOfCall
 from goat_mcp.server.client_roots import ClientRoots
-from goat_mcp.server.client_side import DialogueClient
-from goat_mcp.server.dialogue import ClientOfCall
+from goat_mcp.server.client_side import ChannelClient
 
 FORMS = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 NONE = types.ClientCapabilities()
@@ -34,7 +34,7 @@ class _Request(ClientOfCall):
 
 def test_a_client_is_described_once_for_each_request_that_its_call_goes_on_by() -> None:
     request: Any = _Request(FORMS)
-    client = DialogueClient(request, "", {}, ClientRoots(), "s")
+    client = ChannelClient(request, "", {}, ClientRoots(), "s")
 
     told = [client.capabilities, client.capabilities]
     request.now = NONE

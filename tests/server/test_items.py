@@ -22,9 +22,9 @@ from mcp_types import (
 )
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.gateway import Gateway
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.upstreams.upstreams import Upstreams
-from tests.server.test_resources import connected, gateway
+from tests.server.handlers.test_resources import connected, gateway
 from tests.upstreams.fleet import server, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]

@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 
 from goat_mcp.server.open_requests import OpenRequests
-from goat_mcp.server.strict_frames import Fault
+from goat_mcp.server.stdio.frame_validation import Fault
 
 
 def request(request_id: int | str) -> types.JSONRPCRequest:

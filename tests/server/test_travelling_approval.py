@@ -14,12 +14,12 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, ALLOW_SESSION, DENY
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.side_effect import SideEffect
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.approval_form import ALLOW_ONCE, ALLOW_SESSION, DENY
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.server.asking import accepts
 from tests.tool_doubles import FakeTool, fake

@@ -12,11 +12,11 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.approval_form import ALLOW_ONCE, DENY
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.manifests.declared import tool, write
 from tests.server.asking import accepts

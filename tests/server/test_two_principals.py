@@ -21,22 +21,26 @@ import pytest
 import goat_mcp
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.records import AgentFacts, AgentRecord, AgentRecords
-from goat_mcp.changes.review import Review
-from goat_mcp.changes.session_stage import SessionStage
+from goat_mcp.agents.teams.bus import AgentBus
+from goat_mcp.agents.teams.coordinator import TeamCoordinator
+from goat_mcp.calls.permissions.mode import Approval, Mode
+from goat_mcp.calls.permissions.plan_approval import PlanApproval
+from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.catalog.uri_ownership import UriOwnership
+from goat_mcp.commands.sandbox.session_folders import SessionFolders
+from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.commands.tasks.records import TaskRecords
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import ToolResult, text_block
-from goat_mcp.gateway import Gateway
-from goat_mcp.given_uris import GivenUris
-from goat_mcp.memory.memories import Memories
-from goat_mcp.permissions.mode import Approval, Mode
-from goat_mcp.permissions.plan_approval import PlanApproval
-from goat_mcp.permissions.remembered import RememberedRules
-from goat_mcp.permissions.session_modes import SessionModes
-from goat_mcp.sandbox.session_folders import SessionFolders
-from goat_mcp.server.who_asks import WhoAsks
-from goat_mcp.settings import Settings
+from goat_mcp.files.changes.review import Review
+from goat_mcp.files.changes.session_stage import SessionStage
+from goat_mcp.files.memory.memories import Memories
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.call_log import CallLog
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStatus, PlanStore, Presenter, all_plans, find_plan
@@ -44,10 +48,6 @@ from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import Todos
-from goat_mcp.tasks.manager import TaskManager
-from goat_mcp.tasks.records import TaskRecords
-from goat_mcp.teams.bus import AgentBus
-from goat_mcp.teams.coordinator import TeamCoordinator
 
 pytestmark = pytest.mark.anyio
 MARK = "belongs-to-ada"
@@ -95,7 +95,7 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateway:
 
 @pytest.fixture
 async def clients(gateway: Gateway) -> AsyncGenerator[tuple[Client, Client]]:
-    """Two clients of one name, as `WhoAsks` keys them."""
+    """Two clients of one name, as `CallerIdentity` keys them."""
     ada, bob = (Client(gateway, name, f"principal:{name}:same") for name in ("profile:ada", "profile:bob"))
     yield ada, bob
     await gateway.tasks.stop_all()
@@ -298,7 +298,7 @@ NAMES = (
 def test_f13_02_session_keys_of_two_principals_are_never_equal(version: str) -> None:
     keys: dict[str, tuple[str, str]] = {}
     for principal, client in itertools.product(NAMES, NAMES):
-        who = WhoAsks("http", cast("Any", None))
+        who = CallerIdentity("http", cast("Any", None))
         info = SimpleNamespace(client_info=SimpleNamespace(name=client))
         request = SimpleNamespace(headers={"mcp-session-id": client})
         ctx = SimpleNamespace(protocol_version=version, request=request, session=SimpleNamespace(client_params=info))
@@ -336,7 +336,7 @@ LOOKUPS: Mapping[type, Mapping[str, str]] = {
     },
     AgentBus: {"catalog": "types of agents, which are the workspace's"},
     TeamCoordinator: {},
-    GivenUris: {"forget": "an upstream that is gone"},
+    UriOwnership: {"forget": "an upstream that is gone"},
     Memories: dict.fromkeys(
         ("project_folder", "project_file", "global_folder"), "a path; files of the workspace are everybody's"
     ),
@@ -386,54 +386,81 @@ def test_f13_02_stores_on_disk_have_a_row() -> None:
     assert named - set(ON_DISK) == set(), "a folder of the state directory without a row here"
 
 
-HOLDS_NOTHING_OF_CALLERS = (
-    *("claude_settings", "compression", "computing", "documents", "editing", "hosts", "http_client", "manifests"),
-    *("models", "schemas", "tool_search", "tools", "workspace", "sandbox", "web", "status", "audit"),
-    *("upstreams/config", "upstreams/links", "upstreams/listing", "upstreams/oauth", "upstreams/pins"),
-    *(
-        "upstreams/shelves",
-        "upstreams/upstreams",
-        "upstreams/faults",
-        "catalog",
-        "catalog_search",
-        "registry",
-        "offers",
-    ),
-    *("presets", "settings", "gateway", "item_catalog", "extensions/added_tools", "core"),
-)
+HOLDS_NOTHING_OF_CALLERS = [
+    "agents/models",
+    "calls/audit",
+    "calls/extensions/added_tools",
+    "catalog/catalog",
+    "catalog/offerings",
+    "catalog/presets",
+    "catalog/registry",
+    "catalog/resource_catalog",
+    "catalog/schemas",
+    "catalog/search",
+    "catalog/tool_search",
+    "cli/hosts",
+    "commands/compression",
+    "commands/sandbox",
+    "core",
+    "files/documents",
+    "files/editing",
+    "files/workspace",
+    "gateway/gateway",
+    "gateway/status",
+    "manifests",
+    "processes/computing",
+    "settings/claude",
+    "settings/settings",
+    "tools",
+    "upstreams/cache",
+    "upstreams/config",
+    "upstreams/faults",
+    "upstreams/listing",
+    "upstreams/oauth",
+    "upstreams/pinning",
+    "upstreams/transports",
+    "upstreams/upstreams",
+    "web/http",
+    "web/pages",
+]
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
     "agents/live_agents:LiveAgents._live": OWN,
     "agents/records:AgentFacts.worktree": "a field of a record",
     "agents/type_files:KnownTypes.types": "files of the workspace",
-    **dict.fromkeys(("call_slots:CallSlots._away", "call_slots:CallSlots._running"), OWN),
-    "call_slots:CallSlots._in_depth": "a count",
-    "changes/session_stage:SessionStage._ids": "by session",
-    "extensions/steps:Steps._hidden": "by session",
-    "given_uris:GivenUris._sessions": "by session",
-    "hooks/session_events:SessionEvents._begun": "by session",
-    "permissions/permission:Permission._merged": OWN,
-    "permissions/plan_approval:PlanApproval._waiting": "by principal and session",
-    "permissions/remembered:RememberedRules._rules": OWN,
-    "permissions/session_modes:SessionModes._decided": "by session",
+    **dict.fromkeys(
+        ("calls/concurrency_limiter:ConcurrencyLimiter._away", "calls/concurrency_limiter:ConcurrencyLimiter._running"),
+        OWN,
+    ),
+    "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
+    "files/changes/session_stage:SessionStage._ids": "by session",
+    "calls/extensions/steps:Steps._hidden": "by session",
+    "catalog/uri_ownership:UriOwnership._sessions": "by session",
+    "calls/hooks/session_events:SessionEvents._begun": "by session",
+    "calls/permissions/permission:Permission._merged": OWN,
+    "calls/permissions/plan_approval:PlanApproval._waiting": "by principal and session",
+    "calls/permissions/remembered:RememberedRules._rules": OWN,
+    "calls/permissions/session_modes:SessionModes._decided": "by session",
     "server/adapter:Adapter._notices": "by session",
     "server/changes:ChangeHub._clients": "by connection, which names its principal",
     "server/changes:ChangeHub._streams": OWN,
     **dict.fromkeys(("server/changes:_Client.uris", "server/changes:_Streams.uris"), "of one principal"),
     "server/client_roots:ClientRoots._known": "by session",
-    "server/frame_writer:FrameWriter._unheard": "of one connection",
-    "server/http_connections:Connections._strangers": "of connections that have shown no token",
-    "server/http_rate:PrincipalRates._buckets": OWN,
-    "server/http_sessions:PrincipalSessions._sessions": OWN,
-    "server/http_shares:FairShares._held": OWN,
-    "server/item_lists:ItemLists._lists": "lists of upstreams, by rights",
-    "server/log_levels:LogLevels._levels": "by session",
+    "server/stdio/frame_writer:FrameWriter._unheard": "of one connection",
+    "server/http/connections:Connections._strangers": "of connections that have shown no token",
+    "server/http/rate_limiter:PrincipalRateLimiter._buckets": OWN,
+    "server/http/sessions:PrincipalSessions._sessions": OWN,
+    "server/http/fair_shares:FairShares._held": OWN,
+    "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
+    "server/handlers/log_levels:LogLevels._levels": "by session",
     "server/open_requests:OpenRequests._ids": "of one connection",
-    "server/parked_calls:ParkedCall._questions": "of one call",
-    "server/parked_calls:ParkedCalls._parked": "by a random token; the owner's session is compared",
-    **dict.fromkeys(("server/short_calls:ShortCalls._running", "server/short_calls:ShortCalls._tasks"), "stdio only"),
-    "server/tool_list:ToolList._ready": "the list of tools, by rights",
-    "shell/known_values:KnownValues._values": "of one script",
+    "server/suspended_calls:SuspendedCall._questions": "of one call",
+    "server/suspended_calls:SuspendedCalls._parked": "by a random token; the owner's session is compared",
+    **dict.fromkeys(
+        ("server/stdio/fast_path:FastPath._running", "server/stdio/fast_path:FastPath._tasks"), "stdio only"
+    ),
+    "server/handlers/tool_list:ToolList._ready": "the list of tools, by rights",
+    "commands/shell/known_values:KnownValues._values": "of one script",
     "state/call_log:CallLog._calls": OWN,
     "state/plan_changes:PlanChanges._seen": OWN,
     "state/session_settings:MemoryConfigStore._sessions": "by session",
@@ -442,22 +469,24 @@ IN_MEMORY = {
     "state/sessions:Sessions._by_key": "by session",
     "state/todos:MemoryTodoStore._lists": "by workspace and principal",
     "state/todos:Todos._known": "by workspace and principal",
-    "tasks/manager:TaskManager._tasks": "by a random id; the principal is compared",
-    "tasks/manager:TaskManager._watchers": "by a random id; shown to nobody",
-    "tasks/task:Task._read_up_to": "by session",
-    "teams/bus:AgentBus._for_clients": "by principal and session",
-    "teams/bus:AgentBus._questions": "by a random id; the principal is compared",
-    **dict.fromkeys(("teams/coordinator:TeamCoordinator._mail", "teams/coordinator:TeamCoordinator._teams"), OWN),
-    "teams/coordinator:TeamCoordinator._wants_idle": OWN,
-    "teams/team:Team.members": "of one team",
+    "commands/tasks/manager:TaskManager._tasks": "by a random id; the principal is compared",
+    "commands/tasks/manager:TaskManager._watchers": "by a random id; shown to nobody",
+    "commands/tasks/task:Task._read_up_to": "by session",
+    "agents/teams/bus:AgentBus._for_clients": "by principal and session",
+    "agents/teams/bus:AgentBus._questions": "by a random id; the principal is compared",
+    **dict.fromkeys(
+        ("agents/teams/coordinator:TeamCoordinator._mail", "agents/teams/coordinator:TeamCoordinator._teams"), OWN
+    ),
+    "agents/teams/coordinator:TeamCoordinator._wants_idle": OWN,
+    "agents/teams/team:Team.members": "of one team",
     "upstreams/calls/offered_login:OfferedLogin._questions": "by session; only operators are asked",
     "upstreams/calls/output_check:OutputCheck._known": "schemas of an upstream",
     "upstreams/calls/output_check:OutputCheck._unchecked": "schemas of an upstream",
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",
     "upstreams/calls/subscriptions:Subscriptions._refused": "what the upstream said",
     "upstreams/calls/subscriptions:Subscriptions._turns": "locks",
-    "upstreams/questions/callers:Callers._notices": "of one connection, which is of one principal",
-    "upstreams/questions/callers:Callers._of_url": "of one connection, which is of one principal",
+    "upstreams/server_requests/callers:Callers._notices": "of one connection, which is of one principal",
+    "upstreams/server_requests/callers:Callers._of_url": "of one connection, which is of one principal",
 }
 
 

@@ -13,10 +13,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.e2e.conftest import upstream_file
 from tests.e2e.test_upstreams_that_ask import listening

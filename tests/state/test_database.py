@@ -55,8 +55,8 @@ def aside(state: StateDirectory) -> list[Path]:
 
 def test_nothing_is_on_disk_and_sqlite_is_not_loaded_before_the_first_use(state: StateDirectory) -> None:
     code = (
-        "import sys; from goat_mcp.gateway import Gateway; from goat_mcp.settings import Settings;"
-        "from goat_mcp.state.directory import StateDirectory; from goat_mcp.permissions.mode import Approval;"
+        "import sys; from goat_mcp.gateway.gateway import Gateway; from goat_mcp.settings.settings import Settings;"
+        "from goat_mcp.state.directory import StateDirectory; from goat_mcp.calls.permissions.mode import Approval;"
         "from pathlib import Path;"
         f"Gateway(Settings(), approval=Approval.HOST, state=StateDirectory(Path({str(state.path)!r})));"
         "print('sqlite3' in sys.modules)"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.state.safe_place import why_folder_unsafe, why_writable
+from goat_mcp.state.file_safety import why_folder_unsafe, why_writable
 from goat_mcp.state.secret_file import UnsafeFile, create_secret_file, read_secret_file
 
 STRANGER = 12345

@@ -1,6 +1,6 @@
 """What a killed process or a full disk has cut short is never a crash: it is set aside, and there is no answer from it.
 
-R-CRASH-1, for what has no test of its own: trust.json is in tests/trust, stored catalogs in tests/upstreams.
+R-CRASH-1, for what has no test of its own: trust.json is in tests/state/trust, stored catalogs in tests/upstreams.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.config_view import ConfigView
+from goat_mcp.commands.tasks.records import TaskRecords
+from goat_mcp.commands.tasks.task import Outcome, Task, TaskStatus
 from goat_mcp.core.context import ToolContext
-from goat_mcp.settings import Settings
+from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.view import ConfigView
 from goat_mcp.state.database import Database
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStatus, PlanStore, Presenter
 from goat_mcp.state.private_file import write_private
 from goat_mcp.state.session_settings import DatabaseConfigStore, SessionSettings
 from goat_mcp.state.todos import DatabaseTodoStore
-from goat_mcp.tasks.records import TaskRecords
-from goat_mcp.tasks.task import Outcome, Task, TaskStatus
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,11 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.editing.options import EditOptions, FileOptions
+from goat_mcp.files.editing.options import EditOptions, FileOptions
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import FileSeen, Sessions
 from goat_mcp.tools.edit import Edit
 from goat_mcp.tools.write import Write
-from goat_mcp.workspace import Workspace
 
 UNCHECKED = FileOptions(read_before_write="off")
 

@@ -13,20 +13,20 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from goat_mcp.agents.models.choice import ModelChoice
+from goat_mcp.agents.models.options import ModelOptions
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest
 from goat_mcp.core.result import ToolResult, text_block
-from goat_mcp.http_client import HttpClient
-from goat_mcp.models.choice import ModelChoice
-from goat_mcp.models.options import ModelOptions
+from goat_mcp.processes import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.subprocesses import ProcessGuard
 from goat_mcp.tools.web_fetch import WebFetch
-from goat_mcp.web.options import WebOptions
-from goat_mcp.web.pages import Pages
-from tests.http_client.local_server import LocalServer
+from goat_mcp.web.http import HttpClient
+from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.pages.pages import Pages
+from tests.web.http.local_server import LocalServer
 
 
 @dataclass

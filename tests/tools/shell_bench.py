@@ -6,27 +6,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.commands.sandbox.factory import SandboxServices
+from goat_mcp.commands.sandbox.factory import sandbox as make_sandbox
+from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
-from goat_mcp.sandbox.wiring import Surroundings
-from goat_mcp.sandbox.wiring import sandbox as make_sandbox
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.protected import protected_reason
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.login_path import LoginPath
+from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.pids_cgroup import PidsCgroups
+from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.subprocesses.environment import CommandEnvironment
-from goat_mcp.subprocesses.login_path import LoginPath
-from goat_mcp.subprocesses.options import BashOptions
-from goat_mcp.subprocesses.pids_cgroup import PidsCgroups
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-from goat_mcp.tasks import TaskManager
 from goat_mcp.tools.bash import Bash
 from goat_mcp.tools.task_output import TaskOutput
 from goat_mcp.tools.task_stop import TaskStop
-from goat_mcp.workspace import Workspace
-from goat_mcp.workspace.protected import protected_reason
-from tests.subprocesses.processes import soon
+from tests.processes.processes import soon
 
 
 class ShellBench:
@@ -52,7 +52,7 @@ class ShellBench:
         self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
         self.sandbox = make_sandbox(
             sandbox or SandboxOptions(sandbox=SandboxWish.OFF),
-            Surroundings(
+            SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
                 spill=lambda: spill.folder,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Form, Reply, Value
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.questions import Answer, Form, Reply, Value
 from goat_mcp.core.result import ToolResult
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 

@@ -1,4 +1,4 @@
-"""Bash as a caller sees it. What scripts, processes and output do in detail is tested in tests/subprocesses."""
+"""Bash as a caller sees it. What scripts, processes and output do in detail is tested in tests/processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.tool import Access
 from goat_mcp.state.sessions import FileSeen
-from tests.subprocesses.processes import alive, running, soon, wait_until
+from tests.processes.processes import alive, running, soon, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
@@ -128,7 +128,7 @@ async def test_bx_06_a_giant_line_costs_no_memory(bench: ShellBench, command: st
 
 
 async def test_bx_05_endless_output_is_ended_at_its_limit(bench: ShellBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goat_mcp.subprocesses.running_command.OUTPUT_LIMIT_BYTES", 300_000_000)
+    monkeypatch.setattr("goat_mcp.processes.running_command.OUTPUT_LIMIT_BYTES", 300_000_000)
 
     result = await bench.run("yes")
 

@@ -15,8 +15,8 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import CallingModel
 from goat_mcp.core.result import ToolResult
-from goat_mcp.subprocesses.options import BashOptions
-from tests.compression.recordings import BY_NAME
+from goat_mcp.processes.options import BashOptions
+from tests.commands.compression.recordings import BY_NAME
 from tests.tools.shell_bench import ShellBench, context, fact
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]

@@ -1,4 +1,4 @@
-"""Bash in its sandbox, as a caller sees it. What the sandbox itself keeps is tested in tests/sandbox."""
+"""Bash in its sandbox, as a caller sees it. What the sandbox itself keeps is tested in tests/commands/sandbox."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import pytest
 
+from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
+from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.placeholders import Placeholders
+from goat_mcp.commands.sandbox.state import SandboxState
 from goat_mcp.core.rights import NO_LIMITS
-from goat_mcp.sandbox.bubblewrap import Bubblewrap
-from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
-from goat_mcp.sandbox.placeholders import Placeholders
-from goat_mcp.sandbox.state import SandboxState
-from goat_mcp.subprocesses.options import BashOptions
-from tests.sandbox.boxes import git, names, needs_bubblewrap
-from tests.subprocesses.processes import running, wait_until
+from goat_mcp.processes.options import BashOptions
+from tests.commands.sandbox.boxes import git, names, needs_bubblewrap
+from tests.processes.processes import running, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
 pytestmark = [pytest.mark.anyio, needs_bubblewrap]

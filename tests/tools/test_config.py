@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.config_view import SETTABLE
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.rights import Rights
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
+from goat_mcp.settings.view import SETTABLE
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.session_settings import MemoryConfigStore
 from goat_mcp.state.todos import MemoryTodoStore
 from tests.agents.scripted import ScriptedModel
-from tests.http_client.local_server import page, serving
 from tests.tool_doubles import fake
+from tests.web.http.local_server import page, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.tool import Access
-from goat_mcp.editing.current_file import MAX_BYTES
-from goat_mcp.editing.options import EditOptions, FileOptions
+from goat_mcp.files.editing.current_file import MAX_BYTES
+from goat_mcp.files.editing.options import EditOptions, FileOptions
 from goat_mcp.tools.edit import Edit
 from tests.tools.changing import Desk, state_of
 

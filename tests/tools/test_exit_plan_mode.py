@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.cli.plan import plan as plan_command
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.questions import Answer, Ask, Form, Reply, nobody_to_ask
+from goat_mcp.core.elicitation import Answer, Ask, Form, Reply, nobody_to_ask
 from goat_mcp.core.result import ToolResult
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.call import Call
-from goat_mcp.permissions.mode import Approval, Mode
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStatus
 

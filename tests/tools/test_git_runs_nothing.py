@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.shell.git_environment import variables
-from goat_mcp.subprocesses import git_hardening
+from goat_mcp.commands import git_hardening
+from goat_mcp.commands.git_environment import variables
 from goat_mcp.tools.bash import Given
 from tests.tools.shell_bench import ShellBench, context
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from tests.search.search_tools import ENGINES, Folder, folder
+from tests.files.search.search_tools import ENGINES, Folder, folder
 
 pytestmark = pytest.mark.anyio
 

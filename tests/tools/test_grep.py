@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.search.engine import SearchEngine
+from goat_mcp.files.search.engine import SearchEngine
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.tools.grep import Grep, GrepInput
-from goat_mcp.workspace import Workspace
-from tests.search.search_tools import ENGINES, Folder, folder
+from tests.files.search.search_tools import ENGINES, Folder, folder
 
 pytestmark = pytest.mark.anyio
 

@@ -21,11 +21,11 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.tool import Access
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.notebook_edit import NotebookEdit
 from goat_mcp.tools.read import Read
-from goat_mcp.workspace import Workspace
 from tests.tools.changing import state_of
 
 pytestmark = pytest.mark.anyio
@@ -544,7 +544,7 @@ async def test_large_outputs_of_other_cells_stay_as_they_are(desk: Desk) -> None
 
 
 def test_the_tool_starts_without_nbformat() -> None:
-    heavy = "('nbformat', 'goat_mcp.editing.notebook_file', 'jsonschema')"
+    heavy = "('nbformat', 'goat_mcp.files.editing.notebook_file', 'jsonschema')"
     program = f"import sys, goat_mcp.tools.notebook_edit; print([m for m in {heavy} if m in sys.modules])"
 
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

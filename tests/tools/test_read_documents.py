@@ -25,9 +25,9 @@ from reportlab.pdfgen.canvas import Canvas  # pyright: ignore[reportMissingTypeS
 
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
-from goat_mcp.documents.pdf import PageRange, Patience, parse_pages, read_pdf
-from goat_mcp.documents.shown import Asked, shown_pdf
-from goat_mcp.editing.options import FileOptions
+from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
+from goat_mcp.files.documents.shown import Asked, shown_pdf
+from goat_mcp.files.editing.options import FileOptions
 from tests.tools.reading import Desk
 
 pytestmark = pytest.mark.anyio

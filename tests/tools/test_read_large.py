@@ -36,7 +36,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.read import Read
-from goat_mcp.workspace import Workspace
+from goat_mcp.files.workspace import Workspace
 
 async def main() -> None:
     folder, calls = json.loads(sys.argv[1])

@@ -12,7 +12,7 @@ import pytest
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.side_effect import Hints, SideEffect
-from tests.subprocesses.processes import running
+from tests.processes.processes import running
 from tests.tools.shell_bench import ShellBench, context, fact
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]

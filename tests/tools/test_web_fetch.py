@@ -17,16 +17,16 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.computing import worker_process
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client.target import parse_target
+from goat_mcp.processes.computing import worker_process
 from goat_mcp.tools import web_fetch
-from goat_mcp.web import conversion
-from goat_mcp.web.robots import Robots
-from tests.http_client.certificates import self_signed
-from tests.http_client.local_server import Answer, LocalServer, page, redirect, serving
+from goat_mcp.web.http.target import parse_target
+from goat_mcp.web.pages import conversion
+from goat_mcp.web.pages.robots import Robots
 from tests.tools.fetching import Repeating, ScriptedModel, WatchedGuard, WebDesk, page_text
+from tests.web.http.certificates import self_signed
+from tests.web.http.local_server import Answer, LocalServer, page, redirect, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -439,7 +439,7 @@ async def test_plain_http_becomes_https_except_where_the_user_named_the_host(
     (tmp_path / "ca.pem").write_bytes(pem)
     async with serving({"/": page("over TLS")}, tls=tls) as secure, desk(tmp_path, {"/": page("plain")}) as (_, plain):
         # 127.0.0.1 counts as public here; everything else is as ever.
-        monkeypatch.setattr("goat_mcp.http_client.resolving.why_not_public", _public)
+        monkeypatch.setattr("goat_mcp.web.http.resolving.why_not_public", _public)
         web = WebDesk(tmp_path, (plain,), {"ca_file": str(tmp_path / "ca.pem")})
         web.names["secure.test"] = ["127.0.0.1"]
         upgraded = await web.fetch(secure.url(host="secure.test"))
@@ -648,7 +648,7 @@ async def test_a_long_robots_txt_is_read_beside_the_event_loop(tmp_path: Path, m
             readers.append(threading.current_thread())
             super().__init__(text)
 
-    monkeypatch.setattr("goat_mcp.web.fetching.Robots", Watched)
+    monkeypatch.setattr("goat_mcp.web.pages.fetching.Robots", Watched)
     robots = page("User-agent: *\nDisallow: /\n", content_type="text/plain")
     async with desk(tmp_path, {"/robots.txt": robots}) as (web, server):
         await web.refusal(url_of(server))

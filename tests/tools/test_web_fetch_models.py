@@ -11,8 +11,8 @@ import pytest
 from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
-from tests.http_client.local_server import page, serving
 from tests.server.test_adapter import both_eras, connected, gateway
+from tests.web.http.local_server import page, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -12,17 +12,17 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
-from goat_mcp.gateway import Gateway
-from goat_mcp.http_client import HttpClient, HttpOptions
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.web_search import MAX_SEARCHES, WebSearch
+from goat_mcp.web.http import HttpClient, HttpOptions
 from goat_mcp.web.search.options import SearchOptions
 from tests.web.search.fake_providers import (
     CHALLENGE,
@@ -308,7 +308,7 @@ async def test_a_wait_that_outlasts_the_call_is_not_begun(fake: FakeProvider, re
 async def test_a_retry_after_that_cannot_be_read_is_a_second(
     fake: FakeProvider, retry_after: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goat_mcp.web.search.asking.RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr("goat_mcp.web.search.search_client.RETRY_AFTER_S", 0.01)
     fake.before = [Reply(429, b"", {"Retry-After": retry_after})]
 
     assert len(urls(await search(tool_for(fake)))) == 3

@@ -14,21 +14,21 @@ from typing import Any
 
 import anyio
 
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.registry import Registry
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, load_upstream_files
-from goat_mcp.upstreams.links.confine import Confine
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.retry_policy import RetryLimits
-from goat_mcp.upstreams.shelves.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
+from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.upstreams import Upstreams
 
 SERVERS = Path(__file__).parent / "servers"

@@ -16,14 +16,14 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.upstreams.allowance import Allowance
 from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.links.child_pipes import ChildPipes, StdioLink
-from goat_mcp.upstreams.links.frames import FrameReader
-from goat_mcp.upstreams.links.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
-from goat_mcp.upstreams.questions.call_clock import CallClock
-from goat_mcp.upstreams.questions.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
+from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
+from goat_mcp.upstreams.token_bucket import TokenBucket
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
+from goat_mcp.upstreams.transports.frames import FrameReader
+from goat_mcp.upstreams.transports.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +90,7 @@ class Clock:
 
 def test_an_allowance_is_used_up_and_fills_again_to_its_size() -> None:
     clock = Clock()
-    allowance = Allowance(10, 3, clock)
+    allowance = TokenBucket(10, 3, clock)
 
     at_first = [allowance.take() for _ in range(4)]
     clock.now_s += 0.1
@@ -103,7 +103,7 @@ def test_an_allowance_is_used_up_and_fills_again_to_its_size() -> None:
 
 def test_what_is_spent_beyond_an_allowance_tells_how_long_to_wait() -> None:
     clock = Clock()
-    allowance = Allowance(10, 3, clock)
+    allowance = TokenBucket(10, 3, clock)
 
     waits = [allowance.spend(2), allowance.spend(2), allowance.spend(10)]
     clock.now_s += 1.2

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.sandbox.options import SandboxOptions
-from goat_mcp.sandbox.sandbox import ConfinedProcess, Sandbox
-from goat_mcp.sandbox.wiring import Surroundings, sandbox
+from goat_mcp.commands.sandbox.factory import SandboxServices, sandbox
+from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.state.directory import StateDirectory
-from tests.sandbox.boxes import is_protected, needs_bubblewrap
-from tests.subprocesses.processes import alive, wait_until
+from tests.commands.sandbox.boxes import is_protected, needs_bubblewrap
+from tests.processes.processes import alive, wait_until
 from tests.upstreams.fleet import SERVERS, fleet, load
 
 pytestmark = [pytest.mark.anyio, needs_bubblewrap]
@@ -24,7 +24,7 @@ def made_sandbox(folder: Path) -> Sandbox:
     state = StateDirectory(folder / "state")
     return sandbox(
         SandboxOptions(),
-        Surroundings(
+        SandboxServices(
             roots=tuple,
             state=state,
             spill=lambda: state.folder("spill"),
@@ -103,7 +103,7 @@ async def test_nothing_of_it_is_left_when_it_is_stopped(tmp_path: Path) -> None:
     pids: list[int] = []
     async with fleet(tmp_path, {"up": entry(tmp_path)}, confine=made_sandbox(tmp_path).confine_upstream) as running:
         await running.call("mcp__up__look", {"kind": "environment", "what": ""})
-        from goat_mcp.subprocesses.process_table import command_line, living_processes
+        from goat_mcp.processes.process_table import command_line, living_processes
 
         pids = [one.pid for one in living_processes() if str(SERVERS / "curious.py") in command_line(one.pid)]
 

@@ -16,9 +16,9 @@ import pytest
 
 from goat_mcp.core.client_side import ClientRequest
 from goat_mcp.core.errors import ErrorCode, UpstreamError
-from goat_mcp.upstreams.links.child_pipes import STDERR_TAIL_BYTES
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES
 from tests.upstreams.fleet import QUICK, fleet, server, warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]

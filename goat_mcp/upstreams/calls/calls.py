@@ -16,18 +16,18 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
-from goat_mcp.upstreams.calls.lifeline import Lifeline, once_or_twice
+from goat_mcp.upstreams.calls.concurrency_limiter import Permit, UpstreamLimiter
+from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, with_retry
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
 from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
 from goat_mcp.upstreams.calls.relay import relayed_result
-from goat_mcp.upstreams.calls.slots import Place, Slots
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.links.live_connection import LiveConnection
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
-from goat_mcp.upstreams.pins.pin_gate import PinGate
-from goat_mcp.upstreams.questions.call_clock import CallClock
-from goat_mcp.upstreams.questions.rounds import in_rounds
+from goat_mcp.upstreams.pinning.pin_gate import PinGate
+from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.server_requests.multi_round import in_rounds
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
@@ -39,7 +39,7 @@ class UpstreamCalls:
     def __init__(
         self,
         config: UpstreamConfig,
-        connection_for: Callable[[ToolContext], AbstractAsyncContextManager[Lifeline]],
+        connection_for: Callable[[ToolContext], AbstractAsyncContextManager[ConnectionProvider]],
         output: OutputCheck,
         *,
         roots: RootsOf = no_roots,
@@ -62,7 +62,7 @@ class UpstreamCalls:
         self._visible = visible
         self._offer_login = offer_login
         self._heartbeat_s = heartbeat_s
-        self.slots = Slots(config.name, config.concurrency)
+        self.slots = UpstreamLimiter(config.name, config.concurrency)
         self.unknown_blocks = 0
         self._under_way = 0
         self._is_closed = False
@@ -111,7 +111,7 @@ class UpstreamCalls:
             return await self._call_over(lifeline, spec, arguments, ctx)
 
     async def _call_over(
-        self, lifeline: Lifeline, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
+        self, lifeline: ConnectionProvider, spec: UpstreamSpec, arguments: Mapping[str, Any], ctx: ToolContext
     ) -> ToolResult:
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:
             return await after_login(self._offer_login, ctx, lambda waiting: send_now(more, waiting))
@@ -130,11 +130,11 @@ class UpstreamCalls:
             # Given back between rounds, and while the upstream asks within one: a person may think for long.
             async with place:
                 try:
-                    return await once_or_twice(lifeline, run, ctx.wait_left_s)
+                    return await with_retry(lifeline, run, ctx.wait_left_s)
                 except LinkFault as failure:
-                    from goat_mcp.upstreams.calls.worded_faults import worded_fault
+                    from goat_mcp.upstreams.calls.error_messages import error_message
 
-                    raise worded_fault(self._config, failure.fault, is_call=True) from None
+                    raise error_message(self._config, failure.fault, is_call=True) from None
 
         raw = await in_rounds(self._config.name, send, ctx.client, allow=self._config.allow, roots=self._roots)
         relayed = relayed_result(self._config.name, raw)
@@ -146,12 +146,12 @@ class UpstreamCalls:
     async def _run(
         self,
         connection: LiveConnection,
-        lifeline: Lifeline,
+        lifeline: ConnectionProvider,
         spec: UpstreamSpec,
         arguments: Mapping[str, Any],
         more: Mapping[str, Any],
         ctx: ToolContext,
-        place: Place,
+        place: Permit,
     ) -> dict[str, Any]:
         config = self._config
         idle_s = config.idle_timeout_s or config.timeout_s

@@ -12,13 +12,13 @@ from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.principals import OWNERS
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.offered_login import OfferedLogin, Outcome
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.questions.inquiries import ELICITATION, covers
 from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers
 
 _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}

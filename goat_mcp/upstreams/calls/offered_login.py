@@ -18,10 +18,10 @@ import anyio
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.heartbeat import with_heartbeat
-from goat_mcp.documents.visible_text import make_visible
+from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.pending_login import PendingLogin
-from goat_mcp.upstreams.questions.inquiries import labelled
+from goat_mcp.upstreams.server_requests.request_handlers import labelled
 
 RESERVE_S = 10.0
 """What is left of the time of a call that waited in vain for a sign of life: for its connection."""

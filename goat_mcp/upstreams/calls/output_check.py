@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # loads the validation library
-    from goat_mcp.schemas.bounded_schema import BoundedSchema, Mismatch
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Mismatch
 
 OutputMode = Literal["off", "warn", "strict"]
 MISSING: Any = object()
@@ -95,7 +95,7 @@ class OutputCheck:
         return known
 
     async def _mismatch(self, tool: str, known: _Known, data: Any) -> tuple[str, str, str] | None:
-        from goat_mcp.schemas.bounded_schema import Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable
 
         if data is MISSING:
             return "$", "required", "structuredContent, which is missing"
@@ -127,7 +127,7 @@ class OutputCheck:
 
 def _compiled(schema: Mapping[str, Any]) -> BoundedSchema | str:
     """The schema, or why it cannot be used."""
-    from goat_mcp.schemas.bounded_schema import BoundedSchema, Uncheckable
+    from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Uncheckable
 
     try:
         return BoundedSchema(schema)
@@ -138,7 +138,7 @@ def _compiled(schema: Mapping[str, Any]) -> BoundedSchema | str:
 
 
 def _shown(tool: str) -> str:
-    from goat_mcp.documents.visible_text import make_visible
+    from goat_mcp.files.documents.visible_text import make_visible
 
     return make_visible(tool[:200])
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from goat_mcp.core.context import Progress
-from goat_mcp.documents.visible_text import make_lines_visible
-from goat_mcp.upstreams.allowance import Allowance
+from goat_mcp.files.documents.visible_text import make_lines_visible
+from goat_mcp.upstreams.token_bucket import TokenBucket
 
 HEARTBEAT_S = 5.0
 _HEARTBEAT_STEP = 1e-6
@@ -30,7 +30,7 @@ class ProgressRelay:
     _started_s: float = field(default_factory=time.monotonic)
     _spoke_s: float = field(default_factory=time.monotonic)
     _over: bool = False
-    _reports: Allowance = field(default_factory=lambda: Allowance(REPORTS_PER_S, REPORTS_AT_ONCE))
+    _reports: TokenBucket = field(default_factory=lambda: TokenBucket(REPORTS_PER_S, REPORTS_AT_ONCE))
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         if self._over or (self._highest is not None and progress <= self._highest):

@@ -14,11 +14,11 @@ import anyio
 import anyio.abc
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.telemetry import Telemetry
-from goat_mcp.upstreams.calls.lifeline import Lifeline
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.links.live_connection import LiveConnection
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 ANSWER_S = 10.0
 """How long an upstream may take to say yes."""
@@ -33,7 +33,7 @@ class Subscriptions:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline: Lifeline,
+        lifeline: ConnectionProvider,
         telemetry: Telemetry,
         on_updated: Callable[[str], None],
         *,

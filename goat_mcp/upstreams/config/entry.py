@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
-from goat_mcp.sandbox.options import SandboxOptions
 
 if TYPE_CHECKING:  # few entries have any
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions

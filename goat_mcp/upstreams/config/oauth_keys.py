@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 
 from goat_mcp.core.settings_part import Names, Secret, SettingsPart
-from goat_mcp.http_client.target import check_host_entry
+from goat_mcp.web.http.target import check_host_entry
 
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 

@@ -1,4 +1,4 @@
-"""The keys of an upstream's entry that put its process into a sandbox. What a sandbox is lies in `goat_mcp.sandbox`."""
+"""The keys of an upstream's entry that put its process into a sandbox. What a sandbox is lies in `commands.sandbox`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from goat_mcp.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
 
 SANDBOX_KEYS = frozenset({"sandbox", "sandbox_network", "sandbox_read", "sandbox_write", "sandbox_domains"})
 

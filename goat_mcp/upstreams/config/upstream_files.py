@@ -98,7 +98,7 @@ def load_upstream_files(
 def _read_entry(
     name: str, entry: Any, file: Path, references: SecretReferences, problems: list[UpstreamProblem]
 ) -> UpstreamConfig | None:
-    from goat_mcp.upstreams.config.written_entry import BrokenEntry, upstream_of  # loaded with the first entry
+    from goat_mcp.upstreams.config.entry_parser import BrokenEntry, upstream_of  # loaded with the first entry
 
     def note(code: ReasonCode, message: str) -> None:
         problems.append(UpstreamProblem(name, code, message, str(file)))

@@ -123,7 +123,7 @@ def _content(file: Path) -> bytes:
 
 def _own_content(file: Path) -> bytes:
     """Raises `BrokenUpstreamsFile` also for one that somebody else could have written, as at the start."""
-    from goat_mcp.trust.settings_file import BrokenFile, read_users_file
+    from goat_mcp.state.trust.settings_file import BrokenFile, read_users_file
 
     try:
         return read_users_file(file).data

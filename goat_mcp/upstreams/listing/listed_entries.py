@@ -14,14 +14,14 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from goat_mcp.catalog.schemas.dialects import DIALECTS
+from goat_mcp.catalog.schemas.portable import portable
+from goat_mcp.catalog.schemas.usable import for_handshake, too_much_expanded, why_hopeless
+from goat_mcp.catalog.schemas.visible_schema import visible_entry
 from goat_mcp.core.errors import cut_middle
-from goat_mcp.documents.visible_text import make_visible
-from goat_mcp.schemas.dialects import DIALECTS
-from goat_mcp.schemas.portable import portable
-from goat_mcp.schemas.usable import for_handshake, too_much_expanded, why_hopeless
-from goat_mcp.schemas.visible_schema import visible_entry
+from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.envelope import passing_meta
-from goat_mcp.upstreams.listing.withheld import Withheld
+from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.reason_code import ReasonCode
 
 MAX_DESCRIPTION_CHARS = 4096
@@ -42,7 +42,7 @@ class _Problem(NamedTuple):
 @dataclass(frozen=True)
 class UsableEntries:
     entries: tuple[dict[str, Any], ...]
-    withheld: tuple[Withheld, ...]
+    withheld: tuple[RejectedEntry, ...]
     shortened: int = 0
     """How many descriptions were longer than we pass on."""
     escaped: int = 0
@@ -59,14 +59,14 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
     Names that differ in case only are one name here: a reader takes one for the other (R-UP-5).
     """
     entries: list[dict[str, Any]] = []
-    withheld: list[Withheld] = []
+    withheld: list[RejectedEntry] = []
     without_output: list[str] = []
     originals: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     shortened = escaped = 0
     for raw in listed:
         if not isinstance(raw, dict) or not isinstance(cast("dict[str, Any]", raw).get("name"), str):
-            withheld.append(Withheld("", "it is not an object with a name"))
+            withheld.append(RejectedEntry("", "it is not an object with a name"))
             continue
         given = cast("dict[str, Any]", raw)
         name = make_visible(given["name"][:200])
@@ -74,7 +74,7 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
             # The name is what we call; clients see another one (NAM-4).
             entry, hidden, is_changed = visible_entry(given, schemas=_SCHEMAS, data=("name",))
         except RecursionError:
-            withheld.append(Withheld(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
+            withheld.append(RejectedEntry(name, "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP))
             continue
         is_escaped = is_changed or name != given["name"][:200]
         description = entry.get("description")
@@ -94,7 +94,7 @@ def usable_entries(listed: Iterable[Any]) -> UsableEntries:
         if problem is None and first is not None:
             problem = _taken(given["name"], first)
         if problem is not None:
-            withheld.append(Withheld(name, make_visible(problem.text), problem.code))
+            withheld.append(RejectedEntry(name, make_visible(problem.text), problem.code))
         else:
             names[given["name"].casefold()] = given["name"]
             entries.append(entry)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
+from goat_mcp.catalog.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
-from goat_mcp.documents.visible_text import make_visible
-from goat_mcp.schemas.parameter_names import may_hold_renamed, original_arguments, renamed
+from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.listing.risk import assess
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
+from goat_mcp.catalog.schemas.references import Local
+from goat_mcp.catalog.schemas.root import ROOT_RULES, plain_root
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
-from goat_mcp.schemas.references import Local
-from goat_mcp.schemas.root import ROOT_RULES, plain_root
 
 _READS = frozenset({"get", "list", "read", "search", "find", "fetch", "show", "describe", "count", "view", "query"})
 _DESTROYS = frozenset(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.http_client.addresses import why_not_public
-from goat_mcp.http_client.target import Target, parse_target
 from goat_mcp.upstreams.oauth.login_problems import LoginRefused
+from goat_mcp.web.http.addresses import why_not_public
+from goat_mcp.web.http.target import Target, parse_target
 
 
 class Destinations:

@@ -31,14 +31,14 @@ from pydantic import AnyUrl, ValidationError
 from pydantic_core import from_json, to_json
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.http_client import HttpClient
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.oauth.destinations import Destinations
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused, RenewalRefused
-from goat_mcp.upstreams.oauth.person import Person
+from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
 from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, ProviderRequests, shown
 from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
+from goat_mcp.web.http import HttpClient
 
 _MAX_CHALLENGE_CHARS = 8_000
 _MAX_LIFE_S = 10 * 365 * 24 * 3600
@@ -85,7 +85,7 @@ class Flow:
         self._requests = ProviderRequests(self._places, http, hide)
 
     async def log_in(
-        self, person: Person | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
+        self, person: LoginPrompt | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
     ) -> StoredLogin:
         """A new login, made by `person`; without one only the grant `client_credentials` is possible.
 
@@ -178,7 +178,7 @@ class Flow:
             return False
         return answer.status_code == 200
 
-    def _provider(self, memory: _Memory, person: Person | None) -> OAuthClientProvider:
+    def _provider(self, memory: _Memory, person: LoginPrompt | None) -> OAuthClientProvider:
         options = self._options
         if options.grant == "client_credentials":
             return ClientCredentialsOAuthProvider(
@@ -209,7 +209,7 @@ class Flow:
         )
         return provider
 
-    async def _send_away(self, provider: OAuthClientProvider, person: Person, url: str) -> None:
+    async def _send_away(self, provider: OAuthClientProvider, person: LoginPrompt, url: str) -> None:
         """Have the person open the address, if it is one to be opened."""
         context = provider.context
         metadata = context.oauth_metadata
@@ -236,7 +236,7 @@ class Flow:
         return wanted
 
     def _known_client(
-        self, person: Person | None, previous: StoredLogin | None, wanted: str
+        self, person: LoginPrompt | None, previous: StoredLogin | None, wanted: str
     ) -> OAuthClientInformationFull | None:
         options = self._options
         redirects = None if person is None else [AnyUrl(person.redirect_uri)]
@@ -304,7 +304,7 @@ def _probe(url: str) -> httpx2.Request:
     return httpx2.Request("POST", url, headers={"mcp-protocol-version": LATEST_HANDSHAKE_VERSION})
 
 
-def _required(person: Person | None) -> Person:
+def _required(person: LoginPrompt | None) -> LoginPrompt:
     if person is None:
         raise LoginRefused("nobody is there to log in")
     return person

@@ -6,16 +6,16 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from goat_mcp.http_client import HttpClient
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the first login
     from goat_mcp.state.system_keyring import SystemKeyring
+    from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
     from goat_mcp.upstreams.oauth.pending_login import PendingLogin
-    from goat_mcp.upstreams.oauth.person import Person
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
 FOLDER = "oauth"
@@ -39,7 +39,7 @@ class Logins:
         *,
         warn: Warn = no_warning,
         keyring: SystemKeyring | None = None,
-        person: Person | None = None,
+        person: LoginPrompt | None = None,
     ) -> None:
         self.state = state
         self._http = http

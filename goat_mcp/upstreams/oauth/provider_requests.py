@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.http_client import HttpClient
-from goat_mcp.http_client.response import WholeResponse
 from goat_mcp.upstreams.oauth.destinations import Destinations
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused
+from goat_mcp.web.http import HttpClient
+from goat_mcp.web.http.response import WholeResponse
 
 TIMEOUT_S = 10.0
 _MAX_BYTES = 1024 * 1024

@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from goat_mcp.http_client import HttpClient
 from goat_mcp.state.database import Warn
 from goat_mcp.state.file_lock import LockTimeout, file_lock
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded, LoginRefused, RenewalRefused
+from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
 from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable
-from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.stored_login import StoredLogin
+from goat_mcp.web.http import HttpClient
 
 LOCK_WAIT_S = 45.0
 """More than a renewal may take."""
@@ -46,7 +46,7 @@ class UpstreamLogin:
         hide: Callable[..., None],
         principal: str,
         warn: Warn = no_warning,
-        person: Person | None = None,
+        person: LoginPrompt | None = None,
     ) -> None:
         self._name = name
         self._warn = warn
@@ -108,7 +108,7 @@ class UpstreamLogin:
                 why = f"it wants the scope {scopes!r}, which its login has not: log in with {wanted}"
             return await self._logged_in(challenge, LoginNeeded(why, scopes))
 
-    async def log_in(self, person: Person | None, *, challenge: str = "", scopes: str = "") -> StoredLogin:
+    async def log_in(self, person: LoginPrompt | None, *, challenge: str = "", scopes: str = "") -> StoredLogin:
         """Log in anew and keep it. Raises `LoginRefused` and `AuthServerDown`; what was there stays then."""
         previous = await self._load_if_readable()
         login = await self._flow.log_in(person, challenge=challenge, previous=previous, scopes=scopes)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from goat_mcp.web.html_tokens import tokens
+from goat_mcp.web.pages.html_tokens import tokens
 from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, ProviderRequest, SearchQuery
 from goat_mcp.web.search.site_operators import with_site_operators
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.documents.visible_text import drop_hidden
-from goat_mcp.http_client.response import WholeResponse
+from goat_mcp.files.documents.visible_text import drop_hidden
+from goat_mcp.web.http.response import WholeResponse
 from goat_mcp.web.search.answer_json import read_object
 from goat_mcp.web.search.configured import ConfiguredProvider
 from goat_mcp.web.search.provider import NotUnderstood

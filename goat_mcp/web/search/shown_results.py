@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from goat_mcp.documents.visible_text import drop_hidden
-from goat_mcp.http_client.domains import ascii_host, host_is_in_domain
+from goat_mcp.files.documents.visible_text import drop_hidden
+from goat_mcp.web.http.domains import ascii_host, host_is_in_domain
 from goat_mcp.web.search.provider import MAX_SNIPPET_CHARS, Hit, SearchQuery
 
 MAX_TITLE_CHARS = 150

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from goat_mcp.core.questions import Answer, Form, Reply
-from goat_mcp.permissions.approval_form import ALLOW_ONCE, DECISION
+from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DECISION
+from goat_mcp.core.elicitation import Answer, Form, Reply
 from tests.manifests.calling import Caller
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.config_view import ALIASES
-from goat_mcp.core.questions import Answer, Form, Reply
+from goat_mcp.core.elicitation import Answer, Form, Reply
+from goat_mcp.settings.view import ALIASES
 from tests.manifests.calling import Caller
 
 pytestmark = pytest.mark.anyio

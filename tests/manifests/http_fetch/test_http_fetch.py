@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.http_client.local_server import LocalServer, page, redirect, serving
 from tests.manifests.shipped_tools import ShippedTools
 from tests.tools.test_web_fetch import CANARY, REFUSED_URLS
+from tests.web.http.local_server import LocalServer, page, redirect, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.http_client import HttpClient
-from goat_mcp.http_client.response import WholeResponse
-from tests.http_client.local_server import page, serving
+from goat_mcp.web.http import HttpClient
+from goat_mcp.web.http.response import WholeResponse
 from tests.manifests.shipped_tools import ShippedTools
 from tests.manifests.slack.web_api import CHANNEL, FILE, TOKEN, SlackApi
-from tests.messaging.wire_server import Said, WireServer, answering
+from tests.web.http.local_server import page, serving
+from tests.web.messaging.wire_server import Said, WireServer, answering
 
 pytestmark = pytest.mark.anyio
 

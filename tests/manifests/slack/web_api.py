@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.messaging.wire_server import Asked, Said, json_said
+from tests.web.messaging.wire_server import Asked, Said, json_said
 
 TOKEN = "xoxb-0123456789-ExampleTokenOfTheTests"
 CHANNEL = "C0123456789"

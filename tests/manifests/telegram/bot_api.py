@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.messaging.wire_server import Asked, Said, json_said
+from tests.web.messaging.wire_server import Asked, Said, json_said
 
 TOKEN = "987654321:AAExample-token_of-the-tests-0123456"
 CHAT = 4242

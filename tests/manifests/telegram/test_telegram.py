@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.messaging.text_parts import utf16_length
+from goat_mcp.web.messaging.text_parts import utf16_length
 from tests.manifests.shipped_tools import ShippedTools
 from tests.manifests.telegram.bot_api import CHAT, TOKEN, BotApi
-from tests.messaging.wire_server import Said, WireServer, answering
+from tests.web.messaging.wire_server import Said, WireServer, answering
 
 pytestmark = pytest.mark.anyio
 

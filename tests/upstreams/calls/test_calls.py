@@ -14,14 +14,14 @@ from goat_mcp.core.client_side import ClientSide, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
-from goat_mcp.upstreams.links.live_connection import OnProgress
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
-from goat_mcp.upstreams.questions.callers import Callers
+from goat_mcp.upstreams.server_requests.callers import Callers
+from goat_mcp.upstreams.transports.live_connection import OnProgress
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from goat_mcp.catalog.schemas.bounded_schema import MAX_DEPTH, MAX_SCHEMA_BYTES, BoundedSchema, Uncheckable
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.schemas.bounded_schema import MAX_DEPTH, MAX_SCHEMA_BYTES, BoundedSchema, Uncheckable
-from goat_mcp.telemetry import Telemetry
+from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck, OutputMode
 from tests.upstreams.fleet import fleet, server
 
@@ -259,7 +259,7 @@ async def test_clients_get_what_the_mode_of_the_upstream_says(tmp_path: Path) ->
 
 @pytest.mark.e2e
 async def test_the_validation_library_is_not_loaded_before_it_is_needed() -> None:
-    imports = "import goat_mcp.upstreams.supervisor, goat_mcp.upstreams.links.connect, sys"
+    imports = "import goat_mcp.upstreams.supervisor, goat_mcp.upstreams.transports.connect, sys"
     shown = await anyio.run_process([sys.executable, "-c", f"{imports}; print('jsonschema' in sys.modules)"])
 
     assert shown.stdout.decode().strip() == "False"

@@ -12,11 +12,11 @@ from typing import Any
 import anyio
 import pytest
 
+from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
-from goat_mcp.gateway import Gateway
-from goat_mcp.permissions.mode import Approval
-from goat_mcp.settings import Settings, SettingsOrigin
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.settings.settings import Settings, SettingsOrigin
 from goat_mcp.state.directory import StateDirectory
 from tests.upstreams.fleet import Fleet, fleet, load, server
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.result import Block
-from goat_mcp.documents.visible_text import make_visible
-from goat_mcp.registry import Registry
+from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.relay import relayed_result
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.listed_entries import MAX_SCHEMA_BYTES, usable_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
-from goat_mcp.upstreams.listing.withheld import Withheld
+from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.reason_code import ReasonCode
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
@@ -242,7 +242,7 @@ def test_an_entry_nested_without_end_is_withheld_alone() -> None:
     usable = usable_entries([entry(inputSchema=deep), entry(name="fine")])
 
     assert usable.entries == (entry(name="fine"),)
-    assert usable.withheld == (Withheld("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
+    assert usable.withheld == (RejectedEntry("t", "its entry is nested too deeply", ReasonCode.SCHEMA_TOO_DEEP),)
 
 
 def test_a_tool_that_runs_only_as_a_task_is_withheld_and_one_that_may_is_not() -> None:

@@ -19,15 +19,15 @@ import anyio.to_thread
 from mcp.shared.auth import AuthorizationCodeResult
 
 from goat_mcp.core.redaction import Redactor
-from goat_mcp.http_client import HttpClient
-from goat_mcp.http_client.options import HttpOptions
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.system_keyring import SystemKeyring
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.oauth.person import Person
 from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
+from goat_mcp.web.http import HttpClient
+from goat_mcp.web.http.options import HttpOptions
 from tests.free_port import free_port
 from tests.upstreams.fleet import SERVERS
 
@@ -146,7 +146,7 @@ class Agreeable:
 
 
 def logins_of(
-    folder: Path, *, keyring: Any = None, person: Person | None = None, redactor: Redactor | None = None
+    folder: Path, *, keyring: Any = None, person: LoginPrompt | None = None, redactor: Redactor | None = None
 ) -> Logins:
     """The logins of one goat-mcp, whose state is in `folder`."""
     folder.mkdir(exist_ok=True)
@@ -159,7 +159,7 @@ def logins_of(
     )
 
 
-def login_of(folder: Path, url: str, *, keyring: Any = None, person: Person | None = None) -> UpstreamLogin:
+def login_of(folder: Path, url: str, *, keyring: Any = None, person: LoginPrompt | None = None) -> UpstreamLogin:
     endpoint = HttpEndpoint(url)
     config = UpstreamConfig(name="web", server="web", target=endpoint)
     return logins_of(folder, keyring=keyring, person=person).load(config, endpoint)

@@ -1,0 +1,284 @@
+"""Makes, addresses and ends teams. Members are background agents; starting one is handed in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.agents.engine import Mail
+from goat_mcp.agents.teams.mailbox import Letter, Mailbox
+from goat_mcp.agents.teams.member_mail import MemberMail, shown, store
+from goat_mcp.agents.teams.team import EVERYONE, LEAD, Member, NewMember, Team
+from goat_mcp.commands.tasks import TaskManager
+from goat_mcp.commands.tasks.task import Task, TaskStatus
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.principals import LOCAL
+from goat_mcp.core.result import ToolResult, text_block
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.state.directory import StateDirectory
+
+SHUTDOWN_GRACE_S = 10.0
+MAX_IDLE_TEXT_CHARS = 4_000
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+
+
+class StartMember(Protocol):
+    """Starts a background agent that reads `mail`. Raises `ToolError` where it cannot."""
+
+    async def __call__(self, member: NewMember, team: Team, mail: Mail, ctx: ToolContext) -> Member: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Who got a message, and who did not and why."""
+
+    delivered: tuple[str, ...]
+    failed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new team; `failed` names the members that could not be started, and why."""
+
+    team: Team
+    failed: Mapping[str, str]
+
+
+class TeamCoordinator:
+    """The teams of one process: at most one for each principal."""
+
+    def __init__(
+        self,
+        state: StateDirectory,
+        scope: str,
+        tasks: TaskManager,
+        start_member: StartMember,
+    ) -> None:
+        self._state = state
+        self._scope = scope
+        self._tasks = tasks
+        self._start_member = start_member
+        self._teams: dict[str, Team] = {}
+        self._mail: dict[tuple[str, str], MemberMail] = {}
+        self._wants_idle: dict[tuple[str, str], set[str]] = {}
+
+    def team_of(self, principal: str) -> Team | None:
+        return self._teams.get(principal)
+
+    async def create(self, name: str, description: str, members: Sequence[NewMember], ctx: ToolContext) -> Created:
+        """Make a team and start its members, side by side. Raises `ToolError` where there is a team already."""
+        if (team := self._teams.get(ctx.principal)) is not None:
+            raise ToolError(
+                ErrorCode.INPUT, f"team {team.name} is still there; there is one at a time", "Use it, or TeamDelete it."
+            )
+        check_name(name)
+        folder = await anyio.to_thread.run_sync(partial(_new_folder, self._state, self._scope, ctx.principal, name))
+        team = Team(name, description, ctx.principal, folder)
+        self._teams[ctx.principal] = team
+        failed: dict[str, str] = {}
+
+        async def start(member: NewMember) -> None:
+            try:
+                await self.join(team, member, ctx)
+            except ToolError as problem:
+                failed[member.name] = f"{problem.message} [{problem.code}]"
+
+        try:
+            async with anyio.create_task_group() as group:
+                for member in members:
+                    group.start_soon(start, member)
+        finally:
+            team.complete.set()
+        await anyio.to_thread.run_sync(team.save)
+        return Created(team, failed)
+
+    async def join(self, team: Team, member: NewMember, ctx: ToolContext) -> Member:
+        """Start one member. Raises `ToolError`."""
+        check_name(member.name)
+        key = (team.principal, member.name)
+        mail = MemberMail(Mailbox(team.folder, member.name), partial(self._at_rest, team, member.name))
+        self._mail[key] = mail
+        try:
+            started = await self._start_member(member, team, mail, ctx)
+        except BaseException:
+            del self._mail[key]
+            raise
+        team.members[member.name] = started
+        return started
+
+    async def send(
+        self, to: str, letter_of: Callable[[str], Letter], ctx: ToolContext, *, notify_when_idle: bool = False
+    ) -> Delivery:
+        """Store a letter for each recipient. `letter_of` makes it from the sender's name.
+
+        Raises `ToolError(DELIVERY)` where there is no team or nobody of that name.
+        """
+        team = self._team(ctx.principal)
+        await team.complete.wait()
+        sender = self._sender(team, ctx)
+        letter = letter_of(sender)
+        recipients = await self._recipients(team, to, sender)
+        delivered: list[str] = []
+        failed: dict[str, str] = {}
+        for name in recipients:
+            problem = await self._deliver(team, name, letter)
+            if problem:
+                failed[name] = problem
+            else:
+                delivered.append(name)
+                if notify_when_idle and name != LEAD:
+                    self._wants_idle.setdefault((team.principal, name), set()).add(sender)
+        return Delivery(tuple(delivered), failed)
+
+    async def delete(self, name: str, ctx: ToolContext, *, force: bool) -> tuple[Team, tuple[str, ...]] | None:
+        """End the principal's team. Returns it and the members that had to be stopped; None where there is none.
+
+        Raises `ToolError` for another name, or for live members without `force`.
+        """
+        team = self._teams.get(ctx.principal)
+        if team is None:
+            return None
+        if name and name != team.name:
+            raise ToolError(ErrorCode.INPUT, f"team_name: the team is called {team.name}, not {name}", "Correct it.")
+        live = await self._live(team)
+        if live and not force:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"team {team.name} has members that still work or wait: {', '.join(live)}",
+                "Ask them to end with SendMessage (type shutdown_request), or delete with force=true.",
+            )
+        stopped = await self._end(team, live)
+        self._teams.pop(ctx.principal, None)
+        for member in team.members:
+            self._mail.pop((team.principal, member), None)
+            self._wants_idle.pop((team.principal, member), None)
+        return team, stopped
+
+    async def deliver_to_lead(
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any],
+        ctx: ToolContext,
+        call_next: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
+    ) -> ToolResult:
+        """An extension: what members wrote to the lead comes with the result of the lead's next built-in call."""
+        result = await call_next(arguments)
+        team = self._teams.get(ctx.principal)
+        if team is None or ctx.rights.depth or spec.toolset == "upstream":
+            return result
+        mailbox = Mailbox(team.folder, LEAD)
+        if not mailbox.has_unread():
+            return result
+        letters = await anyio.to_thread.run_sync(mailbox.take)
+        blocks = tuple(text_block(shown(letter)) for letter in letters)
+        # Text that is not in the facts: they must not stand in for it.
+        return replace(result, content=(*result.content, *blocks), facts_replace_text=False)
+
+    async def _at_rest(self, team: Team, name: str, text: str) -> None:
+        said = text if len(text) <= MAX_IDLE_TEXT_CHARS else text[:MAX_IDLE_TEXT_CHARS] + " [...]"
+        letter = Letter(name, "idle", said, summary=f"{name} is idle")
+        for reader in {LEAD, *self._wants_idle.pop((team.principal, name), set())}:
+            await self._deliver(team, reader, letter)
+
+    async def _deliver(self, team: Team, name: str, letter: Letter) -> str:
+        """Returns why it failed, or nothing."""
+        try:
+            await store(Mailbox(team.folder, name), letter)
+        except OSError as problem:
+            return f"could not be stored: {problem.strerror or problem}"
+        if (mail := self._mail.get((team.principal, name))) is not None:
+            mail.arrived()
+        return ""
+
+    async def _recipients(self, team: Team, to: str, sender: str) -> list[str]:
+        live = await self._live(team)
+        if to == EVERYONE:
+            everyone = [name for name in (LEAD, *live) if name != sender]
+            if not everyone:
+                raise ToolError(ErrorCode.DELIVERY, "there is nobody to write to", "Start members first.")
+            return everyone
+        if to == LEAD:
+            return [LEAD]
+        member = team.by_any_name(to)
+        if member is None:
+            raise ToolError(
+                ErrorCode.DELIVERY,
+                f"to: nobody in team {team.name} is called {to[:100]!r}",
+                f"Members: {', '.join([LEAD, *team.members])}; * is all of them.",
+            )
+        if member.name not in live:
+            raise ToolError(
+                ErrorCode.DELIVERY,
+                f"{member.name} has ended and reads no more mail",
+                f"Go on with it through Agent: resume={member.agent_id}.",
+            )
+        return [member.name]
+
+    async def _live(self, team: Team) -> list[str]:
+        return [name for name, member in team.members.items() if await self._is_live(team, member)]
+
+    async def _is_live(self, team: Team, member: Member) -> bool:
+        task = await self._task(team, member)
+        return task is not None and task.status is TaskStatus.RUNNING
+
+    async def _task(self, team: Team, member: Member) -> Task | None:
+        try:
+            return await self._tasks.find(member.agent_id, team.principal)
+        except ToolError:
+            return None
+
+    async def _end(self, team: Team, live: Sequence[str]) -> tuple[str, ...]:
+        """Ask the members to end, wait `SHUTDOWN_GRACE_S` at most, then stop them. Returns those stopped."""
+        request = Letter(LEAD, "shutdown_request", "The team is being dissolved.")
+        tasks = {name: task for name in live if (task := await self._task(team, team.members[name])) is not None}
+        for name in tasks:
+            await self._deliver(team, name, request)
+        with anyio.move_on_after(SHUTDOWN_GRACE_S):
+            async with anyio.create_task_group() as group:
+                for task in tasks.values():
+                    group.start_soon(task.work.wait, SHUTDOWN_GRACE_S)
+        left = {name: task for name, task in tasks.items() if task.status is TaskStatus.RUNNING}
+        async with anyio.create_task_group() as group:
+            for task in left.values():
+                group.start_soon(self._tasks.stop, task)
+        return tuple(left)
+
+    def _team(self, principal: str) -> Team:
+        team = self._teams.get(principal)
+        if team is None:
+            raise ToolError(ErrorCode.DELIVERY, "there is no team", "Make one with TeamCreate.")
+        return team
+
+    def _sender(self, team: Team, ctx: ToolContext) -> str:
+        return next((member.name for member in team.members.values() if member.session_key == ctx.session_key), LEAD)
+
+
+def check_name(name: str) -> None:
+    """Raises `ToolError(INPUT)` for a name that cannot be a file's, or that means somebody else."""
+    if not _SLUG.match(name) or name.lower() == LEAD:
+        raise ToolError(
+            ErrorCode.INPUT,
+            f"{name[:80]!r} cannot be the name of a team or a member",
+            "Use letters, digits, - and _, at most 64, and not `main`.",
+        )
+
+
+def _new_folder(state: StateDirectory, scope: str, principal: str, name: str) -> Any:
+    """A folder for a team's mail, below one of the principal's own; what an earlier team of that name left is kept
+    beside it."""
+    import time
+
+    # No team is called so: names begin with a letter or a digit.
+    own = () if principal == LOCAL else (f".{hashlib.sha256(principal.encode('utf-8', 'surrogatepass')).hexdigest()}",)
+    folder = state.folder("teams", scope, *own) / name
+    if folder.exists():
+        folder.rename(folder.with_name(f"{name}.{int(time.time() * 1000)}"))
+    return state.folder("teams", scope, *own, name)

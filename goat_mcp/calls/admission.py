@@ -1,0 +1,224 @@
+"""Whether a call may run: validated, decided by rules, mode and people, left alone by hooks, and put on record.
+
+What runs afterwards is the pipeline's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio.to_thread
+
+from goat_mcp.calls.audit import AuditLog, Decided
+from goat_mcp.calls.hooks import HookOutcome, Hooks
+from goat_mcp.calls.hooks.seen_arguments import seen_arguments
+from goat_mcp.calls.meta_call import check_only_reads, target_of
+from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.decide import Decision
+from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.calls.permissions.permission import Permission
+from goat_mcp.catalog.catalog import Resolver
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.arguments import canonical_arguments, copied_json
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Answer, Form
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
+from goat_mcp.core.tool import Access
+from goat_mcp.state.telemetry import Telemetry
+
+_MAX_READMISSIONS = 3
+_SHOWN_COMMAND_CHARS = 200
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A call that validation, permission and hooks let pass: what was checked is what will run (R-PERM-2)."""
+
+    input: Any
+    arguments: Mapping[str, Any]
+    access: Access
+    reason: str
+    context: str
+
+
+class _Judged:
+    """A call while it is judged, for the record: its input as hooks left it, and what they said."""
+
+    __slots__ = ("arguments", "context", "decided_by", "outcomes", "reason", "through", "wants_person")
+
+    def __init__(self, arguments: Mapping[str, Any], through: ToolSpec | None = None) -> None:
+        self.arguments = arguments
+        self.through = through
+        self.context: list[str] = []
+        self.outcomes: list[HookOutcome] = []
+        self.wants_person: str | None = None
+        self.decided_by = self.reason = ""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The stages before a call runs, over one catalog."""
+
+    catalog: Resolver
+    permission: Permission
+    hooks: Hooks
+    audit: AuditLog
+    telemetry: Telemetry
+
+    async def admit(
+        self, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, *, through: ToolSpec | None = None
+    ) -> Admitted:
+        """Judge the call and put the decision on record. `through` is the meta-tool it came by (DEF-3)."""
+        judged = _Judged(arguments, through)
+        try:
+            admitted = await self._judge(tool, judged, ctx)
+        except ToolError as refusal:
+            # Not the message: it may quote what the call is about, which is not recorded (R-AUDIT-2).
+            reason = f"{refusal.code}: {judged.reason}" if judged.reason else str(refusal.code)
+            self._record(tool.spec, judged, ctx, "deny", reason)
+            raise
+        self._record(tool.spec, judged, ctx, "allow", admitted.reason)
+        return admitted
+
+    def _record(self, spec: ToolSpec, judged: _Judged, ctx: ToolContext, decision: Decided, rule: str) -> None:
+        self.audit.decision(
+            spec.rule_name,
+            judged.arguments,
+            ctx,
+            decision=decision,
+            rule=rule,
+            by=judged.decided_by,
+            hooks=[outcome.record() for outcome in judged.outcomes],
+            changes=spec.side_effect not in (SideEffect.NONE, SideEffect.READ_ONLY),
+        )
+
+    async def _judge(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> Admitted:
+        """Validate, decide, ask hooks; an input a hook rewrote goes through all of it again (R-PERM-3)."""
+        spec = tool.spec
+        seen_before: Mapping[str, Any] | None = None
+        for _ in range(_MAX_READMISSIONS):
+            input, access, call = self._checked(tool, judged, ctx)
+            asked: list[Form] = []
+            decision = await self._settled(tool, call, judged, _watched(ctx, asked) if self.hooks else ctx)
+            # What hooks wrote may mean, in canonical form, the very call they have seen.
+            if call.arguments == seen_before or await self._hooks_leave(spec, judged, call, ctx):
+                if judged.wants_person is not None and not asked:
+                    wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
+                    decision = await self._settled(tool, call, judged, ctx, wish)
+                seen = seen_arguments(call.arguments, call.asked)
+                return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
+            if access.seen is not None:
+                raise _rewritten(spec, judged.arguments)
+            seen_before = call.arguments
+        raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
+
+    async def _settled(
+        self, tool: AnyTool, call: Call, judged: _Judged, ctx: ToolContext, wish: Decision | None = None
+    ) -> Decision:
+        """What rules and mode say (or a hook wishes), and where they ask, what the person says. Raises `ToolError`."""
+        if wish is not None:
+            decision = wish
+        elif self.permission.looks_at_files(call, ctx):
+            # At all below a directory, where a command reads that: others have their turns meanwhile.
+            decision = await anyio.to_thread.run_sync(self._decided, call, judged.through, ctx)
+        else:
+            decision = self._decided(call, judged.through, ctx)
+        judged.decided_by, judged.reason = ("rule" if decision.by_rule else "mode"), decision.reason
+        try:
+            decision = await self.permission.settle(decision, call, ctx)
+        except ToolError as refused:
+            if decision.effect is Effect.ASK:
+                judged.decided_by = "user" if refused.interrupts else "nobody"
+            raise
+        judged.decided_by = decision.decided_by or judged.decided_by
+        self._check_unchanged(tool, decision, ctx)
+        return decision
+
+    def _decided(self, call: Call, through: ToolSpec | None, ctx: ToolContext) -> Decision:
+        """What rules and mode say. Rules about the meta-tool it came by may only make it stricter."""
+        decision = self.permission.decide(call, ctx)
+        if through is None:
+            return decision
+        check_only_reads(through, call.spec, decision)
+        about_through = self.permission.decide(Call(through), ctx)
+        return about_through if about_through.is_rule_against(decision) else decision
+
+    def _checked(self, tool: AnyTool, judged: _Judged, ctx: ToolContext) -> tuple[Any, Access, Call]:
+        """The validated input, what it touches, and the call as rules see it. Raises `ToolError`."""
+        # A copy: what is checked is what will run, whoever else holds the arguments (R-PERM-2).
+        arguments = copied_json(judged.arguments)
+        input = tool.validate(arguments)
+        access = tool.access(input)
+        judged.arguments = access.seen or canonical_arguments(input, arguments)
+        spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
+        roots = self.permission.root_texts()
+        if ctx.rights.writes_below:
+            roots = (*roots, ctx.rights.writes_below)  # an agent's worktree: `Edit(src/**)` is about its copy as well
+        workdir = str(judged.arguments.get("workdir") or judged.arguments.get("cwd") or "")
+        directory = self.permission.shell_directory(ctx, workdir) if spec.rule_name == "Bash" else ""
+        call = Call(spec, judged.arguments, access.asked, access.reads, access.writes, roots, directory, access.runs)
+        return input, access, call
+
+    def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
+        """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
+        target = target_of(self.catalog.of(ctx.rights), name, arguments)
+        call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
+        return call, self._decided(call, target.through, ctx)
+
+    async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
+        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
+        if not self.hooks:
+            return True
+        seen = seen_arguments(call.arguments, call.asked)
+        verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
+        judged.outcomes += verdict.outcomes
+        if verdict.problem is not None:
+            self.telemetry.unexpected(ctx.call_id, f"{spec.rule_name} (a hook before it)", verdict.problem)
+        if verdict.deny is not None:
+            raise ToolError(ErrorCode.HOOK_DENIED, verdict.deny, "Choose another way.", interrupts=verdict.interrupt)
+        if judged.wants_person is None:
+            judged.wants_person = verdict.ask
+        if verdict.context and verdict.context not in judged.context:  # it says so again of what it rewrote
+            judged.context.append(verdict.context)
+        if verdict.arguments is None or verdict.arguments in (seen, call.arguments):
+            return True
+        judged.arguments = verdict.arguments
+        return False
+
+    def _check_unchanged(self, tool: AnyTool, decision: Decision, ctx: ToolContext) -> None:
+        """While a person was asked, the tool may have become another one: their word was not about that (R-PERM-4)."""
+        if decision.decided_by != "user":
+            return
+        now = self.catalog.of(ctx.rights).resolve(tool.spec.name)
+        if now is not tool and now.spec != tool.spec:
+            how = "in its manifest" if tool.spec.toolset in DECLARED_TOOLSETS else "by its server"
+            raise ToolError(
+                ErrorCode.PERMISSION,
+                f"{tool.spec.rule_name} was changed {how} while the user was asked",
+                "Call it again: the user decides about the tool as it is now.",
+                facts={"tool": tool.spec.rule_name},
+            )
+
+
+def _rewritten(spec: ToolSpec, arguments: Mapping[str, Any]) -> ToolError:
+    """What hooks see of such a tool is made from its arguments, and there is no way back."""
+    command = cut_middle(str(arguments.get("command", "")), _SHOWN_COMMAND_CHARS)
+    return ToolError(
+        ErrorCode.HOOK_DENIED,
+        f"a hook rewrote what {spec.name} was to run, to `{command}`",
+        f"{spec.name} cannot run that; use {spec.rule_name}.",
+    )
+
+
+def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
+    """The context, with what the person is asked through it noted in `asked`."""
+
+    async def ask(form: Form) -> Answer:
+        asked.append(form)
+        return await ctx.ask(form)
+
+    return replace(ctx, ask=ask)

@@ -1,0 +1,250 @@
+"""A file of JSON lines that several processes append to, each line holding its number and the hash of the one before.
+
+What the lines say is none of its business. Readers of the file are in `lines`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.calls.audit.rotation import kept_files, kept_name, next_number
+
+try:
+    import fcntl
+except ImportError:  # Windows: one process per file only
+    fcntl = None
+
+NO_LINE = "0" * 64
+"""`prev` of the very first line."""
+MAX_LINE_BYTES = 64 * 1024
+LOCK_WAIT_S = 1.0
+"""Each append takes some 50 us; whoever holds the lock for so long is stopped."""
+_LOCK_PAUSE_S = 0.0005
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
+_OTHERS = 0o077
+_OTHERS_WRITE = 0o022
+
+
+class Unsafe(OSError):
+    """The file or its folder is not one that a record may lie in."""
+
+
+class ChainFile:
+    """Appends lines under a lock on the file itself, so that there is one chain whoever writes.
+
+    What ends the file (number, hash, size) is remembered and only read again where somebody else has written since.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._kept = kept
+        self._descriptor: int | None = None
+        self._inode = 0
+        self._facts: os.stat_result | None = None
+        """Of the file, as it was when it was locked."""
+        self._end: tuple[int, int] | None = None
+        """Inode and size of the file when we last wrote."""
+        self._seq = 0
+        self._prev = NO_LINE
+        self._lost = 0
+
+    def append(self, fields: Mapping[str, Any]) -> None:
+        """Write one line, whole or not at all. Raises `OSError`; how many lines were lost so is told by a later one."""
+        try:
+            self._locked_append(fields)
+        except OSError:
+            self._lost += 1
+            self._end = None  # what is there now has to be looked at again
+            raise
+
+    def check(self) -> None:
+        """Raises `OSError` where nothing could be appended."""
+        descriptor = self._lock()
+        self._unlock(descriptor)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _locked_append(self, fields: Mapping[str, Any]) -> None:
+        descriptor = self._lock()
+        try:
+            self._catch_up(descriptor)
+            if self._lost:
+                self._write(descriptor, {"event": "gap", "reason": "lost", "lost": self._lost})
+                self._lost = 0
+            line = self._line(fields)
+            if self._end is not None and self._end[1] > 0 and self._end[1] + len(line) > self._max_bytes:
+                descriptor = self._rotate(descriptor)
+                line = self._line(fields)
+            self._write_line(descriptor, line)
+        finally:
+            self._unlock(descriptor)
+
+    def _lock(self) -> int:
+        """The file's descriptor, locked, and really the one the path names: another process may have rotated it."""
+        deadline_s = 0.0
+        while True:
+            descriptor = self._open()
+            if fcntl is not None:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    now_s = time.monotonic()
+                    deadline_s = deadline_s or now_s + LOCK_WAIT_S
+                    if now_s > deadline_s:
+                        raise OSError(errno.EBUSY, "another process holds the file", str(self.path)) from None
+                    time.sleep(_LOCK_PAUSE_S)
+                    continue
+            try:
+                self._facts = os.lstat(self.path)
+                if self._facts.st_ino == self._inode:
+                    return descriptor
+            except FileNotFoundError:
+                pass
+            self.close()
+
+    def _unlock(self, descriptor: int) -> None:
+        if fcntl is not None and descriptor == self._descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            _check_folder(self.path.parent)
+            # Reading is for the last line, which others may have written.
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+            descriptor = os.open(self.path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            try:
+                _check_file(descriptor, self.path)
+            except OSError:
+                os.close(descriptor)
+                raise
+            self._descriptor, self._inode = descriptor, os.fstat(descriptor).st_ino
+        return self._descriptor
+
+    def _catch_up(self, descriptor: int) -> None:
+        """Know what the next line follows, and mark what is not as we or others left it."""
+        facts = self._facts
+        assert facts is not None
+        if self._end == (facts.st_ino, facts.st_size):
+            return
+        known_seq, known_prev = self._seq, self._prev
+        self._end = (facts.st_ino, facts.st_size)
+        if facts.st_size == 0:
+            kept = kept_files(self.path)[-self._kept :]
+            self._seq, self._prev, _ = _end_of_file(kept[-1][1]) if kept else (0, NO_LINE, 0)
+            if kept:
+                self._write(descriptor, {"event": "rotated", "file": kept[-1][0] + 1, "oldest": kept[0][0]})
+        else:
+            self._seq, self._prev, torn_bytes = _last_line(descriptor, facts.st_size)
+            if torn_bytes:
+                self._write(descriptor, {"event": "gap", "reason": "torn", "torn_bytes": torn_bytes}, before=b"\n")
+        if self._seq < known_seq:
+            # They were there when this process wrote last.
+            self._write(descriptor, {"event": "gap", "reason": "cut", "cut_seq": known_seq, "cut_hash": known_prev})
+
+    def _rotate(self, descriptor: int) -> int:
+        """Keep the full file under its number and begin the next one, which carries the chain on."""
+        number = next_number(self.path)
+        self.path.rename(kept_name(self.path, number))
+        self._unlock(descriptor)
+        self.close()
+        descriptor = self._lock()
+        self._catch_up(descriptor)
+        for _, surplus in kept_files(self.path)[: -self._kept]:
+            surplus.unlink(missing_ok=True)
+        return descriptor
+
+    def _line(self, fields: Mapping[str, Any]) -> bytes:
+        record = {"ts": _now(), "seq": self._seq + 1, "prev": self._prev, **fields}
+        return _COMPACT.encode(record).encode() + b"\n"
+
+    def _write(self, descriptor: int, fields: Mapping[str, Any], *, before: bytes = b"") -> None:
+        self._write_line(descriptor, self._line({**fields, "pid": os.getpid()}), before=before)
+
+    def _write_line(self, descriptor: int, line: bytes, *, before: bytes = b"") -> None:
+        if len(line) > MAX_LINE_BYTES:
+            raise OSError(errno.EMSGSIZE, f"a line of {len(line)} bytes", str(self.path))
+        assert self._end is not None
+        inode, size = self._end
+        written = os.write(descriptor, before + line)
+        if written != len(before + line):
+            # The disk is full. Half a line would be taken for a torn one.
+            os.ftruncate(descriptor, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        self._end = (inode, size + written)
+        self._seq += 1
+        self._prev = hash_of(line[:-1])
+
+
+def hash_of(line: bytes) -> str:
+    """What the next line's `prev` says of this one, which is without its line end."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def _now() -> str:
+    now_s = time.time()
+    return f"{_to_the_second(int(now_s))}.{int(now_s * 1000) % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _to_the_second(now_s: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_s))
+
+
+def _end_of_file(file: Path) -> tuple[int, str, int]:
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        return _last_line(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _last_line(descriptor: int, size: int) -> tuple[int, str, int]:
+    """Number and hash of what the next line follows, and the length of a line that was not written whole."""
+    start = max(0, size - 3 * MAX_LINE_BYTES)
+    lines = os.pread(descriptor, size - start, start).split(b"\n")
+    torn = lines.pop()
+    seq = next((seq for line in reversed(lines) if (seq := _seq_of(line)) is not None), 0)
+    if torn:
+        return seq, hash_of(torn), len(torn)
+    return seq, hash_of(lines[-1]), 0
+
+
+def _seq_of(line: bytes) -> int | None:
+    try:
+        record: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    seq = cast("dict[str, Any]", record).get("seq") if isinstance(record, dict) else None
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0 else None
+
+
+def _check_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "posix" and folder.stat().st_mode & _OTHERS_WRITE:
+        raise Unsafe(errno.EPERM, "others can write in its folder", str(folder))
+
+
+def _check_file(descriptor: int, path: Path) -> None:
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        raise Unsafe(errno.EPERM, "not a regular file", str(path))
+    if facts.st_nlink > 1:
+        raise Unsafe(errno.EPERM, "it has a second name (a hard link)", str(path))
+    if os.name == "posix":
+        if facts.st_uid != os.geteuid():
+            raise Unsafe(errno.EPERM, "it belongs to another user", str(path))
+        if facts.st_mode & _OTHERS:
+            os.fchmod(descriptor, 0o600)

@@ -1,0 +1,203 @@
+"""What is recorded of a call: one JSON line before it has any effect and one after it, same id.
+
+Contents never enter it, only their length and hash (R-AUDIT-1, R-AUDIT-2). How lines get into the file is `chain`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from goat_mcp.calls.audit.chain import ChainFile
+from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.redaction import Redactor
+
+Decided = Literal["allow", "deny", "none"]
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
+_MAX_CHARS = 300
+_MAX_KNOWN = 256
+_MAX_HOOKS = 20
+_MAX_HOOK_MEMBERS = 4
+_MAX_HOOK_CHARS = 80
+"""All of it together stays under the 64 KB of a line, even where JSON needs twelve characters for each."""
+_NOT_REFUSED = (ErrorCode.CANCELLED, ErrorCode.INTERNAL)
+
+
+def _nobody(event: str, **facts: Any) -> None:
+    """Where warnings go that nobody wants."""
+
+
+class AuditLog:
+    """One record of calls, opened on first use. A path of None records nothing.
+
+    `warn` hears, once each time, that nothing can be recorded, and that it can again.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        options: AuditSettings | None = None,
+        *,
+        redactor: Redactor | None = None,
+        warn: Callable[..., None] = _nobody,
+    ) -> None:
+        options = options or AuditSettings()
+        self._file = None if path is None else ChainFile(path, max_bytes=options.max_bytes, kept=options.kept_files)
+        self._refuses = options.on_failure == "refuse"
+        self._redactor = redactor or Redactor()
+        self._warn = warn
+        self._decided: set[str] = set()
+        self._known: dict[tuple[int, int, str], str] = {}
+        self.problem = ""
+        """Why nothing can be recorded at present; empty where it can."""
+
+    def decision(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        ctx: ToolContext,
+        *,
+        decision: Decided,
+        rule: str,
+        by: str = "",
+        hooks: Iterable[Mapping[str, Any]] = (),
+        changes: bool = True,
+    ) -> None:
+        """Record what was decided, before any effect.
+
+        Args:
+            rule: what decided, in words.
+            by: who decided: a rule, the mode, the user, the host.
+            hooks: the outcome of each hook that ran, in order.
+            changes: whether the call may change something or reach out. Where nothing can be recorded, such a call
+                that was allowed is refused: raises `ToolError(AUDIT)`, unless `audit.on_failure` is `warn`.
+        """
+        if self._file is None:
+            return
+        self._decided.add(ctx.call_id)
+        outcomes = [self._hook(outcome) for outcome in hooks][:_MAX_HOOKS]
+        written = self._append(
+            ctx,
+            tool,
+            event="decision",
+            decision=decision,
+            rule=self._shown(rule),
+            **({"by": self._shown(by)} if by else {}),
+            **({"hooks": outcomes} if outcomes else {}),
+            **_length_and_hash(arguments),
+        )
+        if not written and decision == "allow" and changes and self._refuses:
+            raise ToolError(
+                ErrorCode.AUDIT,
+                f"{tool} was not run: the record of calls cannot be written ({self.problem})",
+                "Tell the user: free the disk or mend audit.path. Tools that only read still work.",
+            )
+
+    def outcome(
+        self, tool: str, ctx: ToolContext, *, error_code: str | None, arguments: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record how the call ended. Of a call that ended before anybody decided about it, that is recorded first."""
+        if self._file is None:
+            return
+        if ctx.call_id not in self._decided and arguments is not None:
+            refused = error_code is not None and error_code not in _NOT_REFUSED
+            self.decision(
+                tool,
+                arguments,
+                ctx,
+                decision="deny" if refused else "none",
+                rule=error_code if refused and error_code else f"ended before a decision: {error_code or 'answered'}",
+            )
+        self._decided.discard(ctx.call_id)
+        elapsed_ms = round((time.monotonic() - ctx.started_at_s) * 1000, 3)
+        self._append(ctx, tool, event="outcome", error_code=error_code, duration_ms=elapsed_ms)
+
+    @contextmanager
+    def deed(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
+        """Record what the user does beside all calls (undo, review) as calls are: before it and after it.
+
+        What the block adds to the list is an error code: some of it was refused. Raises `ToolError(AUDIT)` as
+        `decision` does.
+        """
+        self.decision(what, arguments, ctx, decision="allow", rule=rule, by="user")
+        refused: list[str] = []
+        try:
+            yield refused
+        except ToolError as error:
+            refused.append(str(error.code))
+            raise
+        except BaseException as problem:
+            refused.append(str(ErrorCode.INTERNAL if isinstance(problem, Exception) else ErrorCode.CANCELLED))
+            raise
+        finally:
+            self.outcome(what, ctx, error_code=next(iter(refused), None))
+
+    def check(self) -> None:
+        """Raises `OSError` where nothing could be recorded."""
+        if self._file is not None:
+            self._file.check()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _append(self, ctx: ToolContext, tool: str, *, event: str, **fields: Any) -> bool:
+        assert self._file is not None
+        record = {
+            "event": event,
+            "call_id": ctx.call_id,
+            "session": self._shown(ctx.session_key),
+            "principal": self._shown(ctx.principal),
+            "pid": os.getpid(),
+            "tool": self._shown(tool),
+            **fields,
+        }
+        try:
+            self._file.append(record)
+        except OSError as failed:
+            if not self.problem:
+                self._warn("calls are not recorded", problem=str(failed), call_id=ctx.call_id)
+            self.problem = failed.strerror or str(failed)
+            return False
+        if self.problem:
+            self._warn("calls are recorded again", after=self.problem)
+            self.problem = ""
+        return True
+
+    def _hook(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        members = list(outcome.items())[:_MAX_HOOK_MEMBERS]
+        return {
+            name[:_MAX_HOOK_CHARS]: value
+            if isinstance(value, bool | int | float | None)
+            else self._shown(str(value), _MAX_HOOK_CHARS)
+            for name, value in members
+        }
+
+    def _shown(self, text: str, max_chars: int = _MAX_CHARS) -> str:
+        # The same few names and rules stand in nearly all lines.
+        key = (self._redactor.generation, max_chars, text)
+        if (known := self._known.get(key)) is not None:
+            return known
+        # Cut twice: a client may send a name of megabytes, and what is taken out can make a text longer.
+        shown = cut_middle(self._redactor.text(text[: 4 * max_chars]), max_chars)
+        if len(text) <= max_chars:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = shown
+        return shown
+
+
+def _length_and_hash(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        canonical = _CANONICAL.encode(arguments)
+    except (TypeError, ValueError, RecursionError):  # an embedder's call may hold what is no JSON
+        canonical = ascii(arguments)
+    return {"args_sha256": hashlib.sha256(canonical.encode()).hexdigest(), "args_chars": len(canonical)}

@@ -1,0 +1,75 @@
+"""The calls that a record tells of: decision and outcome of one call put together, or its events as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.calls.audit.lines import record_files
+
+EVENT_FIELDS = (
+    "ts", "seq", "prev", "event", "call_id", "session", "principal", "pid", "tool", "decision", "rule", "by", "hooks",
+    "args_sha256", "args_chars", "error_code", "duration_ms",
+)  # fmt: skip
+"""The columns of an export as CSV."""
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+class NotATime(ValueError):
+    """The text is neither a time nor a span of one."""
+
+
+def events(path: Path, *, since: datetime | None = None) -> Iterator[dict[str, Any]]:
+    """All readable lines, oldest first. Raises `OSError` where there is no record."""
+    with record_files(path) as record:
+        for line in record.lines():
+            try:
+                read: Any = json.loads(line.text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(read, dict):
+                event = cast("dict[str, Any]", read)
+                if since is None or _time_of(event) >= since:
+                    yield event
+
+
+def last_calls(path: Path, count: int, *, tool: str = "", call_id: str = "") -> list[dict[str, Any]]:
+    """The last `count` calls that fit, oldest first: the fields of the decision with those of the outcome.
+
+    `ended` is when; it is missing where no outcome was recorded.
+    """
+    calls: dict[str, dict[str, Any]] = {}
+    for event in events(path):
+        id = event.get("call_id")
+        if not isinstance(id, str) or (call_id and id != call_id) or (tool and event.get("tool") != tool):
+            continue
+        if event.get("event") == "decision" or id not in calls:
+            calls.pop(id, None)
+            calls[id] = {key: value for key, value in event.items() if key not in ("event", "prev")}
+            if len(calls) > max(count, 1):
+                del calls[next(iter(calls))]
+        if event.get("event") == "outcome":
+            calls[id] |= {key: event.get(key) for key in ("error_code", "duration_ms")} | {"ended": event.get("ts")}
+    return list(calls.values())
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """`2026-11-22`, `2026-11-22T10:00:00Z`, or `30m`, `12h`, `7d` before now. Raises `NotATime`."""
+    if text[:-1].isdigit() and len(text) <= 7 and text[-1:] in _UNITS:
+        return now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise NotATime(text) from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _time_of(event: dict[str, Any]) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(event.get("ts")))
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

@@ -1,0 +1,90 @@
+"""A call of `call_tool` is a call of the tool it names: found out before anything else is done with it (DEF-3).
+
+So rules, hooks, the record and whatever comes after see the target, under its own name and with its own arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from goat_mcp.calls.permissions.decide import Decision
+from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.catalog.catalog import Resolver
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import META_NAMES
+from goat_mcp.core.side_effect import Risk
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import HasDefinition
+
+_, _, _ANY, _READ_ONLY = META_NAMES
+
+
+class Target(NamedTuple):
+    """What a call is about. `through` is the meta-tool it came by, None for one that names its tool itself."""
+
+    tool: AnyTool
+    arguments: Mapping[str, Any]
+    through: ToolSpec | None = None
+
+
+def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Target:
+    """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
+    tool = catalog.resolve(name)
+    if not _calls_through(tool.spec):
+        return Target(tool, arguments)
+    wanted = tool.validate(arguments)
+    target = catalog.resolve(wanted.name)
+    if _calls_through(target.spec):
+        raise ToolError(
+            ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
+        )
+    return Target(target, wanted.arguments, tool.spec)
+
+
+def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
+    """The name of the tool that is meant, known or not."""
+    if name not in (_ANY, _READ_ONLY):
+        return name
+    try:
+        tool = catalog.resolve(name)
+        return tool.validate(arguments).name if _calls_through(tool.spec) else name
+    except ToolError:
+        return name
+
+
+def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
+    """Stands for what a call would run, as that is now; the same wherever it is the same. Empty for no tool."""
+    try:
+        target = target_of(catalog, name, arguments)
+        access = target.tool.access(target.tool.validate(target.arguments))
+    except ToolError:
+        return ""
+    tool = target.tool
+    definition = tool.definition() if isinstance(tool, HasDefinition) else repr(tool.spec)
+    return f"{access.script_sha256}\0{definition}"
+
+
+def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> None:
+    """Hosts let `call_tool_readonly` pass unseen, since it says that it only reads: so it must be true (DEF-2).
+
+    An upstream's own word for that is not enough; the operator vouches for it by `trust_annotations` or an allow rule
+    (RSK-3). Raises `ToolError(PERMISSION)`.
+    """
+    if through.name != _READ_ONLY or decision.effect is Effect.DENY:
+        return
+    is_vouched_for = spec.risk <= Risk.LOW or (decision.effect is Effect.ALLOW and decision.rule is not None)
+    if spec.hints.read_only and is_vouched_for:
+        return
+    why = "nobody but its server says that it only reads" if spec.hints.read_only else "it may change something"
+    raise ToolError(
+        ErrorCode.PERMISSION,
+        f"{_READ_ONLY} does not call {spec.name}: {why}",
+        f"Use {_ANY}, with the same name and arguments.",
+        facts={"tool": spec.rule_name},
+    )
+
+
+def _calls_through(spec: ToolSpec) -> bool:
+    return spec.toolset == "meta" and spec.name in (_ANY, _READ_ONLY)

@@ -1,0 +1,262 @@
+"""The pipeline's permission stage: decide, and where the decision is to ask, ask whoever `approval` names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from goat_mcp.calls.permissions.approval_form import (
+    ALLOW_ALWAYS,
+    ALLOW_ONCE,
+    ALLOW_SESSION,
+    DECISION,
+    DENY,
+    approval_form,
+)
+from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.decide import Decision, decide
+from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
+from goat_mcp.calls.permissions.narrowest import narrowest_rules
+from goat_mcp.calls.permissions.remembered import RememberedRules
+from goat_mcp.calls.permissions.rule import Rule, parse_rule
+from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleSet, families_of
+from goat_mcp.calls.permissions.session_modes import SessionModes
+from goat_mcp.calls.permissions.specifiers import CommandSpecifier
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.elicitation import Reply
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NOTES_FOLDER, NOTES_TOOL
+from goat_mcp.files.workspace.protected import git_directory_reason, protected_reason
+
+_REFUSALS = (Reply.DECLINED, Reply.CANCELLED)
+"""A person saw the form and did not say yes. The other replies mean that nobody saw it, or nobody answered."""
+_SHORT_COMMAND_CHARS = 1000
+_STRICTER = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
+
+
+def _is_confined() -> str:
+    return ""
+
+
+def _nowhere(ctx: ToolContext, workdir: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Rules, mode and approval of one gateway."""
+
+    rules: RuleSet = field(default_factory=RuleSet)
+    modes: SessionModes = field(default_factory=SessionModes)
+    approval: Approval = Approval.HOST
+    roots: Callable[[], Sequence[Path]] = tuple
+    """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
+    remembered: RememberedRules | None = None
+    why_unconfined: Callable[[], str] = _is_confined
+    """Why commands would run without the sandbox that the settings want for them; empty where all is well."""
+    shell_directory: Callable[[ToolContext, str], str] = _nowhere
+    """Where a command of a call would begin, which may name a `workdir`."""
+    _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(
+        default_factory=dict[str, tuple[tuple[Rule, ...], RuleSet]]
+    )
+
+    def root_texts(self) -> tuple[str, ...]:
+        return tuple(map(str, self.roots()))
+
+    def looks_at_files(self, call: Call, ctx: ToolContext) -> bool:
+        """Whether deciding about this call takes looking at what a command names, which may take a while."""
+        if call.spec.rule_name != "Bash":
+            return False
+        rules = self._rules(_session(ctx), ctx.principal)
+        command = str(call.arguments.get("command", ""))
+        names_many = len(command) > _SHORT_COMMAND_CHARS or any(sign in command for sign in "*?[")
+        return names_many or rules.deny.bind_commands_by_files or rules.ask.bind_commands_by_files
+
+    def decide(self, call: Call, ctx: ToolContext) -> Decision:
+        """What rules and mode say about a call."""
+        session = _session(ctx)
+        rules = self._rules(session, ctx.principal)
+        # An agent's own mode may only narrow what its starter's session allows.
+        modes = (self.modes.of(session), *map(Mode, ctx.rights.modes))
+        if call.spec.rule_name in ctx.rights.granted:
+            modes = (Mode.BYPASS,)  # it came with the agent, whom somebody allowed; rules still hold
+        decision = max((decide(call, rules, mode) for mode in modes), key=lambda choice: _STRICTER[choice.effect])
+        if decision.effect is Effect.DENY:
+            return decision
+        below = ctx.rights.writes_below
+        for path in call.writes:
+            if below and not PurePath(path).is_relative_to(below) and not self._is_note(call, path):
+                return Decision(
+                    Effect.DENY, "this agent's limits", by_rule=True, detail=f"it writes below {below} only"
+                )
+        for path in (*call.writes, *(call.asked if call.writes else ())):
+            reason = self._protected(path, commits=False)
+            if reason is not None and not self._is_lifted(call, path):
+                return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=path)
+        if call.scripts and call.directory and (asked := self._protected_for_commands(call, decision)) is not None:
+            return asked
+        if call.spec.rule_name == "Bash" and decision.effect is Effect.ALLOW and (reason := self.why_unconfined()):
+            return Decision(Effect.ASK, f"commands run without a sandbox here: {reason}", by_rule=True)
+        return decision
+
+    def _is_note(self, call: Call, path: str) -> bool:
+        """Notes belong to the project, whichever checkout of it an agent works in."""
+        if call.spec.rule_name != NOTES_TOOL:
+            return False
+        return any(PurePath(path).is_relative_to(PurePath(root, NOTES_FOLDER)) for root in self.root_texts())
+
+    async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
+        """The decision with who allowed it; whoever is asked sees the arguments.
+
+        Raises `ToolError`: PERMISSION, or PLAN_MODE.
+        """
+        if decision.effect is Effect.ALLOW:
+            return decision
+        if decision.effect is Effect.DENY:
+            raise _refused(decision, call)
+        if self.approval is Approval.HOST and not decision.by_rule and ctx.rights.depth == 0:
+            # The program that launched us shows its own dialog for whatever is not marked read-only (D8);
+            # it never sees the calls of an agent that runs in here.
+            return Decision(Effect.ALLOW, f"{decision.reason}, left to the host", decided_by="host")
+        if self.approval is not Approval.DENY or decision.by_rule:
+            # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
+            rules = () if decision.by_rule else narrowest_rules(call)
+            answer = await ctx.ask(approval_form(call, decision.told, rules))
+            choice = answer.text(DECISION)
+            if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
+                return self._allowed(choice, rules, decision, call, ctx)
+            if choice == DENY or answer.reply in _REFUSALS:
+                raise ToolError(
+                    ErrorCode.PERMISSION,
+                    f"the user refused {call.spec.rule_name}",
+                    "Ask the user how to go on.",
+                    facts={"tool": call.spec.rule_name},
+                    interrupts=True,
+                )
+        raise _denied(
+            call,
+            f"{call.spec.rule_name} needs an approval ({decision.told}) and nobody could be asked",
+            _could_lift(decision, call),
+        )
+
+    def _allowed(self, choice: str, rules: Sequence[str], decision: Decision, call: Call, ctx: ToolContext) -> Decision:
+        how = "once"
+        if choice == ALLOW_SESSION:
+            granted = [parse_rule(text, origin="granted to this session") for text in rules]
+            self.modes.grant(_session(ctx), [replace(rule, directory=call.directory) for rule in granted])
+            how = f"for this session with the rule {', '.join(rules)}"
+        elif choice == ALLOW_ALWAYS and self.remembered is not None:
+            try:
+                self.remembered.add(ctx.principal, rules, call.directory)
+                how = f"always, with the rule {', '.join(rules)}"
+            except OSError as problem:
+                how = f"once; the rule could not be written down: {problem.strerror}"
+        return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
+
+    def runs_some_unasked(self, rule_name: str, session: str, principal: str) -> bool:
+        """Whether a mode or a rule lets calls of this tool run without anybody's word."""
+        if self.modes.of(session) is Mode.BYPASS:
+            return True
+        return next(self._rules(session, principal).allow.about(rule_name), None) is not None
+
+    def _rules(self, session: str, principal: str) -> RuleSet:
+        """The settings' rules with what this person and this session were granted."""
+        remembered = () if self.remembered is None else self.remembered.of(principal)
+        granted = (*remembered, *self.modes.granted(session))
+        if not granted:
+            return self.rules
+        known = self._merged.get(session)
+        if known is None or known[0] != granted:
+            if len(self._merged) > 1000:
+                self._merged.clear()
+            known = self._merged[session] = (granted, self.rules.allowing(granted))
+        return known[1]
+
+    def _protected_for_commands(self, call: Call, decision: Decision) -> Decision | None:
+        """The same for what a command certainly writes, as far as it can be seen (R-FILE-9b)."""
+        if decision.rule is not None and self._names_this_command(decision.rule, call):
+            return None
+        from goat_mcp.calls.permissions.command_files import paths_written
+
+        for path in paths_written(call):
+            if (reason := self._protected(path, commits=True)) is None:
+                continue
+            # `cp a b` may write `b/a`, but not if `b` is no directory.
+            above = str(PurePath(path).parent)
+            named = (path,) if os.path.isdir(above) else (path, above)  # noqa: PTH112  # `Path` raises for long names
+            if not any(self._is_lifted(call, one, *WRITES_OF_COMMANDS) for one in named):
+                return Decision(Effect.ASK, f"protected: {reason}", by_rule=True, detail=f"it writes {path}")
+        return None
+
+    def _names_this_command(self, rule: Rule, call: Call) -> bool:
+        """Whether the settings allow one command, word for word, and the call is no more than that."""
+        specifier = rule.specifier
+        return (
+            isinstance(specifier, CommandSpecifier)
+            and specifier.pattern.is_exact
+            and len(call.script.commands) == 1
+            and any(rule is one for one in self.rules.allow.rules)
+        )
+
+    def _is_lifted(self, call: Call, path: str, *more_families: str) -> bool:
+        """Whether the settings allow a change of this very path (R-FILE-9)."""
+        return any(
+            specifier.pattern.is_path(path, call.roots)
+            for _, specifier in self.rules.allow.about_paths(*families_of(call.spec.rule_name), *more_families)
+        )
+
+    def _protected(self, path: str, *, commits: bool) -> str | None:
+        above = [str(root) for root in self.roots() if PurePath(path).is_relative_to(root)]
+        # Of roots inside each other the outermost: naming `.git` as a root too makes it no less git's.
+        return protected_reason(path, root=min(above, key=len, default=""), commits=commits) or git_directory_reason(
+            path
+        )
+
+
+def _session(ctx: ToolContext) -> str:
+    return ctx.rights.client_session or ctx.session_key
+
+
+def _refused(decision: Decision, call: Call) -> ToolError:
+    if decision.reason == f"mode {Mode.PLAN.value}":
+        return ToolError(
+            ErrorCode.PLAN_MODE,
+            f"{call.spec.rule_name} may change something, and this session only plans",
+            "Finish the plan; the user ends plan mode.",
+        )
+    if decision.is_blocked:
+        return ToolError(
+            ErrorCode.BLOCKED,
+            f"{call.spec.rule_name} is denied by {decision.told}",
+            "Leave that command out; only the user can change the setting bash.blocked.",
+            facts={"tool": call.spec.rule_name},
+        )
+    return _denied(
+        call,
+        f"{call.spec.rule_name} is denied by {decision.told}",
+        "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
+    )
+
+
+def _could_lift(decision: Decision, call: Call) -> str:
+    """What the user can do about an ask that nobody answered."""
+    if not decision.by_rule:
+        return _could_allow(call)
+    if decision.rule is None and (rules := narrowest_rules(call)):
+        return (
+            f"Tell the user: they can make this change themselves, or allow it with permissions.allow: "
+            f"[{', '.join(rules)}] in the settings."
+        )
+    return "Tell the user; they can make this change themselves or change the rule."
+
+
+def _could_allow(call: Call) -> str:
+    tool, rules = call.spec.rule_name, ", ".join(narrowest_rules(call))
+    narrow = f" ({rules} allows no more than this)" if rules not in ("", tool) else ""
+    return f"The user can allow it with the rule permissions.allow: [{tool}]{narrow}."
+
+
+def _denied(call: Call, message: str, suggestion: str) -> ToolError:
+    return ToolError(ErrorCode.PERMISSION, message, suggestion, facts={"tool": call.spec.rule_name})

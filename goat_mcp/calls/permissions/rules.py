@@ -1,0 +1,244 @@
+"""The rules in force: what is allowed, asked about and denied, and which of them means a call or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from goat_mcp.calls.permissions.call import Call
+from goat_mcp.calls.permissions.path_pattern import PathPatterns
+from goat_mcp.calls.permissions.rule import Rule, parse_rule
+from goat_mcp.calls.permissions.specifiers import (
+    FILE_WRITERS,
+    FILES,
+    SEARCHES,
+    CommandSpecifier,
+    PathSpecifier,
+    same_as,
+)
+from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
+
+if TYPE_CHECKING:  # loaded with the first rule about commands
+    from goat_mcp.commands.shell.pattern import CommandPattern
+
+WRITES_OF_COMMANDS = ("Edit", "Write")
+"""Whose rules hold for the files that a command certainly changes."""
+
+
+@dataclass(frozen=True)
+class RuleList:
+    """The rules of one effect, found by the tool of a call: most of hundreds are never looked at."""
+
+    rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def _by_tool(self) -> dict[str, list[Rule]]:
+        """Rules about one tool, but for those about paths."""
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            if rule.tool and not isinstance(rule.specifier, PathSpecifier):
+                found.setdefault(rule.tool, []).append(rule)
+        return found
+
+    @cached_property
+    def _paths_by_tool(self) -> dict[str, _PathRules]:
+        found: dict[str, list[tuple[Rule, PathSpecifier]]] = {}
+        for rule in self.rules:
+            if rule.tool and isinstance(rule.specifier, PathSpecifier):
+                found.setdefault(rule.tool, []).append((rule, rule.specifier))
+        return {tool: _PathRules(tuple(rules)) for tool, rules in found.items()}
+
+    @cached_property
+    def _by_pattern(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if not rule.tool)
+
+    def about(self, tool: str) -> Iterator[Rule]:
+        """The rules that name this tool, but for those about paths."""
+        yield from self._by_tool.get(tool, ())
+        for rule in self._by_pattern:
+            if rule.names(tool):
+                yield rule
+
+    def about_call(self, call: Call) -> Iterator[Rule]:
+        """The rules that name a call's tool, by its canonical name or by the one that clients see."""
+        yield from self.about(call.spec.rule_name)
+        if call.spec.name != call.spec.rule_name:
+            yield from self.about(call.spec.name)
+
+    def about_commands(self) -> Iterator[Rule]:
+        """The rules about some commands, in whatever tool they are run."""
+        return (rule for rule in self._by_tool.get("Bash", ()) if isinstance(rule.specifier, CommandSpecifier))
+
+    def against_call(self, call: Call) -> Iterator[Rule]:
+        """As `about_call`, of rules that deny or ask: with those about a tool that does the same."""
+        yield from self.about_call(call)
+        if other := same_as(call):
+            yield from self.about(other)
+        if call.runs and call.spec.rule_name != "Bash":
+            yield from self.about_commands()
+
+    def about_all_files(self, *families: str) -> Iterator[Rule]:
+        """The rules that are these tools' names alone: `Edit` is about all files, as `Edit(src/**)` is about some."""
+        for family in families:
+            for rule in self._by_tool.get(family, ()):
+                if rule.specifier is None:
+                    yield rule
+
+    @cached_property
+    def bind_commands_by_files(self) -> bool:
+        """Whether some of the rules are about files that commands may name."""
+        return any(True for _ in self.about_paths("Read", *WRITES_OF_COMMANDS)) or any(
+            True for _ in self.about_all_files(*WRITES_OF_COMMANDS)
+        )
+
+    def about_paths(self, *families: str) -> Iterator[tuple[Rule, PathSpecifier]]:
+        """The rules about paths under these tools' names."""
+        for family in families:
+            if (rules := self._paths_by_tool.get(family)) is not None:
+                yield from rules.rules
+
+    def about_path(self, path: str, roots: Sequence[str], *families: str, copies: bool = True) -> Iterator[Rule]:
+        """Those of them that mean this path (see `PathPattern.matches`)."""
+        for family in families:
+            rules = self._paths_by_tool.get(family)
+            if rules is not None and rules.all.match(path, roots):
+                for rule, specifier in rules.rules:
+                    if specifier.pattern.matches(path, roots, copies=copies):
+                        yield rule
+
+    def hitting(self, call: Call) -> Rule | None:
+        """For deny and ask: the first rule that means the call, or some part of it."""
+        for rule in self.against_call(call):
+            if rule.hits(call):
+                return rule
+        for rule in self.about_all_files(*_families_of_all_files(call)):
+            return rule
+        families = _families_against(call)
+        for path in call.paths:
+            for rule in self.about_path(path, call.roots, *families):
+                return rule
+        return None
+
+
+@dataclass(frozen=True)
+class _PathRules:
+    rules: tuple[tuple[Rule, PathSpecifier], ...]
+
+    @cached_property
+    def all(self) -> PathPatterns:
+        return PathPatterns(specifier.pattern for _, specifier in self.rules)
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """All rules in force. Order inside a list does not matter; deny beats ask beats allow."""
+
+    allow: RuleList = field(default_factory=RuleList)
+    ask: RuleList = field(default_factory=RuleList)
+    deny: RuleList = field(default_factory=RuleList)
+    only_commands: tuple[CommandPattern, ...] = ()
+    """Where there are any, no command runs that is none of these, whatever else allows it."""
+
+    @classmethod
+    def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:
+        """Raises `BrokenRule` for the first rule that cannot be understood."""
+        return cls.of(
+            allow=[parse_rule(text) for text in allow],
+            ask=[parse_rule(text, may_name_all=True) for text in ask],
+            deny=[parse_rule(text, may_name_all=True) for text in deny],
+        )
+
+    @classmethod
+    def of(cls, *, allow: Sequence[Rule] = (), ask: Sequence[Rule] = (), deny: Sequence[Rule] = ()) -> RuleSet:
+        return cls(RuleList(tuple(allow)), RuleList(tuple(ask)), RuleList(tuple(deny)))
+
+    def allowing(self, more: Sequence[Rule]) -> RuleSet:
+        """These rules and some more that allow."""
+        return replace(self, allow=RuleList((*self.allow.rules, *more))) if more else self
+
+    def denying(self, call: Call) -> Rule | None:
+        """The rule that denies a call. What may not be read may not be written either, by whatever tool; and
+        `Edit(...)` is about every tool that changes files."""
+        if not self.deny.rules:
+            return None
+        return self.deny.hitting(call)
+
+    def asking(self, call: Call) -> Rule | None:
+        return self.ask.hitting(call) if self.ask.rules else None
+
+    @cached_property
+    def hides_files(self) -> bool:
+        """Whether some files may not be read, or not unasked: then each that a search found is looked at."""
+        return any(True for listed in (self.deny, self.ask) for _ in listed.about_paths("Read"))
+
+    def hides(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether a search leaves this file out: nobody is asked about each of the files it finds."""
+        return any(True for listed in (self.deny, self.ask) for _ in listed.about_path(path, roots, "Read"))
+
+    def never_read(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """The paths that deny rules name without a wildcard."""
+        return self._denied_exactly(roots, "Read")
+
+    @cached_property
+    def keeps_files(self) -> bool:
+        """Whether no command may change some files, by their paths."""
+        return any(True for _ in self.deny.about_paths("Read", *WRITES_OF_COMMANDS))
+
+    def never_written(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """As `never_read`, of what no command may change."""
+        return self._denied_exactly(roots, "Read", *WRITES_OF_COMMANDS)
+
+    def denies_commands_to_write(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether no command may change this file, or what is in this directory."""
+        families = ("Read", *WRITES_OF_COMMANDS)
+        return any(True for one in (path, f"{path}/_") for _ in self.deny.about_path(one, roots, *families))
+
+    def _denied_exactly(self, roots: Sequence[str], *families: str) -> tuple[str, ...]:
+        named = [specifier.pattern for _, specifier in self.deny.about_paths(*families) if specifier.pattern.is_exact]
+        return tuple(
+            f"{anchor.rstrip('/')}/{pattern.relative}"
+            for pattern in named
+            for anchor in ((pattern.anchor,) if pattern.anchor else roots)
+        )
+
+    def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
+        """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
+        found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))
+        return next((rule.text for rule in found), "")
+
+    def denies_tool(self, spec: ToolSpec) -> bool:
+        """Whether no call of this tool is let through, whatever its arguments."""
+        call = Call(spec)
+        found = (*self.deny.against_call(call), *self.deny.about_all_files(*_families_of_all_files(call)))
+        return any(rule.specifier is None for rule in found)
+
+    def denying_all_of(self, server: str) -> str:
+        """The text of a rule that denies everything of an upstream, resources too; empty if none does."""
+        return next((rule.text for rule in self.deny.rules if rule.server == server), "")
+
+
+def _families_of_all_files(call: Call) -> tuple[str, ...]:
+    """As `_families_against`, for rules without a path. A search reads files, whichever it finds."""
+    families = _families_against(call)
+    return (*families, "Read") if call.spec.rule_name in SEARCHES else families
+
+
+def _families_against(call: Call) -> tuple[str, ...]:
+    """As `families_of`, for deny and ask. Files that a declared tool reads or writes are files: `Read(...)` is about
+    them, too, and `Edit(...)` and `Write(...)` about those that it writes."""
+    own = families_of(call.spec.rule_name, reading=True)
+    if call.spec.toolset in DECLARED_TOOLSETS and call.paths:
+        return (*own, "Edit", "Write", "Read") if call.writes else (*own, "Read")
+    return own
+
+
+def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:
+    """Under which tools' names rules about paths speak of this one: `Edit(...)` is about all that change files, and
+    where it is about `reading`, `Read(...)` about all that write them, too."""
+    names = (tool, FILES[tool]) if tool in FILES else (tool,)
+    if tool not in FILE_WRITERS:
+        return names
+    edits = names if tool == "Edit" else (*names, "Edit")
+    return (*edits, "Read") if reading else edits

@@ -1,0 +1,1 @@
+"""Which tools exist, and which of them one client sees."""

@@ -1,0 +1,309 @@
+"""What one client sees and may call: the registry's tools, narrowed by allow, deny and toolsets.
+
+Where listing all of it would cost too much, upstream tools are deferred: left out of the list, not out of the catalog.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from goat_mcp.catalog.deferred_listing import DeferredListing
+from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, server_of
+from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
+from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.result import ToolResult
+from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.spec import ToolSpec
+from goat_mcp.core.tool import Access
+
+if TYPE_CHECKING:  # loaded with the first schema that may need rewriting
+    from goat_mcp.catalog.schemas.subschemas import Rewrite
+
+_NAMED_SERVERS = 40
+_NO_PROFILES: Mapping[str, CatalogProfile] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as clients see it. `rewrites` says what of its schemas is not as `spec` has them (SCH-1)."""
+
+    spec: ToolSpec
+    entry: Mapping[str, Any]
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+class Resolver(Protocol):
+    """Where a call's name is looked up."""
+
+    def resolve(self, name: str) -> AnyTool:
+        """Raises `ToolError`: TOOL_NOT_FOUND, or TOOL_NOT_IN_CATALOG for one that exists but is hidden."""
+        ...
+
+    def of(self, rights: Rights) -> Resolver:
+        """Where names are looked up for a call with these rights."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """A tool under the name that a profile gives it."""
+
+    spec: ToolSpec
+    tool: AnyTool
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return self.tool.validate(arguments)
+
+    def access(self, input: Any) -> Access:
+        return self.tool.access(input)
+
+    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+        return await self.tool.execute(input, ctx)
+
+
+class Catalog:
+    """A view of the registry, computed once per generation."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        filter: CatalogFilter | None = None,
+        explain_missing: Callable[[str], ToolError | None] = lambda name: None,
+        deferral: DeferredListing | None = None,
+        dialect: DialectName = DEFAULT_DIALECT,
+        profiles: Mapping[str, CatalogProfile] = _NO_PROFILES,
+        name_cap: int | None = None,
+    ) -> None:
+        """`explain_missing` knows a better reason than "not found" for some names, e.g. an upstream that is down.
+
+        `dialect` is what the client's host accepts of a schema. `profiles` are those that a call's rights may name.
+        `name_cap`: where it is not the one that the registry's names obey.
+        """
+        self._registry = registry
+        self._explain_missing = explain_missing
+        self._filter = filter or CatalogFilter()
+        self._deferral = deferral or DeferredListing()
+        self.dialect = DIALECTS[dialect]
+        self._profiles = profiles
+        self._name_cap = name_cap
+        self._views: dict[tuple[str, ...], Catalog] = {}
+        self._choices = 0
+        self._sources: dict[str, str] = {}
+        self._renamed: dict[str, _Renamed] = {}
+        self._generation = -1
+        self._tools: dict[str, AnyTool] = {}
+        self._deferred: dict[str, AnyTool] = {}
+        self._listed: dict[str, ListedTool] = {}
+        self._listing: list[dict[str, Any]] = []
+
+    @property
+    def generation(self) -> int:
+        """Rises with every change of what may be in."""
+        return self._registry.snapshot.generation + self._choices
+
+    def choose(self, filter: CatalogFilter, profiles: Mapping[str, CatalogProfile]) -> None:
+        """From now on these say what is in, here and in all views. `profiles` hold those that any view was made for."""
+        self._choose(filter, self._deferral, self.dialect.name, profiles, self._name_cap)
+
+    def _choose(
+        self,
+        filter: CatalogFilter,
+        deferral: DeferredListing,
+        dialect: DialectName,
+        profiles: Mapping[str, CatalogProfile],
+        name_cap: int | None,
+    ) -> None:
+        self._filter, self._deferral, self._profiles, self._name_cap = filter, deferral, profiles, name_cap
+        self.dialect = DIALECTS[dialect]
+        self._choices += 1
+        self._listed, self._renamed = {}, {}
+        for names, view in self._views.items():
+            self._narrow(view, names)
+
+    def of(self, rights: Rights) -> Catalog:
+        """What these rights leave of it: each of their profiles narrows it further, the last says how it looks."""
+        if not rights.profiles:
+            return self
+        if (view := self._views.get(rights.profiles)) is None:
+            view = Catalog(self._registry, explain_missing=self._explain_missing)
+            self._narrow(view, rights.profiles)
+            self._views[rights.profiles] = view
+        return view
+
+    def _narrow(self, view: Catalog, names: Sequence[str]) -> None:
+        filter, deferral = self._filter, self._deferral
+        dialect, name_cap = self.dialect.name, self._name_cap
+        for profile in [self._profiles[name] for name in names]:
+            filter = replace(profile.filter, also=filter)
+            if profile.token_budget is not None:
+                deferral = deferral._replace(token_budget=profile.token_budget)
+            dialect, name_cap = profile.dialect or dialect, profile.name_cap or name_cap
+        view._choose(filter, deferral, dialect, self._profiles, name_cap)
+
+    def hides_server(self, server: str) -> bool:
+        """Whether all of this upstream is kept from this client."""
+        return self._filter.hides_server(server)
+
+    def source_of(self, name: str) -> str | None:
+        """The registry's source of the tool that this client calls so."""
+        self._refresh()
+        return self._sources.get(name)
+
+    def shows(self, spec: ToolSpec) -> bool:
+        """Whether this client may see what the spec stands for."""
+        return self._filter.admits(spec)
+
+    def tools(self) -> Sequence[AnyTool]:
+        """All that may be called, in their order: those that are listed, and those that are deferred."""
+        self._refresh()
+        return tuple(self._tools.values())
+
+    def deferred(self) -> Sequence[AnyTool]:
+        """The tools that are left out of the list (DEF-1), in their order; none where all is listed."""
+        self._refresh()
+        return tuple(self._deferred.values())
+
+    def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
+        """The tools of the list that these rights permit. Whoever may call only tools they name gets those whole."""
+        self._refresh()
+        return tuple(
+            tool
+            for name, tool in self._tools.items()
+            if rights.permits(tool.spec.rule_name) and (name not in self._deferred or rights.allowed is not None)
+        )
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The tools as `tools/list` entries, built once per generation. Callers must not change it."""
+        self._refresh()
+        return self._listing
+
+    def shown(self) -> Mapping[str, ListedTool]:
+        """The tools by name, in the order of the list, as clients see them."""
+        self._refresh()
+        return self._listed
+
+    def listed_anywhere(self, name: str) -> ListedTool | None:
+        """As `shown`, for a request of which the profiles are not known yet: here, or else in a view that has it."""
+        for catalog in (self, *self._views.values()):
+            if (listed := catalog.shown().get(name)) is not None:
+                return listed
+        return None
+
+    def resolve(self, name: str) -> AnyTool:
+        """The tool a client means by `name`, aliases included.
+
+        Raises `ToolError`: TOOL_NOT_FOUND with near names, or TOOL_NOT_IN_CATALOG for one that exists but is hidden.
+        """
+        self._refresh()
+        if (tool := self._tools.get(name)) is not None:
+            return tool
+        if self._registry.get(name) is None and (canonical := TOOL_ALIASES.get(name)) is not None:
+            if (tool := self._tools.get(canonical)) is not None:
+                return tool
+            name = canonical if self._registry.get(canonical) is not None else name
+        if (hidden := self._registry.get(name)) is not None:
+            if hidden.spec.toolset == "meta" and self._filter.admits(hidden.spec):
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{name} is only there where the list of tools is too long, and here all are listed",
+                    "Call the tool you want by its own name.",
+                )
+            if hidden.spec.toolset == "teams" and "teams" not in self._filter.toolsets:
+                raise ToolError(
+                    ErrorCode.TOOL_NOT_IN_CATALOG,
+                    f"{name} exists only where the environment variable {TEAMS_VARIABLE} is set",
+                    f"The user can start the server with {TEAMS_VARIABLE}=1; until then use Agent.",
+                )
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{name} exists but is not in this client's catalog",
+                "Use a tool of the list; the operator can enable it with --toolset or catalog.allow.",
+            )
+        if self._is_of_hidden_server(name):
+            raise ToolError(
+                ErrorCode.TOOL_NOT_IN_CATALOG,
+                f"{name[:200]} is not in this client's catalog: its server is not",
+                "Use a tool of the list; the operator can change the profile, or catalog.deny.",
+            )
+        if (reason := self._explain_missing(name)) is not None:
+            raise reason
+        near = difflib.get_close_matches(name, [*self._tools, *TOOL_ALIASES], n=3)
+        raise ToolError(
+            ErrorCode.TOOL_NOT_FOUND,
+            f"tool not found: {name[:200]}",
+            f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is.",
+        )
+
+    def _is_of_hidden_server(self, name: str) -> bool:
+        server, separator, _ = name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)
+        return name.startswith(UPSTREAM_PREFIX) and bool(separator) and self.hides_server(server)
+
+    def _admitted(self, snapshot: Snapshot) -> dict[str, AnyTool]:
+        """The tools that are in, under the names they have here."""
+        in_registry = {name: tool for name, tool in snapshot.tools.items() if self._filter.admits(tool.spec)}
+        if self._name_cap is None:
+            self._sources = {name: snapshot.source_of[name] for name in in_registry}
+            return in_registry
+        tools: dict[str, AnyTool] = {}
+        self._sources = {}
+        renamed: dict[str, _Renamed] = {}
+        for name, tool in in_registry.items():
+            known = self._renamed.get(name)
+            if known is None or known.tool is not tool:
+                known = _Renamed(tool.spec.under_cap(self._name_cap), tool)
+            renamed[name] = known
+            own = known.spec.name
+            if own not in tools:  # two flat names may become one: the first has it, as everywhere (COL-1)
+                tools[own] = tool if own == name else known
+                self._sources[own] = snapshot.source_of[name]
+        self._renamed = renamed
+        return tools
+
+    def _refresh(self) -> None:
+        snapshot, generation = self._registry.snapshot, self.generation
+        if generation == self._generation:
+            return
+        tools = self._admitted(snapshot)
+        own = {name: tool for name, tool in tools.items() if tool.spec.toolset != "meta"}
+        upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
+        self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
+        entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
+        if self._deferral.wanted(entries.values(), has_upstream_tools=bool(upstream)):
+            self._tools, self._deferred = tools, upstream
+            self._listing = [
+                entries.get(name) or _entry(tool, upstream) for name, tool in tools.items() if name not in upstream
+            ]
+        else:
+            self._tools, self._deferred = own, {}
+            self._listing = list(entries.values())
+        self._generation = generation
+
+    def _as_listed(self, name: str, spec: ToolSpec) -> ListedTool:
+        known = self._listed.get(name)
+        if known is not None and known.spec is spec:
+            return known
+        if spec.is_plain and self.dialect.name == DEFAULT_DIALECT:
+            return ListedTool(spec, spec.wire())
+        from goat_mcp.catalog.schemas.portable import portable
+
+        shown = portable(spec.wire(), self.dialect)
+        return ListedTool(spec, shown.entry, shown.rewrites)
+
+
+def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:
+    """The tool's entry; the one that searches also says what there is to be found, by server."""
+    entry = tool.spec.wire()
+    if tool.spec.toolset != "meta" or tool.spec.name != META_NAMES[0]:
+        return entry
+    counts = Counter(server_of(other.spec) for other in deferred.values())
+    named = ", ".join(f"{server} ({count})" for server, count in list(counts.items())[:_NAMED_SERVERS])
+    more = f" and {len(counts) - _NAMED_SERVERS} more" if len(counts) > _NAMED_SERVERS else ""
+    servers = f"Servers (tools): {named}{more}." if counts else "No server has tools now."
+    return {**entry, "description": f"{entry['description']}\n\n{servers}"}

@@ -1,0 +1,217 @@
+"""What becomes of each key of a host's entry: one function for each kind of key that the table knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.cli.hosts.env_file import read_env_file
+from goat_mcp.cli.hosts.host import Key
+from goat_mcp.cli.hosts.references import Translation
+
+_HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp", "streamablehttp", "remote"})
+_STDIO_TYPES = frozenset({"stdio", "local", "builtin"})
+_SHORTEST_WAIT_MS = 1000
+_TRANSLATED = frozenset({Key.SAME, Key.URL, Key.SSE_URL, Key.HEADERS, Key.ENV, Key.ENV_FILE, Key.COMMAND_LINE})
+"""Keys whose values may hold references."""
+
+
+@dataclass
+class Work:
+    """The entry as far as it is made."""
+
+    name: str
+    translation: Translation
+    entry: dict[str, Any] = field(default_factory=dict[str, Any])
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    told: list[str] = field(default_factory=list[str])
+
+
+class Stays(ValueError):
+    """The server cannot be taken over; the text says why."""
+
+
+def write(work: Work, meaning: Key, key: str, value: Any) -> None:
+    """Put one key of a host's entry into ours. Raises `Stays`, `Untranslatable`."""
+    _WRITERS[meaning](work, key, work.translation.tree(value) if meaning in _TRANSLATED else value)
+
+
+def texts_of(value: Any) -> list[str]:
+    """The texts of a list; none where it is no list."""
+    return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
+
+
+def _same(work: Work, key: str, value: Any) -> None:
+    if key == "disabled" and value is False:
+        return
+    work.entry[key] = value
+
+
+def _url(work: Work, key: str, value: Any) -> None:
+    work.entry["url"] = value
+    work.entry.pop("_sse", None)
+
+
+def _sse_url(work: Work, key: str, value: Any) -> None:
+    if "url" in work.entry:
+        work.told.append(f"{key}: there is a streamable HTTP address as well; left out")
+        return
+    work.entry["url"], work.entry["_sse"] = value, True
+
+
+def _headers(work: Work, key: str, value: Any) -> None:
+    work.headers |= _pairs(key, value)
+
+
+def _env(work: Work, key: str, value: Any) -> None:
+    work.env |= _pairs(key, value)
+
+
+def _pairs(key: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise Stays(f"{key}: is not an object of names and texts")
+    pairs: dict[str, str] = {}
+    for name, text in cast("dict[str, Any]", value).items():
+        if isinstance(text, dict | list):
+            raise Stays(f"{key}.{name}: is not text")
+        if text is not None:
+            pairs[name] = text if isinstance(text, str) else json.dumps(text)
+    return pairs
+
+
+def _env_names(work: Work, key: str, value: Any) -> None:
+    for item in cast("list[Any]", value) if isinstance(value, list) else []:
+        name: Any = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
+        if isinstance(name, str):
+            work.env.setdefault(name, f"${{env:{name}:-}}")
+    work.told.append(f"{key}: a variable that is not set reaches the server as an empty one")
+
+
+def _env_file(work: Work, key: str, value: Any) -> None:
+    path = Path(str(value)).expanduser()
+    if work.translation.project is not None:
+        path = work.translation.project / path
+    if "${" in str(value) or not path.is_absolute():
+        raise Stays(f"{key}: {value} is not an absolute path")
+    try:
+        found = read_env_file(path.read_text("utf-8-sig"))
+    except (OSError, ValueError):
+        raise Stays(f"{key}: {path} cannot be read") from None
+    work.env |= {name: text for name, text in found.items() if name not in work.env}
+    work.told.append(f"{key}: the values in {path} were copied; what is written there later does not count")
+
+
+def _bearer_variable(work: Work, key: str, value: Any) -> None:
+    work.headers["Authorization"] = f"Bearer ${{env:{value}}}"
+
+
+def _header_variables(work: Work, key: str, value: Any) -> None:
+    work.headers |= {name: f"${{env:{variable}}}" for name, variable in _pairs(key, value).items()}
+
+
+def _seconds(work: Work, key: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
+        work.told.append(f"{key}: {json.dumps(value, default=str)} is no number of seconds; the default counts")
+        return
+    work.entry["timeout_s"] = value
+
+
+def _milliseconds(work: Work, key: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < _SHORTEST_WAIT_MS:
+        work.told.append(f"{key}: {json.dumps(value, default=str)} ms is no wait; the default counts")
+        return
+    _seconds(work, key, value / 1000 if value % 1000 else int(value) // 1000)
+
+
+def _enabled(work: Work, key: str, value: Any) -> None:
+    if value is False:
+        work.entry["disabled"] = True
+
+
+def _type(work: Work, key: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise Stays(f"{key}: {json.dumps(value, default=str)} is no transport we know")
+    if value == "sse":
+        work.entry["type"] = "sse"
+    elif value in _HTTP_TYPES:
+        work.entry["type"] = "http"
+    elif value not in _STDIO_TYPES:
+        raise Stays(f"{key}: {json.dumps(value, default=str)} is no transport we know")
+
+
+def _command_line(work: Work, key: str, value: Any) -> None:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        work.entry["command"] = fields.get("path")
+        if fields.get("args"):
+            work.entry["args"] = fields["args"]
+        if fields.get("env"):
+            _env(work, "env", fields["env"])
+        return
+    if isinstance(value, list):
+        words = cast("list[Any]", value)
+        work.entry["command"] = words[0] if words else ""
+        if words[1:]:
+            work.entry["args"] = words[1:]
+        return
+    work.entry["command"] = value
+
+
+def _tools_shown(work: Work, key: str, value: Any) -> None:
+    if value != ["*"] and isinstance(value, list):
+        work.entry["enabled_tools"] = _tool_names(value)
+
+
+def _tools_hidden(work: Work, key: str, value: Any) -> None:
+    if names := _tool_names(value):
+        work.entry["disabled_tools"] = names
+
+
+def _tool_names(value: Any) -> list[str]:
+    """Some hosts allow what reads like a call: `search(text)`."""
+    return [name.partition("(")[0] for name in texts_of(value)]
+
+
+def _approval(work: Work, key: str, value: Any) -> None:
+    if value:
+        work.told.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
+
+
+def _meaningless(work: Work, key: str, value: Any) -> None:
+    """It does not concern the server."""
+
+
+def _login(work: Work, key: str, value: Any) -> None:
+    work.told.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
+
+
+def _start_wait(work: Work, key: str, value: Any) -> None:
+    work.told.append(f"{key}: not needed; goat-mcp lists what it knows at once and waits for a slow server behind that")
+
+
+_WRITERS: Mapping[Key, Callable[[Work, str, Any], None]] = {
+    Key.SAME: _same,
+    Key.URL: _url,
+    Key.SSE_URL: _sse_url,
+    Key.HEADERS: _headers,
+    Key.ENV: _env,
+    Key.ENV_NAMES: _env_names,
+    Key.ENV_FILE: _env_file,
+    Key.BEARER_VARIABLE: _bearer_variable,
+    Key.HEADER_VARIABLES: _header_variables,
+    Key.SECONDS: _seconds,
+    Key.MILLISECONDS: _milliseconds,
+    Key.ENABLED: _enabled,
+    Key.TYPE: _type,
+    Key.COMMAND_LINE: _command_line,
+    Key.TOOLS_SHOWN: _tools_shown,
+    Key.TOOLS_HIDDEN: _tools_hidden,
+    Key.APPROVAL: _approval,
+    Key.MEANINGLESS: _meaningless,
+    Key.LOGIN: _login,
+    Key.START_WAIT: _start_wait,
+}

@@ -1,0 +1,91 @@
+"""What has to be known about one host to read and write its servers. The values are in `table`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Format = Literal["json", "jsonc", "toml", "yaml"]
+
+
+class Key(StrEnum):
+    """What becomes of a host's key. What has none of these is told as unknown."""
+
+    SAME = "same"
+    URL = "url"
+    SSE_URL = "sse_url"
+    """An address that is the retired transport's unless `type` says otherwise."""
+    HEADERS = "headers"
+    ENV = "env"
+    ENV_NAMES = "env_names"
+    """Names of variables that are handed on."""
+    ENV_FILE = "env_file"
+    BEARER_VARIABLE = "bearer_variable"
+    HEADER_VARIABLES = "header_variables"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    ENABLED = "enabled"
+    TYPE = "type"
+    COMMAND_LINE = "command_line"
+    """Program and arguments in one list; older notations have an object of `path`, `args` and `env`."""
+    TOOLS_SHOWN = "tools_shown"
+    TOOLS_HIDDEN = "tools_hidden"
+    APPROVAL = "approval"
+    """Who asks before a call is the host's own matter."""
+    MEANINGLESS = "meaningless"
+    """Says nothing about the server, e.g. where the entry came from."""
+    LOGIN = "login"
+    START_WAIT = "start_wait"
+
+
+class Variables(StrEnum):
+    """The notations of references in a host's entries."""
+
+    NONE = "none"
+    SHELL = "shell"
+    """`${X}` and `${X:-default}`."""
+    DOLLAR = "dollar"
+    """Those, and `$X`."""
+    EDITOR = "editor"
+    """`${env:X}`, `${userHome}`, `${workspaceFolder}`, `${input:ID}`."""
+    BRACES = "braces"
+    """`{env:X}` and `{file:PATH}`."""
+
+
+@dataclass(frozen=True)
+class ConfigLocation:
+    """A file, by platform. Parts in braces are folders of `Machine`; `{X|fallback}` is a variable's."""
+
+    any: str = ""
+    linux: str = ""
+    darwin: str = ""
+    win32: str = ""
+
+
+@dataclass(frozen=True)
+class Host:
+    """One row of the table."""
+
+    name: str
+    title: str
+    format: Format
+    root: tuple[str, ...]
+    """Where the entries are: the keys from the top of the document."""
+    user: ConfigLocation | None = None
+    project: str = ""
+    """Below a project's directory."""
+    keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
+    variables: Variables = Variables.NONE
+    own_entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What our own entry says besides command, args and env."""
+    command_line: str = ""
+    """The key that holds program and arguments in one list, where the host writes them so."""
+    env_key: str = "env"
+    per_project: tuple[str, ...] = ()
+    """Where the user's file keeps entries of single projects: `*` stands for the project's directory."""
+    after: str = ""
+    """What the user has to do for the host to see a change."""
+    unseen: str = ""
+    """What it keeps where we do not look, and what that decides."""

@@ -1,0 +1,167 @@
+"""A host's file: read once, its entries found, edited in its own format, and never half written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.cli.hosts.host import Host
+from goat_mcp.cli.hosts.json_text import NotJson, edited_json, read_json
+from goat_mcp.cli.hosts.toml_text import NotToml, edited_toml, read_toml
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.private_file import new_file
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Some hosts keep more than servers in it."""
+_MARK = "\ufeff"
+
+
+@dataclass(frozen=True)
+class HostFile:
+    """What a host's file holds. `data` is None where there is no file."""
+
+    host: Host
+    path: Path
+    data: bytes | None
+    root: tuple[str, ...]
+    """Where the entries in question are."""
+
+    @property
+    def text(self) -> str:
+        """Without the mark that some editors of Windows put before it. Raises `ToolError(CONFIG)`."""
+        try:
+            return (self.data or b"").decode("utf-8").removeprefix(_MARK)
+        except UnicodeDecodeError:
+            raise self._broken("is not UTF-8 text") from None
+
+    @cached_property
+    def tree(self) -> dict[str, Any]:
+        """All of it. Raises `ToolError(CONFIG)`."""
+        try:
+            if self.host.format == "toml":
+                return read_toml(self.text)
+            if self.host.format == "yaml":
+                return self._yaml()
+            return read_json(self.text, with_comments=self.host.format == "jsonc")
+        except (NotJson, NotToml) as why:
+            raise self._broken(str(why)) from None
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The servers by name. Raises `ToolError(CONFIG)`."""
+        found: Any = self.tree
+        for key in self.root:
+            found = cast("dict[str, Any]", found).get(key, {}) if isinstance(found, dict) else None
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise self._broken(f"{'.'.join(self.root)} is not an object of servers")
+        # YAML has names that are numbers.
+        return {str(name): entry for name, entry in cast("dict[Any, Any]", found).items()}
+
+    def changed(self, *, remove: Sequence[str], add: Mapping[str, Any]) -> bytes:
+        """What the file holds with some entries out and others in. Raises `ToolError(CONFIG)`."""
+        text = self.text
+        try:
+            if self.host.format == "yaml":
+                raise NotJson("is YAML, which goat-mcp does not edit")
+            if self.host.format == "toml":
+                edited = edited_toml(text, self.root[0], remove=remove, add=add)
+            else:
+                with_comments = self.host.format == "jsonc"
+                edited = edited_json(text, self.root, remove=remove, add=add, with_comments=with_comments)
+        except (NotJson, NotToml) as why:
+            raise self._broken(str(why)) from None
+        mark = _MARK if (self.data or b"").startswith(_MARK.encode()) else ""
+        return (mark + edited).encode()
+
+    def _yaml(self) -> dict[str, Any]:
+        import yaml
+
+        try:
+            found: Any = yaml.safe_load(self.text)
+        except (yaml.YAMLError, RecursionError, ValueError) as problem:
+            mark = getattr(problem, "problem_mark", None)
+            where = f"line {mark.line + 1}: " if mark is not None else ""
+            raise self._broken(f"{where}is not YAML") from None
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise self._broken("is not a mapping")
+        return cast("dict[str, Any]", found)
+
+    def _broken(self, why: str) -> ToolError:
+        return ToolError(
+            ErrorCode.CONFIG,
+            f"{self.host.title}'s file {self.path}: {why}",
+            "Nothing was changed. Mend the file and try again.",
+        )
+
+
+def read_host_file(host: Host, path: Path, root: Sequence[str] = ()) -> HostFile:
+    """The file as it is now; one that is not there is empty. Raises `ToolError(IO)`."""
+    return HostFile(host, path, read_bytes(path), tuple(root) or host.root)
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """What a file holds; None where there is none. Raises `ToolError(IO)`."""
+    try:
+        # A pipe that nobody writes to must not hold us up.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise _unusable(path, problem.strerror or str(problem)) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise _unusable(path, "is not a file")
+    with os.fdopen(descriptor, "rb") as file:
+        if found.st_size > MAX_BYTES:
+            raise _unusable(path, f"holds more than {MAX_BYTES // 1024 // 1024} MiB")
+        return file.read(MAX_BYTES + 1)
+
+
+def replace_bytes(path: Path, data: bytes | None, *, was: bytes | None, private: bool = False) -> None:
+    """Make `data` all that the file holds, in one step; None: no file any more. Links stay, and so do its rights.
+
+    `private`: nobody else may read it from now on, as with a file that was not there. Raises `ToolError`, with STALE
+    where it no longer holds what it `was`.
+    """
+    real = path.resolve()
+    try:
+        real.parent.mkdir(parents=True, exist_ok=True)
+        if data is None:
+            _check_unchanged(path, was)
+            real.unlink(missing_ok=True)
+            return
+        mode = 0o600
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(real.stat().st_mode) & (0o700 if private else 0o7777)
+        temp = real.with_name(f".{real.name}.goat-{secrets.token_hex(4)}")
+        with new_file(temp, data):
+            temp.chmod(mode)
+            _check_unchanged(path, was)
+            temp.replace(real)
+    except OSError as problem:
+        raise _unusable(path, problem.strerror or str(problem)) from None
+
+
+def _check_unchanged(path: Path, was: bytes | None) -> None:
+    if read_bytes(path) != was:
+        raise ToolError(
+            ErrorCode.STALE,
+            f"{path} was changed by another program meanwhile",
+            "Nothing was changed. Quit the host and try again.",
+        )
+
+
+def _unusable(path: Path, why: str) -> ToolError:
+    return ToolError(ErrorCode.IO, f"{path}: {why}", "Nothing was changed.")

@@ -1,0 +1,162 @@
+"""The servers of hosts taken over into our upstreams file, and the hosts' files left with goat-mcp alone if so wished.
+
+First all of it is planned, and nothing is written; then our file comes first, so that no server is ever in neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from goat_mcp.cli.hosts.host import Host
+from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
+from goat_mcp.cli.hosts.merging import Merged, Merging, Outcome
+from goat_mcp.cli.hosts.receipts import Receipts, Why, receipt
+from goat_mcp.cli.hosts.self_entry import OWN_NAME, other_upstreams, own_entry, own_launch, own_names
+from goat_mcp.cli.hosts.sources import Source
+from goat_mcp.cli.hosts.switches import off_switch, projects_without
+from goat_mcp.cli.hosts.translate import Translated, translated
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory
+
+_OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
+_HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
+"""Variables that decide where our files are; a host with windows does not have those of the shell."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file, before and after. `after` is the same where nothing changes."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def is_one(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """One host's file: what becomes of each server, and of the file."""
+
+    source: Source
+    servers: Sequence[Merged]
+    change: Change | None = None
+    """None where the file is only read."""
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    into: Change
+    sources: Sequence[SourcePlan]
+
+
+def plan_import(sources: Sequence[Source], into: Path, machine: HostEnvironment, *, move: bool) -> ImportPlan:
+    """What an import would do. Raises `ToolError` for a file that cannot be read or edited."""
+    ours = read_host_file(_OURS, into)
+    merging = Merging(ours.entries)
+    plans: list[SourcePlan] = []
+    for source in sources:
+        if source.file.path.resolve() == into.resolve():
+            raise ToolError(ErrorCode.INPUT, f"{into} is the file to import into", "Name another one.")
+        why_off = off_switch(source, machine)
+        servers = [
+            _merged(merging, source, name, entry, machine, why_off(name, entry))
+            for name, entry in source.file.entries.items()
+        ]
+        change = _moved(source, servers, into, machine) if move else None
+        plans.append(SourcePlan(source, servers, change))
+    after = ours.changed(remove=(), add=merging.new) if merging.new else ours.data
+    return ImportPlan(Change(into, ours.data, after), plans)
+
+
+def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: HostEnvironment, why_off: str) -> Merged:
+    found = translated(
+        source.host,
+        name,
+        entry,
+        home=machine.home,
+        environ=machine.environ,
+        project=source.project,
+        inputs=source.inputs,
+        folder=source.file.path.parent,
+    )
+    return merging.add(_as_switched(found, why_off, source), source.host.name)
+
+
+def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
+    """What its host does not start is not started by coming here, and that is told."""
+    if found.entry is None:
+        return found
+    if not why_off and found.entry.get("disabled") is not True:
+        some = ", ".join(projects_without(source, found.name))
+        told = f"switched off in {source.host.title} for {some}; goat-mcp starts it for every project"
+        return replace(found, told=(told, *found.told)) if some else found
+    why = why_off or f"it is switched off in {source.host.title}"
+    told = f"disabled: true, since {why}; take that out in your file to use it"
+    return replace(found, entry={**found.entry, "disabled": True}, told=(told, *found.told))
+
+
+def _moved(source: Source, servers: Sequence[Merged], into: Path, machine: HostEnvironment) -> Change:
+    """The host's file with goat-mcp in the place of all that was taken over."""
+    file = source.file
+    gone = [server.name for server in servers if server.outcome in (Outcome.IMPORTED, Outcome.PRESENT)]
+    return Change(file.path, file.data, _with_us(file, gone, into, machine) if gone else file.data)
+
+
+def plan_install(source: Source, into: Path, machine: HostEnvironment) -> Change:
+    """The host's file with goat-mcp beside what it has. Raises `ToolError`."""
+    return Change(source.file.path, source.file.data, _with_us(source.file, (), into, machine))
+
+
+def _with_us(file: HostFile, gone: Sequence[str], into: Path, machine: HostEnvironment) -> bytes | None:
+    entries = file.entries
+    ours = own_names(file.host, entries)
+    for name in ours:
+        if gone and (other := other_upstreams(file.host, entries[name], into)):
+            raise ToolError(
+                ErrorCode.CONFIG,
+                f"{file.host.title} starts goat-mcp ({name}) with {other}, not with {into}",
+                "Nothing was changed. Import into the file that it reads (--into), or take that entry out first.",
+            )
+    if ours and not gone:
+        return file.data
+    env = {name: machine.environ[name] for name in _HANDED_ON if machine.environ.get(name)}
+    launch = own_launch(None if into.resolve() == own_upstreams_file().resolve() else into.absolute())
+    add = {} if ours else {_free(entries, gone): own_entry(file.host, launch, env)}
+    return file.changed(remove=gone, add=add)
+
+
+def _free(entries: dict[str, Any], gone: Sequence[str]) -> str:
+    names: Iterator[str] = (name for name in (OWN_NAME, "goat-mcp", "goat-mcp-gateway"))
+    return next((name for name in names if name not in entries or name in gone), "goat-mcp-2")
+
+
+def carry_out(plan: ImportPlan, state: StateDirectory) -> None:
+    """Write what was planned: our file first, then each host's, with a receipt. Raises `ToolError`."""
+    if plan.into.is_one and plan.into.after is not None:
+        plan.into.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_bytes(plan.into.path, plan.into.after, was=plan.into.before, private=True)
+    for one in plan.sources:
+        if one.change is not None:
+            write_host(one.source, one.change, state, why="move")
+
+
+def write_host(source: Source, change: Change, state: StateDirectory, *, why: Why) -> None:
+    """Write a host's file, remembering what it held. Raises `ToolError`."""
+    if change.is_one and change.after is not None:
+        kept = receipt(source.host.name, change.path, source.file.root, change.before, change.after, why)
+        receipts = Receipts(state, change.path)
+        earlier = receipts.all()
+        receipts.note(kept)
+        try:
+            replace_bytes(change.path, change.after, was=change.before)
+        except BaseException:
+            receipts.keep(earlier)
+            raise

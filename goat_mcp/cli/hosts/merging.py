@@ -1,0 +1,147 @@
+"""Servers put among those that our file has: the same launch once, no name twice, and nothing of yours changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import chain, count
+from typing import Any, cast
+
+from goat_mcp.cli.hosts.lost_options import TOOL_LIMITS, lost_options
+from goat_mcp.cli.hosts.translate import Translated
+from goat_mcp.core.names import InvalidName, clean_server_name
+
+_NAMED = ("env", "headers")
+
+
+class Outcome(StrEnum):
+    IMPORTED = "imported"
+    PRESENT = "present"
+    """Our file has this launch already, under this or another name."""
+    KEPT = "kept"
+    """It stays with the host."""
+    ITSELF = "itself"
+    """It is goat-mcp."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of one server. `to` is its name in our file; empty where it is not there."""
+
+    name: str
+    outcome: Outcome
+    to: str = ""
+    told: Sequence[str] = ()
+
+
+@dataclass
+class Merging:
+    """Our file's entries, and those that come."""
+
+    there: Mapping[str, Any]
+    new: dict[str, Any] = field(default_factory=dict[str, Any])
+    _alike: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Names of entries by what they start or call: hosts may have thousands."""
+    _used: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        for name, entry in self.there.items():
+            self._note(name, entry)
+
+    def add(self, found: Translated, host: str) -> Merged:
+        """Find a place for one server of `host`."""
+        if found.entry is None:
+            return Merged(found.name, Outcome.ITSELF if found.is_goat else Outcome.KEPT, told=(found.why_not,))
+        twins = [
+            (name, entry)
+            for name in self._alike.get(_launch(found.entry), ())
+            if _same_values(entry := self._entry(name), found.entry, same_name=name == found.name)
+        ]
+        if twins:
+            fitting = (
+                twin
+                for twin in twins
+                if not _is_only_off(twin[1], found.entry) and not lost_options(twin[1], found.entry)
+            )
+            return self._present(*next(fitting, twins[0]), found)
+        name = self._free_name(found.name, host)
+        self.new[name] = dict(found.entry)
+        self._note(name, found.entry)
+        told = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
+        return Merged(found.name, Outcome.IMPORTED, name, (*told, *found.told))
+
+    def _entry(self, name: str) -> Mapping[str, Any]:
+        return self.new[name] if name in self.new else self.there[name]
+
+    def _present(self, name: str, entry: Mapping[str, Any], found: Translated) -> Merged:
+        theirs = found.entry or {}
+        if _is_only_off(entry, theirs):
+            why = f"{name} in your file is the same launch, with disabled: true; take that out there to use it"
+            return Merged(found.name, Outcome.KEPT, told=(why,))
+        if lost := lost_options(entry, theirs):
+            return Merged(found.name, Outcome.KEPT, told=_lost_told(name, entry, theirs, lost))
+        told = () if name == found.name else (f"the same launch as {name}",)
+        if stricter := [key for key in TOOL_LIMITS if key in lost_options(theirs, entry)]:
+            told = (*told, f"{name} in your file has {_written(entry, stricter)}, which this one has not")
+        # What has to be said of an entry was said when it came.
+        news = () if name in self.there else found.told
+        return Merged(found.name, Outcome.PRESENT, name, (*told, *news))
+
+    def _note(self, name: str, entry: Any) -> None:
+        self._used.add(_cleaned(name))
+        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        if fields and all(isinstance(fields.get(key) or {}, dict) for key in _NAMED):
+            self._alike.setdefault(_launch(fields), []).append(name)
+
+    def _free_name(self, name: str, host: str) -> str:
+        """The name itself, else with the host's, else with a number. Names that tools cannot tell apart are one."""
+        numbered = (f"{name}-{host}-{number}" for number in count(2))
+        return next(one for one in chain((name, f"{name}-{host}"), numbered) if _cleaned(one) not in self._used)
+
+
+def _launch(entry: Mapping[str, Any]) -> str:
+    """What two entries that start or call the same have in common, but for values that may be secrets."""
+    names = [sorted(map(str, cast("dict[str, Any]", entry.get(key) or {}))) for key in _NAMED]
+    return json.dumps([*(entry.get(key) or None for key in ("command", "args", "url", "cwd")), *names])
+
+
+def _is_only_off(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    return ours.get("disabled") is True and theirs.get("disabled") is not True
+
+
+def _lost_told(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], lost: Sequence[str]) -> tuple[str, ...]:
+    """What would be lost, key by key, and how to bring it."""
+    differs = [
+        f"{key}: {json.dumps(theirs[key])} would be lost; there it is {json.dumps(ours[key])}"
+        if key in ours
+        else f"{key}: {json.dumps(theirs[key])} would be lost"
+        for key in lost
+    ]
+    return (
+        f"the same launch as {name} in your file, with other options",
+        *differs,
+        f"to bring it, write {_written(theirs, lost)} into {name} there, where it counts for every host, "
+        "or into a copy of it under another name",
+    )
+
+
+def _written(entry: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return ", ".join(f"{json.dumps(key)}: {json.dumps(entry[key])}" for key in keys)
+
+
+def _same_values(ours: Mapping[str, Any], theirs: Mapping[str, Any], *, same_name: bool) -> bool:
+    """A secret that the user has since moved to the keyring is still the same one. Options are `lost_options`'s."""
+    for key in _NAMED:
+        mine, other = (cast("dict[str, Any]", entry.get(key) or {}) for entry in (ours, theirs))
+        if any(mine[name] != other[name] and not (same_name and "${" in str(mine[name])) for name in other):
+            return False
+    return True
+
+
+def _cleaned(name: str) -> str:
+    try:
+        return clean_server_name(name)
+    except InvalidName:
+        return name

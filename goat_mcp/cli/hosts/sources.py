@@ -1,0 +1,91 @@
+"""Which files hold the servers that a user means: a host's own, a project's, or one that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from goat_mcp.cli.hosts.host import Host
+from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
+from goat_mcp.cli.hosts.table import HOSTS
+from goat_mcp.core.errors import ErrorCode, ToolError
+
+
+@dataclass(frozen=True)
+class Source:
+    """Servers of one host. `project`: the directory they are for; None where they are for all."""
+
+    file: HostFile
+    project: Path | None = None
+
+    @property
+    def host(self) -> Host:
+        return self.file.host
+
+    @property
+    def inputs(self) -> Sequence[dict[str, Any]]:
+        """What VS Code asks its user for."""
+        found: Any = self.file.tree.get("inputs")
+        items = cast("list[Any]", found) if isinstance(found, list) else []
+        return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+
+    @property
+    def projects(self) -> list[str]:
+        """The directories that have servers of their own in this file."""
+        if not self.host.per_project or self.project is not None:
+            return []
+        top, _, last = self.host.per_project
+        found: Any = self.file.tree.get(top)
+        folders = cast("dict[str, Any]", found).items() if isinstance(found, dict) else ()
+        return [
+            folder for folder, entry in folders if isinstance(entry, dict) and cast("dict[str, Any]", entry).get(last)
+        ]
+
+
+def sources_of(host: Host, machine: HostEnvironment, project: Path | None = None) -> Iterator[Source]:
+    """The files of one host, those of a project where one is named. They need not be there."""
+    user = None if host.user is None else machine.path(host.user)
+    if project is None:
+        if user is not None:
+            yield Source(read_host_file(host, user))
+        return
+    if host.project:
+        yield Source(read_host_file(host, project / host.project), project)
+    if host.per_project and user is not None:
+        root = [str(project) if key == "*" else key for key in host.per_project]
+        yield Source(read_host_file(host, user, root), project)
+
+
+def one_source(host: Host, machine: HostEnvironment, project: Path | None) -> Source:
+    """The file that is written for a host. Raises `ToolError(INPUT)` where it has none of that kind."""
+    found = next(sources_of(host, machine, project), None)
+    if found is None:
+        kind = "for a project" if project is not None else "of its user that we know on this system"
+        raise ToolError(ErrorCode.INPUT, f"{host.title} has no file {kind}", "See the host's own settings.")
+    return found
+
+
+def source_from(file: Path, host: Host | None, project: Path | None) -> Source:
+    """A file that the user names. Without a host, its name and its content tell the notation."""
+    found = read_host_file(host or _host_like(file), file.absolute())
+    if found.data is None:
+        raise ToolError(ErrorCode.NOT_FOUND, f"there is no {file}", "Name an existing file with --from.")
+    return Source(found, project)
+
+
+def _host_like(file: Path) -> Host:
+    if file.suffix == ".toml":
+        return HOSTS["codex"]
+    if file.suffix in (".yaml", ".yml"):
+        return HOSTS["goose"]
+    if file.name == "claude_desktop_config.json":
+        return HOSTS["claude-desktop"]
+    tree = read_host_file(HOSTS["vscode"], file).tree
+    named = (host for host in (HOSTS["vscode"], HOSTS["zed"], HOSTS["opencode"]) if host.root[0] in tree)
+    folders = (host for host in HOSTS.values() if host.project and file.as_posix().endswith("/" + host.project))
+    if "mcpServers" not in tree:
+        return next(named, HOSTS["claude-code"])
+    return next(folders, HOSTS["claude-code"])

@@ -1,0 +1,136 @@
+"""`git diff`: each file's changed lines and where they are. Lines around them that did not change are left out.
+
+A file's name stands behind `===`, with which no changed line begins. Behind `---`, as git has it, it would look like a
+deleted `-- text`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from goat_mcp.commands.compression.compressed import Compressed
+from goat_mcp.commands.compression.git_names import plain_name, without_prefix
+from goat_mcp.commands.compression.git_stat import take_stat
+from goat_mcp.commands.shell.names import Words
+
+_BEGINS = "diff --git "
+_HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<old_count>\d+))? \+(?P<new>\d+)(?:,(?P<new_count>\d+))? @@(?: .*)?")
+_ABOUT = re.compile(
+    r"(?:index [0-9a-f]+\.\.[0-9a-f]+.*|(?:dis)?similarity index \d+%|old mode \d+|new mode \d+|new file mode \d+|"
+    r"deleted file mode \d+|(?:rename|copy) (?:from|to) .+|Binary files .+ differ)"
+)
+
+
+def press_git_diff(words: Words, lines: Sequence[str]) -> Compressed | None:
+    stat = take_stat(lines) if "--stat" in words or "--patch-with-stat" in words else Compressed((), 0)
+    files = take_files(lines, stat.taken)
+    return None if files is None else Compressed((*stat.lines, *files.lines), stat.taken + files.taken)
+
+
+def take_files(lines: Sequence[str], start: int) -> Compressed | None:
+    """The files of a diff that begin at `start`. None: something in them is no plain diff."""
+    kept: list[str] = []
+    at = start
+    while at < len(lines) and lines[at].startswith(_BEGINS):
+        file = _File(lines[at][len(_BEGINS) :])
+        at += 1
+        while at < len(lines) and _ABOUT.fullmatch(lines[at]):
+            file.learn(lines[at])
+            at += 1
+        if _names_both_sides(lines, at):
+            file.learn(lines[at])
+            file.learn(lines[at + 1])
+            at += 2
+        while at < len(lines) and (hunk := _HUNK.fullmatch(lines[at])):
+            end = file.take_hunk(hunk, lines, at + 1)
+            if end is None:
+                return None
+            at = end
+        kept.extend(file.shown())
+    return Compressed(tuple(kept), at - start)
+
+
+def _names_both_sides(lines: Sequence[str], at: int) -> bool:
+    """Whether `--- OLD`, `+++ NEW` and a hunk stand here."""
+    signs = ("--- ", "+++ ", "@@ ")
+    return at + 2 < len(lines) and all(line.startswith(sign) for line, sign in zip(lines[at:], signs, strict=False))
+
+
+@dataclass
+class _File:
+    """One file of a diff. `names` is what follows `diff --git`."""
+
+    names: str
+    facts: list[str] = field(default_factory=list[str])
+    name: str = ""
+    old_mode: str = ""
+    is_deleted: bool = False
+    changed: list[str] = field(default_factory=list[str])
+    deleted_lines: int = 0
+
+    def learn(self, line: str) -> None:
+        if line.startswith("deleted file"):
+            self.is_deleted = True
+        elif line.startswith("new file"):
+            self.facts.append("new")
+        elif line.startswith("old mode "):
+            self.old_mode = line.removeprefix("old mode ")
+        elif line.startswith("new mode "):
+            self.facts.append(f"mode {self.old_mode} -> {line.removeprefix('new mode ')}")
+        elif line.startswith(("rename from ", "copy from ")):
+            how, name = line.split(" from ", 1)
+            self.facts.append(f"{how} from {plain_name(name)}")
+        elif line.startswith(("rename to ", "copy to ")):
+            self.name = plain_name(line.split(" to ", 1)[1])
+        elif line.startswith("Binary files "):
+            self.facts.append("binary")
+        elif line.startswith(("--- ", "+++ ")) and line[4:] != "/dev/null":
+            self.name = self._without_prefix(line[4:].rstrip("\t"))
+
+    def take_hunk(self, hunk: re.Match[str], lines: Sequence[str], start: int) -> int | None:
+        """Returns where the hunk ends, by its own counts. None: it does not hold what it counts."""
+        old, new = int(hunk["old"]), int(hunk["new"])
+        old_left, new_left = int(hunk["old_count"] or 1), int(hunk["new_count"] or 1)
+        at = start
+        in_run = False
+        changed_before = len(self.changed)
+        while at < len(lines) and (old_left or new_left or lines[at].startswith("\\ ")):
+            line = lines[at]
+            mark = line[:1]
+            if mark in ("+", "-"):
+                if not in_run:
+                    self.changed.append(f"@@ {new}" if old == new else f"@@ -{old} +{new}")
+                in_run = True
+                self.changed.append(line)
+            elif mark == "\\":
+                self.changed.append(line)
+            elif mark in (" ", ""):
+                in_run = False
+            else:
+                return None
+            is_old, is_new = mark in ("-", " ", ""), mark in ("+", " ", "")
+            old, old_left = old + is_old, old_left - is_old
+            new, new_left = new + is_new, new_left - is_new
+            self.deleted_lines += mark == "-"
+            at += 1
+        return None if old_left or new_left or len(self.changed) == changed_before else at
+
+    def shown(self) -> list[str]:
+        facts = self.facts
+        changed = self.changed
+        if self.is_deleted:
+            facts = [*facts, f"deleted, {self.deleted_lines} lines"]
+            changed = []
+        return [f"=== {self.name or self._name_of_header()}" + (f" ({', '.join(facts)})" if facts else ""), *changed]
+
+    def _name_of_header(self) -> str:
+        """Where no other line names the file, it has kept its name: `a/NAME b/NAME`."""
+        half = len(self.names) // 2
+        return self._without_prefix(self.names[half + 1 :])
+
+    def _without_prefix(self, name: str) -> str:
+        half = len(self.names) // 2
+        has_no_prefix = self.names[:half] == self.names[half + 1 :]
+        return plain_name(name) if has_no_prefix else without_prefix(name)

@@ -1,0 +1,243 @@
+"""The traces a sandbox leaves in a workspace, and how they go: also after a crash (R-PROC-3, 6).
+
+A name that must not be made inside is covered by an empty directory, for which the system makes one outside, too. It
+is a directory and not a file because git lists no empty directories, and because `rmdir` can never remove anything
+that somebody wrote. Other names in git directories cannot be covered, because git reads them: what is new of them
+afterwards is moved to a directory of its own there, which git does not know. What git makes when a rebase or the like
+stops halfway is back in its place while the next command runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
+
+from goat_mcp.commands.sandbox.no_follow import NoFollow
+from goat_mcp.commands.sandbox.watched_folder import WatchedFolder, entries_of
+from goat_mcp.files.workspace.git_state import RESUMED, SET_ASIDE
+
+_MAX_SHOWN = 5
+
+
+class Placeholders:
+    """Notes what is about to be made in `folder`, a private one, and removes it when the last user is done.
+
+    For any thread. Each process has a file of notes that it keeps locked while it lives; all of them change notes and
+    remove placeholders one after the other, or one would remove what another has just begun to need.
+    """
+
+    def __init__(self, folder: Path, before_first: Callable[[], None] = lambda: None) -> None:
+        self._folder = folder
+        self._before_first = before_first
+        self._users: Counter[Path] = Counter()
+        self._watchers: Counter[Path] = Counter()
+        self._watched: dict[Path, WatchedFolder] = {}
+        """Each with what was known before every command that runs: of two the second may find what the first made."""
+        self._lock = threading.Lock()
+        self._notes = -1
+        self._file = folder / f"{os.getpid()}-{secrets.token_hex(8)}.json"
+
+    def take(self, covered: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[Path, ...]:
+        """Before a start: `covered` will be made where it is not there, in `watched` nothing may be new afterwards.
+
+        Returns what of `covered` is to be given back: all but the empty directories that somebody else has made.
+        Raises `OSError`.
+        """
+        if not covered and not watched:
+            return ()
+        with self._alone():
+            if self._notes < 0:
+                self._open()
+            ours = self._not_of_the_user(covered)
+            self._users.update(ours)
+            for one in watched:
+                before = self._watched.get(one.path, one)
+                self._watched[one.path] = WatchedFolder(one.path, before.known & one.known)
+                self._watchers[one.path] += 1
+            self._write()
+            _put_back(watched)
+        return ours
+
+    def give_back(self, taken: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[str, ...]:
+        """After the end: remove what nobody else uses, and say what had to be set aside."""
+        if not taken and not watched:
+            return ()
+        with self._alone():
+            self._users.subtract(taken)
+            self._watchers.subtract(one.path for one in watched)
+            unused = [path for path in taken if not self._users[path]]
+            unwatched = [one.path for one in watched if not self._watchers[one.path] and one.path in self._watched]
+            said = _clear(
+                set(unused) - self._used_by_others() if unused else (), [self._watched.pop(path) for path in unwatched]
+            )
+            self._users, self._watchers = +self._users, +self._watchers
+            self._write()
+        return said
+
+    def clear_up(self) -> tuple[str, ...]:
+        """Remove what processes that are no more have left."""
+        if not any(self._folder.glob("*.json")):
+            return ()
+        with self._alone():
+            return self._clear_up()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None]:
+        """No other thread and no other process is at it meanwhile."""
+        import fcntl
+
+        with self._lock:
+            lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(lock)
+
+    def _not_of_the_user(self, covered: Sequence[Path]) -> tuple[Path, ...]:
+        there = {path for path in covered if os.path.lexists(path)} - self._users.keys()
+        if not there:
+            return tuple(covered)
+        self._clear_up()
+        theirs = {path for path in there if os.path.lexists(path)} - self._used_by_others()
+        return tuple(path for path in covered if path not in theirs)
+
+    def _open(self) -> None:
+        import fcntl
+
+        self._clear_up()
+        self._before_first()
+        self._notes = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._notes, fcntl.LOCK_EX)
+
+    def _write(self) -> None:
+        watched = {os.fsdecode(path): sorted(one.known) for path, one in self._watched.items()}
+        text = json.dumps([[os.fsdecode(path) for path in self._users], watched])
+        data = text.encode("utf-8", "surrogateescape")
+        # Longer first, so that a crash between the two leaves what can still be read.
+        os.pwrite(self._notes, data + b"\n", 0)
+        os.ftruncate(self._notes, len(data) + 1)
+
+    def _clear_up(self) -> tuple[str, ...]:
+        said: list[str] = []
+        others = self._used_by_others()
+        for file, covered, watched in self._read_others(alive=False):
+            said += _clear(set(covered) - others, watched, made_before=_end_of(file))
+            file.unlink(missing_ok=True)
+        return tuple(said)
+
+    def _used_by_others(self) -> set[Path]:
+        return {path for _, covered, _ in self._read_others(alive=True) for path in covered}
+
+    def _read_others(self, *, alive: bool) -> Iterable[tuple[Path, list[Path], list[WatchedFolder]]]:
+        import fcntl
+
+        for file in sorted(self._folder.glob("*.json")):
+            if file == self._file:
+                continue
+            with contextlib.suppress(OSError), file.open("rb") as notes:
+                try:
+                    fcntl.flock(notes, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    is_alive = True
+                else:
+                    is_alive = False
+                if is_alive == alive:
+                    yield (file, *_parsed(notes.readline()))
+
+
+def _parsed(line: bytes) -> tuple[list[Path], list[WatchedFolder]]:
+    """Notes that a crash has torn name nothing: then an empty directory stays, which harms nobody."""
+    try:
+        covered, watched = json.loads(line.decode("utf-8", "surrogateescape"))
+        folders = [WatchedFolder(Path(path), frozenset(known)) for path, known in watched.items()]
+        return [Path(os.fsdecode(path)) for path in covered], folders
+    except (ValueError, TypeError, AttributeError):
+        return [], []
+
+
+def _end_of(notes: Path) -> float:
+    """When the commands of a process that is no more had ended, if that is known: with the system, at the latest."""
+    started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    with contextlib.suppress(OSError):
+        if notes.stat().st_mtime < started_s:
+            return started_s
+    return math.inf
+
+
+def _clear(
+    covered: Iterable[Path], watched: Iterable[WatchedFolder], *, made_before: float = math.inf
+) -> tuple[str, ...]:
+    with NoFollow() as opener:
+        for path in covered:
+            with contextlib.suppress(OSError):  # not there, or somebody put something into it
+                os.rmdir(path.name, dir_fd=opener.folder(path.parent))
+    return tuple(line for one in watched for line in _set_aside(one, made_before))
+
+
+def _set_aside(folder: WatchedFolder, made_before: float) -> Iterable[str]:
+    """Move what is new to where git does not look, and say so."""
+    moved: list[str] = []
+    for name in folder.new_names():
+        try:
+            if os.lstat(folder.path / name).st_ctime > made_before:
+                continue
+            with NoFollow() as opener:
+                _move(opener, folder.path / name, _store(opener, folder.path), name.replace("/", "-"))
+            moved.append(name)
+        except OSError as problem:
+            yield f"{folder.path / name} is new and git would obey it, but cannot be moved: {problem.strerror}"
+    if moved:
+        more = f" and {len(moved) - _MAX_SHOWN} more" if len(moved) > _MAX_SHOWN else ""
+        stopped = ". The next sandboxed command can go on from there" if any(map(RESUMED.fullmatch, moved)) else ""
+        yield (
+            f"set aside {', '.join(str(folder.path / name) for name in moved[:_MAX_SHOWN])}{more}, which is new: git "
+            f"outside the sandbox would obey it. It lies in {folder.path / SET_ASIDE}{stopped}"
+        )
+
+
+def _put_back(watched: Iterable[WatchedFolder]) -> None:
+    for one in watched:
+        store = one.path / SET_ASIDE
+        if not os.path.lexists(store):
+            continue
+        with contextlib.suppress(OSError), NoFollow() as opener:
+            above, source = opener.folder(one.path), opener.folder(store)
+            for name in (entry.name for entry in entries_of(store)):
+                if RESUMED.fullmatch(name) and not os.path.lexists(one.path / name):
+                    os.rename(name, name, src_dir_fd=source, dst_dir_fd=above)
+
+
+def _store(opener: NoFollow, folder: Path) -> int:
+    """The directory for what is set aside, which a command may have replaced."""
+    above = opener.folder(folder)
+    try:
+        os.mkdir(SET_ASIDE, 0o700, dir_fd=above)
+    except FileExistsError:
+        with contextlib.suppress(OSError):  # it is a directory, as it should be
+            os.unlink(SET_ASIDE, dir_fd=above)
+            os.mkdir(SET_ASIDE, 0o700, dir_fd=above)
+    return opener.folder(folder / SET_ASIDE)
+
+
+def _move(opener: NoFollow, path: Path, store: int, name: str) -> None:
+    """Raises `OSError`. What was set aside under that name before is gone then: it was a command's, too."""
+    above = opener.folder(path.parent)
+    try:
+        os.rename(path.name, name, src_dir_fd=above, dst_dir_fd=store)
+    except OSError:
+        aside = f"{name}.{secrets.token_hex(4)}"
+        os.rename(name, aside, src_dir_fd=store, dst_dir_fd=store)
+        os.rename(path.name, name, src_dir_fd=above, dst_dir_fd=store)
+        shutil.rmtree(aside, ignore_errors=True, dir_fd=store)
+        with contextlib.suppress(OSError):
+            os.unlink(aside, dir_fd=store)

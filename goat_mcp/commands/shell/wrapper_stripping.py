@@ -1,0 +1,256 @@
+"""Programs that run another program named in their arguments: which words, or which text, they would run.
+
+Written for deny rules, so in doubt more is found than would run. It cannot be complete (R-SHELL-5): an interpreter,
+a build tool or a script file runs what no one can tell from the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from goat_mcp.commands.shell.after_options import after_options
+from goat_mcp.commands.shell.env_words import CannotTell, split_string
+from goat_mcp.commands.shell.git_words import verb_index
+from goat_mcp.commands.shell.inner import READ_AS_FILES, Inner
+from goat_mcp.commands.shell.names import bare_name
+from goat_mcp.commands.shell.running_options import texts_of_options
+from goat_mcp.commands.shell.running_programs import (
+    BEFORE_COMMANDS,
+    CONTAINERS,
+    CONTAINERS_RUN_BY,
+    EVALUATES_SUBSCRIPTS,
+    FIND_RUNS,
+    LOADER_OPTIONS,
+    LOADERS,
+    RUN_BY_GIT_KEY,
+    RUNNING_VERBS,
+    SHELLS,
+    WRAPPERS,
+)
+from goat_mcp.commands.shell.words import Word
+from goat_mcp.commands.shell.wrappers import wrapped
+
+_SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
+"""bash5, bash-static"""
+_ONLY_LOOKS_UP = re.compile(r"-p?[vV]")
+_FILE_BELOW_VARIABLE = re.compile(r"\$\{?\w+\}?/")
+_NOTHING_PRECEDES = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "npm", "pnpm", "yarn", "bun")
+_RUN_BY_SOCAT = re.compile(r"(?:EXEC|SYSTEM|SHELL):(.*)", re.DOTALL | re.IGNORECASE)
+
+
+def strip_wrappers(words: Sequence[Word], *, fed: bool) -> Inner:
+    """What a command runs beside itself. `fed`: further words come to its end unseen (from `xargs`)."""
+    inner = Inner()
+    name = bare_name(words[0].text)
+    rest = list(words[1:])
+    if name in ("eval", "trap", ".", "source") and rest and rest[0].text == "--":
+        del rest[0]
+    if _SHELL_OF_A_VERSION.sub("", name) in SHELLS:
+        _shell(inner, rest, fed)
+    elif name == "eval":
+        inner.add_text(rest, "eval")
+        if fed:
+            inner.hidden = "eval with text that is not in the script"
+    elif name in (".", "source"):
+        if not rest or rest[0].is_stream or rest[0].text.startswith(READ_AS_FILES):
+            inner.hidden = f"{name} of what other commands print"
+    elif name == "trap" and rest and not rest[0].text.startswith("-"):
+        inner.add_text(rest[:1], "trap")
+    elif name == "alias":
+        for word in rest:
+            if "=" in word.text:
+                inner.add_text([Word(word.text.partition("=")[2], word.literal)], "alias")
+    elif name == "hash" and len(rest) > 1 and re.fullmatch(r"-[a-z]*p", rest[0].text):
+        inner.commands.append(rest[1:2])
+    elif name in ("fd", "fdfind"):
+        at = next((at for at, word in enumerate(rest, 1) if re.match(r"-[A-Za-z0-9]*[xX]\Z|--exec", word.text)), 0)
+        inner.add_commands([rest[at:]] if at else [])
+    elif name in ("tmux", "screen"):
+        # Where the command begins only they know.
+        inner.add_commands([rest[at:] for at in range(len(rest)) if not rest[at].text.startswith("-")][:10])
+        inner.texts.extend(word.text for word in rest if " " in word.text)
+    elif name == "capsh":
+        # What follows `--` goes to a shell.
+        _shell(inner, _after_dashes(rest), fed)
+    elif name in ("at", "batch") or (name == "crontab" and all(word.text == "-" for word in rest)):
+        inner.reads_stdin = True
+    elif name == "socat":
+        for word in rest:
+            if found := _RUN_BY_SOCAT.match(word.text):
+                inner.add_text([Word(found[1], word.literal)], name)
+    elif name in CONTAINERS:
+        _container(inner, rest)
+    elif LOADERS.match(name):
+        inner.add_commands(after_options(rest, LOADER_OPTIONS))
+    elif name == "find":
+        _find(inner, rest)
+        if fed:
+            inner.hidden = "find with arguments that are not in the script"
+    elif name == "git":
+        _git(inner, rest)
+        if fed and all(word.text.startswith("-") for word in rest):
+            inner.hidden = "git with arguments that are not in the script"
+    elif name == "env":
+        _env(inner, rest, fed)
+    elif name in RUNNING_VERBS:
+        _verb(inner, rest, RUNNING_VERBS[name], may_precede=name not in _NOTHING_PRECEDES)
+    elif name in WRAPPERS and not (name == "command" and rest and _ONLY_LOOKS_UP.fullmatch(rest[0].text)):
+        wrapped(inner, name, rest, fed)
+    elif name in BEFORE_COMMANDS:
+        inner.add_commands(after_options(rest, frozenset()))
+    for text in texts_of_options(name, rest):
+        inner.add_text([text], name)
+    if name in ("compgen", "complete") and any("$" in word.text or "`" in word.text for word in rest):
+        inner.hidden = f"{name} of words that bash expands"
+    if name in EVALUATES_SUBSCRIPTS and any(
+        word.literal and "[" in word.text and ("$(" in word.text or "`" in word.text) for word in rest
+    ):
+        inner.hidden = f"{name} of a subscript that bash expands"
+    return inner
+
+
+def _after_dashes(rest: list[Word]) -> list[Word]:
+    texts = [word.text for word in rest]
+    return rest[texts.index("--") + 1 :] if "--" in texts else [Word("-", literal=True)]
+
+
+def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
+    index = 0
+    while index < len(rest) and rest[index].text[:1] in ("-", "+") and len(rest[index].text) > 1:
+        option = rest[index].text
+        if not rest[index].literal:
+            inner.hidden = "a shell with an option that is not literal"
+        index += 1
+        if option == "--":
+            break
+        if not option.startswith("--"):
+            if "c" in option:
+                # Between -c and its text other options may come.
+                while index < len(rest) and rest[index].text[:1] in ("-", "+"):
+                    index += 2 if rest[index].text[-1:] in "oO" else 1
+                if index < len(rest):
+                    inner.add_text(rest[index : index + 1], "a shell")
+                else:
+                    inner.hidden = "a shell with text that is not in the script" if fed else ""
+                return
+            if "s" in option:
+                inner.reads_stdin = True
+            if option[-1] in "oO":
+                index += 1
+        elif option.partition("=")[0] in ("--command", "--commands"):
+            # fish and nu
+            value = [Word(option.partition("=")[2], rest[index - 1].literal)] if "=" in option else rest[index:][:1]
+            inner.add_text(value, "a shell")
+            return
+        elif option in ("--rcfile", "--init-file"):
+            if index < len(rest) and rest[index].is_stream:
+                inner.hidden = "a shell that reads what other commands print"
+            elif index < len(rest) and rest[index].text.startswith(READ_AS_FILES):
+                inner.reads_stdin = True
+            index += 1
+    if index < len(rest) and _may_be_options(rest[index], is_last=index + 1 == len(rest)):
+        inner.hidden = "a shell with a script, or options, that are not literal"
+    if index >= len(rest) or rest[index].text == "-":
+        inner.reads_stdin = True
+        if fed:
+            inner.hidden = "a shell with a script that is not named here"
+    elif rest[index].is_stream or rest[index].text.startswith(READ_AS_FILES):
+        inner.reads_stdin = True
+        inner.hidden = "a shell that reads what other commands print" if rest[index].is_stream else inner.hidden
+
+
+def _may_be_options(word: Word, *, is_last: bool) -> bool:
+    """Whether bash may make `-c` of a word where a script's name is wanted. `"$DIR/x.sh"` counts as a name."""
+    if word.literal or word.is_stream or word.text[:1] not in tuple("$`{*?["):
+        return False
+    if word.text == "{}" and is_last:
+        return False  # one file's name, of find or xargs
+    return _FILE_BELOW_VARIABLE.match(word.text) is None
+
+
+def _env(inner: Inner, rest: list[Word], fed: bool) -> None:
+    try:
+        split = split_string(rest, fed=fed)
+    except CannotTell as reason:
+        inner.hidden = str(reason)
+        return
+    if split is None:
+        wrapped(inner, "env", rest, fed)
+    else:
+        # It may name options and variables, and another -S.
+        inner.commands.append([Word("env", literal=True), *split])
+
+
+def _container(inner: Inner, rest: list[Word]) -> None:
+    """`docker exec -i NAME sh`: where the command begins only its options' table could tell."""
+    verb = next((index for index, word in enumerate(rest) if word.text in CONTAINERS_RUN_BY), None)
+    after = [] if verb is None else rest[verb + 1 :]
+    begins = [index for index, word in enumerate(after) if word.literal and not word.text.startswith("-")]
+    inner.add_commands([after[index:] for index in begins[:12]])
+
+
+def _find(inner: Inner, rest: list[Word]) -> None:
+    index = 0
+    while index < len(rest):
+        if rest[index].text in FIND_RUNS:
+            end = index + 1
+            while end < len(rest) and rest[end].text not in (";", "+"):
+                end += 1
+            found = [Word(word.text, word.literal and "{}" not in word.text) for word in rest[index + 1 : end]]
+            if found:
+                inner.commands.append(found)
+            index = end
+        index += 1
+
+
+def _git(inner: Inner, rest: list[Word]) -> None:
+    texts = [word.text for word in rest]
+    index = verb_index(texts)
+    for at in range(index - 1):
+        key, _, value = texts[at + 1].partition("=")
+        if texts[at] in ("-c", "--config-env") and RUN_BY_GIT_KEY.search(key):
+            inner.add_text([Word(value.removeprefix("!"), rest[at + 1].literal)], "git -c")
+    if 0 < index < len(rest):
+        # `git -C dir push` is a push to `Bash(git push *)`.
+        inner.commands.append([Word("git", True), *rest[index:]])
+    verb = rest[index].text if index < len(rest) else ""
+    after = rest[index + 1 :]
+    if verb == "submodule" and "foreach" in [word.text for word in after]:
+        start = [word.text for word in after].index("foreach") + 1
+        inner.add_text([word for word in after[start:] if not word.text.startswith("--")], "git submodule foreach")
+    elif verb == "config":
+        for position, word in enumerate(after[:-1]):
+            if RUN_BY_GIT_KEY.search(word.text) and not word.text.startswith("-"):
+                value = after[position + 1]
+                inner.add_text([Word(value.text.removeprefix("!"), value.literal)], "git config")
+    elif verb == "bisect" and after and after[0].text == "run" and after[1:]:
+        inner.commands.append(after[1:])
+    elif verb in (
+        "rebase",
+        "filter-branch",
+        "difftool",
+        "mergetool",
+        "ls-remote",
+        "fetch",
+        "pull",
+        "push",
+        "clone",
+        "archive",
+        "grep",
+    ):
+        for position, word in enumerate(after):
+            option, equals, value = word.text.partition("=")
+            if re.match(r"-[xuO]\Z|--(?:exec|extcmd|upload-p|receive-p|open-files|.*-filter)", option):
+                if equals:
+                    inner.add_text([Word(value, word.literal)], f"git {verb}")
+                elif position + 1 < len(after):
+                    inner.add_text([after[position + 1]], f"git {verb}")
+
+
+def _verb(inner: Inner, rest: list[Word], verbs: set[str], *, may_precede: bool) -> None:
+    at = next((index for index, word in enumerate(rest) if word.text in verbs), None)
+    if at is not None:
+        candidates = after_options(rest[at + 1 :], frozenset())
+        # `nvm exec 18 rm`, `direnv exec . rm`: perhaps a word of its own comes first.
+        inner.add_commands([*candidates, candidates[0][1:]] if may_precede else candidates)

@@ -1,0 +1,217 @@
+"""All background tasks of the process: start, find, stop. What a task is made of lies in `task`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import secrets
+import time
+from collections.abc import Callable
+
+import anyio
+
+from goat_mcp.commands.tasks.records import KEEP_ENDED_S, LostTask, TaskRecord, TaskRecords
+from goat_mcp.commands.tasks.task import Task, TaskStatus, TaskWork
+from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.state.database import Warn
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.private_file import no_warning
+
+TASKS_URI = "goat://tasks"
+WATCH_EVERY_S = 1.0
+"""How often it is looked whether a task printed something that somebody watches."""
+MAX_RUNNING = 32
+MAX_ENDED = 100
+"""Ended tasks in memory; older ones are shown from their record and output file."""
+ID_BYTES = 20
+_SHOWN_TITLE_CHARS = 60
+
+
+class TaskManager:
+    """Background work by id (R-PROC-9): at most 32 run, ended ones are kept for an hour, ids are bound to the
+    principal that started them, and a foreign id is as unknown as a made-up one.
+
+    `workspace` names what the tasks belong to, or tells it once a client has: after a restart, records of the same
+    workspace are found again.
+    Starts, ends and, while somebody watches, output are announced under `goat://tasks` and `goat://tasks/ID`.
+    """
+
+    def __init__(
+        self,
+        state: StateDirectory,
+        workspace: str | Callable[[], str] = "",
+        *,
+        max_running: int = MAX_RUNNING,
+        announcements: Announcements | None = None,
+        warn: Warn = no_warning,
+    ) -> None:
+        self._records = TaskRecords(state, workspace if callable(workspace) else lambda: workspace, warn)
+        self._max_running = max_running
+        self._tasks: dict[str, Task] = {}
+        self._watchers: dict[str, asyncio.Task[None]] = {}
+        self._pruned = False
+        self._announcements = announcements or Announcements()
+
+    def check_room(self) -> None:
+        """Raises `ToolError(BUSY)` when no task can be started now, naming those that run."""
+        running = [task for task in self._tasks.values() if task.status is TaskStatus.RUNNING]
+        if len(running) >= self._max_running:
+            raise ToolError(
+                ErrorCode.BUSY,
+                f"{len(running)} background tasks run already, which is the most there can be",
+                "Stop one that is not needed with TaskStop, or wait for one with TaskOutput.",
+            )
+
+    async def adopt(
+        self, work: TaskWork, *, principal: str, session_key: str = "", task_id: str = "", name: str = ""
+    ) -> Task:
+        """Make running work a task. Raises `ToolError(BUSY)` when there is no room; the work then goes on as it is.
+
+        `task_id` is one of `new_task_id`; that of a task that has ended takes its place.
+        """
+        if (earlier := self._watchers.get(task_id)) is not None:
+            await asyncio.wait([earlier])  # it still writes how the one before has ended
+        self.check_room()
+        self._forget_old()
+        task_id = task_id or new_task_id()
+        task = Task(task_id, principal, work, name=name, started_by=session_key)
+        self._tasks[task_id] = task
+        self._watchers[task_id] = asyncio.create_task(self._watch(task))
+        self._announcements.changed(TASKS_URI, principal)
+        return task
+
+    async def find(self, task_id: str, principal: str) -> Task:
+        """The task with this id, or else this name. Raises `ToolError(TASK_UNKNOWN)` listing the principal's running
+        tasks."""
+        self._forget_old()
+        task = self._tasks.get(task_id) or self._named(task_id, principal)
+        if task is not None and secrets.compare_digest(task.principal.encode(), principal.encode()):
+            return task
+        record = None
+        if task is None:
+            record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
+        if record is None or _is_anothers(record):
+            raise self._unknown(task_id, principal)
+        return _lost(record)
+
+    async def runs_elsewhere(self, task_id: str, principal: str) -> bool:
+        """Whether another process that shares our state directory runs it."""
+        if task_id in self._tasks:
+            return False
+        record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
+        return record is not None and _is_anothers(record)
+
+    async def known(self, principal: str) -> list[Task]:
+        """All tasks of a principal in this workspace, newest first; those of an earlier process too."""
+        self._forget_old()
+        records = await anyio.to_thread.run_sync(self._records.of, principal)
+        lost = [_lost(record) for record in records if record.id not in self._tasks and not _is_anothers(record)]
+        mine = [task for task in self._tasks.values() if task.principal == principal]
+        return sorted([*mine, *lost], key=lambda task: task.started_at_s, reverse=True)
+
+    def running(self, principal: str | None = None) -> list[Task]:
+        """Running tasks, oldest first; of one principal or of all."""
+        return [
+            task
+            for task in self._tasks.values()
+            if task.status is TaskStatus.RUNNING and principal in (None, task.principal)
+        ]
+
+    async def stop(self, task: Task) -> None:
+        """End a task with all it started; one that has ended is left alone."""
+        if task.status is TaskStatus.RUNNING:
+            await task.work.stop()
+
+    async def stop_started_by(self, session_key: str) -> list[Task]:
+        """End what runs of a session that is over, e.g. of an agent that was stopped. Returns what was ended."""
+        tasks = [task for task in self.running() if task.started_by == session_key]
+        await asyncio.gather(*(self.stop(task) for task in tasks))
+        return tasks
+
+    async def forget(self, task: Task) -> None:
+        """Remove all traces of a task that has ended; its output file is its work's own."""
+        if self._tasks.get(task.id) is not task:
+            return
+        watcher = self._watchers.get(task.id)
+        if watcher is not None:
+            await asyncio.wait([watcher])
+        self._tasks.pop(task.id, None)
+        self._announcements.changed(TASKS_URI, task.principal)
+        with contextlib.suppress(OSError):
+            await anyio.to_thread.run_sync(self._records.forget, task.id)
+
+    async def stop_all(self) -> None:
+        """End every task, at the end of the server."""
+        await asyncio.gather(*(self.stop(task) for task in self.running()))
+        await asyncio.gather(*self._watchers.values())
+
+    async def _watch(self, task: Task) -> None:
+        """Keeps the record on disk: while the task runs, and once it has ended."""
+        with contextlib.suppress(OSError):  # a record is a convenience after a restart; the task does not need it
+            await anyio.to_thread.run_sync(self._records.write, task)
+            if not self._pruned:
+                self._pruned = True
+                await anyio.to_thread.run_sync(self._records.prune)
+        await self._announce_output(task)
+        task.ended_at_s = time.time()
+        self._announcements.changed(TASKS_URI, task.principal)
+        self._announcements.changed(f"{TASKS_URI}/{task.id}", task.principal)
+        with contextlib.suppress(OSError):
+            await anyio.to_thread.run_sync(self._records.write, task)
+        self._watchers.pop(task.id, None)
+
+    def _named(self, name: str, principal: str) -> Task | None:
+        """The newest task that its starter gave this name; one that runs goes before those that have ended."""
+        named = [task for task in self._tasks.values() if name and (task.name, task.principal) == (name, principal)]
+        return max(named, key=lambda task: (task.status is TaskStatus.RUNNING, task.started_at_s), default=None)
+
+    async def _announce_output(self, task: Task) -> None:
+        """Until the task has ended. What is printed goes by unseen where nobody watches."""
+        uri = f"{TASKS_URI}/{task.id}"
+        seen = 0
+        while not await task.work.wait(WATCH_EVERY_S):
+            if not self._announcements.is_watched(uri, task.principal):
+                continue
+            with contextlib.suppress(OSError):
+                before, seen = seen, task.work.output(1, seen).end
+                if seen != before:
+                    self._announcements.changed(uri, task.principal)
+
+    def _forget_old(self) -> None:
+        oldest_s = time.time() - KEEP_ENDED_S
+        ended = sorted((task.ended_at_s, task.id) for task in self._tasks.values() if task.ended_at_s is not None)
+        for index, (ended_at_s, task_id) in enumerate(reversed(ended)):
+            if ended_at_s < oldest_s:
+                del self._tasks[task_id]
+                with contextlib.suppress(OSError):
+                    self._records.forget(task_id)
+            elif index >= MAX_ENDED:
+                del self._tasks[task_id]
+
+    def _unknown(self, task_id: str, principal: str) -> ToolError:
+        known = [
+            f"{task.id} ({task.name or cut_middle(' '.join(task.work.title.split()), _SHOWN_TITLE_CHARS)})"
+            for task in self.running(principal)
+        ]
+        return ToolError(
+            ErrorCode.TASK_UNKNOWN,
+            f"no task {cut_middle(task_id, 80)!r}",
+            f"Running tasks: {', '.join(known)}." if known else "No background task is running.",
+            facts={"running": [task.id for task in self.running(principal)]},
+        )
+
+
+def new_task_id() -> str:
+    """Base 32 of 160 random bits: no upper case and no signs that a model could copy wrongly."""
+    return base64.b32encode(secrets.token_bytes(ID_BYTES)).decode("ascii").lower()
+
+
+def _lost(record: TaskRecord) -> Task:
+    return Task(record.id, record.principal, LostTask(record), record.started_at_s)
+
+
+def _is_anothers(record: TaskRecord) -> bool:
+    """Whether the task runs in another process."""
+    return record.status == TaskStatus.RUNNING and record.server_is_alive

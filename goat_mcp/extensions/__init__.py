@@ -1,5 +1,0 @@
-"""User code wrapped around each call: `onion` runs it, `installed` finds it among the installed packages."""
-
-from goat_mcp.extensions.onion import CallNext, Extension, ExtensionFailed, Extensions
-
-__all__ = ["CallNext", "Extension", "ExtensionFailed", "Extensions"]

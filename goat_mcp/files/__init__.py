@@ -1,0 +1,1 @@
+"""Everything about files: the workspace, reading, editing, search, changes, memory."""

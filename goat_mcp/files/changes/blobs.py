@@ -1,0 +1,181 @@
+"""Old contents by their SHA-256, in one private folder.
+
+A small content is copied. For a large one a second name of the old file is enough: our writes replace files, so that
+the old one stays as it was. Only where that cannot be done (another file system, a file that is overwritten) is it
+copied too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.roots import NO_FOLLOW
+from goat_mcp.state.private_file import TEMP_PREFIX, write_private
+
+LINKED_ABOVE_BYTES = 1024 * 1024
+_COPY_CHUNK_BYTES = 8 * 1024 * 1024
+_UNDER_WAY_S = 3600.0
+"""Younger blobs may belong to a change that is not recorded yet."""
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
+
+
+class NotTheContent(Exception):
+    """A file does not hold what it should."""
+
+
+class Blobs:
+    """Contents kept in `folder`, 0600."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, sha256: str) -> Path:
+        return self._folder / sha256
+
+    def put(self, sha256: str, data: bytes) -> None:
+        """Keep `data`. Raises `OSError`."""
+        path = self.path(sha256)
+        if self._has(path, data):
+            os.utime(path)  # young again: it must not be pruned before it is recorded
+        else:
+            write_private(path, data)
+
+    def keep(self, place: Place, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
+        """Keep the content of the file at `place`, which is about to go. Raises `OSError` or `NotTheContent`."""
+        if old.st_size <= LINKED_ABOVE_BYTES:
+            self.put(sha256, _content(place, sha256))
+        elif in_place or not self._linked(place, old, sha256):
+            self._copied(place, sha256)
+
+    def read(self, sha256: str) -> bytes:
+        """Raises `FileNotFoundError` where it is not kept, `NotTheContent` where it is damaged."""
+        data = self.path(sha256).read_bytes()
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise NotTheContent(str(self.path(sha256)))
+        return data
+
+    def settle(self, sha256: str) -> None:
+        """After the old file lost its name: make what was linked ours alone."""
+        path = self.path(sha256)
+        with suppress(OSError):
+            found = path.stat()
+            if found.st_nlink == 1 and stat.S_IMODE(found.st_mode) != 0o600:
+                path.chmod(0o600)
+
+    def let_go(self, file: os.stat_result) -> None:
+        """Where a change did not come to pass, its file may have a second name here: make that a file of its own.
+
+        A file with several names would not be written any more (R-FILE-7).
+        """
+        if file.st_nlink < 2:
+            return
+        for path in self._entries():
+            with suppress(OSError):
+                if os.path.samestat(path.lstat(), file):
+                    self._detach(path)
+
+    def prune(self, kept: Collection[str]) -> None:
+        """Remove all that is not in `kept` and not so young that a change under way may need it."""
+        for path in self._entries():
+            with suppress(OSError):
+                found = path.lstat()
+                if time.time() - max(found.st_ctime, found.st_mtime) < _UNDER_WAY_S:
+                    continue
+                if path.name not in kept:
+                    path.unlink()
+                elif found.st_nlink > 1:
+                    self._detach(path)
+
+    def _has(self, path: Path, data: bytes) -> bool:
+        try:
+            found = path.lstat()
+            return (
+                stat.S_ISREG(found.st_mode)
+                and found.st_nlink == 1
+                and found.st_size == len(data)
+                and path.read_bytes() == data
+            )
+        except OSError:
+            return False
+
+    def _linked(self, place: Place, old: os.stat_result, sha256: str) -> bool:
+        temp = self._temp(sha256)
+        try:
+            os.link(place.name, temp, src_dir_fd=place.parent_fd, follow_symlinks=False)
+        except OSError:
+            return False
+        try:
+            found = temp.lstat()
+            if not os.path.samestat(found, old) or found.st_size != old.st_size:
+                raise NotTheContent(str(place.real))
+            temp.replace(self.path(sha256))
+        finally:
+            # Still there where both were names of one file already: renaming one to the other does nothing.
+            with suppress(FileNotFoundError):
+                temp.unlink()
+        return True
+
+    def _copied(self, place: Place, sha256: str) -> None:
+        fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+        try:
+            self._copy(fd, self.path(sha256), sha256)
+        finally:
+            os.close(fd)
+
+    def _detach(self, path: Path) -> None:
+        """Replace a second name by a copy, or drop it where there is no room for one: the user's file comes first."""
+        try:
+            if path.name.startswith(TEMP_PREFIX):
+                raise OSError
+            fd = os.open(path, _READ_FLAGS)
+            try:
+                self._copy(fd, path, path.name)
+            finally:
+                os.close(fd)
+        except (OSError, NotTheContent):
+            path.unlink()
+
+    def _copy(self, source: int, path: Path, sha256: str) -> None:
+        temp = self._temp(sha256)
+        digest = hashlib.sha256()
+        target = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(target, "wb") as file:
+                while chunk := os.read(source, _COPY_CHUNK_BYTES):
+                    digest.update(chunk)
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            if digest.hexdigest() != sha256:
+                raise NotTheContent(str(path))
+            temp.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temp.unlink()
+            raise
+
+    def _temp(self, sha256: str) -> Path:
+        return self._folder / f"{TEMP_PREFIX}{sha256}.{secrets.token_hex(4)}"
+
+    def _entries(self) -> list[Path]:
+        try:
+            return [Path(entry.path) for entry in os.scandir(self._folder)]
+        except FileNotFoundError:
+            return []
+
+
+def _content(place: Place, sha256: str) -> bytes:
+    fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        data = file.read(LINKED_ABOVE_BYTES + 1)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise NotTheContent(str(place.real))
+    return data

@@ -1,0 +1,154 @@
+"""Taking changes back, newest first, as far as the files still are what the changes made of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.changes.blobs import NotTheContent
+from goat_mcp.files.changes.change import Author, Change, Content
+from goat_mcp.files.changes.journal import Journal
+from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
+from goat_mcp.files.workspace.opened import hash_of
+
+ABSENT = ""
+"""Stands for the hash of a file that is not there."""
+
+
+class Outcome(StrEnum):
+    UNDONE = "undone"
+    WOULD_UNDO = "would_undo"
+    NOTHING_TO_DO = "nothing_to_do"
+    """The file is as it was before the change: somebody was faster, or the change never took effect."""
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of one change. `why` and `suggestion` are for people, where it was refused."""
+
+    change: Change
+    outcome: Outcome
+    why: str = ""
+    suggestion: str = ""
+    code: ErrorCode | None = None
+
+
+def undone_ids(newest_first: Sequence[Change]) -> frozenset[str]:
+    """The changes that are taken back by another one that is not taken back itself."""
+    undone: set[str] = set()
+    for change in newest_first:
+        if change.id not in undone and change.undoes:
+            undone.add(change.undoes)
+    return frozenset(undone)
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Takes changes of one workspace back. Each is journaled itself, as `author`'s."""
+
+    journal: Journal
+    workspace: Workspace
+    author: Author
+
+    def newest_first(self) -> list[Change]:
+        """All changes of files below the workspace."""
+        return [change for change in self.journal.records.newest_first() if self.workspace.contains(change.path)]
+
+    async def run(self, newest_first: Sequence[Change], *, dry_run: bool = False) -> list[Attempt]:
+        """Take back these changes. Where one of a file is refused, so are the older ones of that file."""
+        attempts: list[Attempt] = []
+        refused: set[Path] = set()
+        would_hold: dict[Path, str] = {}
+        for change in newest_first:
+            if change.path in refused:
+                why = f"a later change of {change.path} was not undone"
+                attempts.append(Attempt(change, Outcome.REFUSED, why, "Undo that one first.", ErrorCode.STALE))
+                continue
+            try:
+                async with self.workspace.lock(change.path):
+                    work = partial(self._one, change, would_hold, dry_run=dry_run)
+                    attempt = await anyio.to_thread.run_sync(work)
+            except ToolError as error:
+                attempt = Attempt(change, Outcome.REFUSED, error.message, error.suggestion, error.code)
+            if attempt.outcome is Outcome.REFUSED:
+                refused.add(change.path)
+            attempts.append(attempt)
+        return attempts
+
+    def _one(self, change: Change, would_hold: dict[Path, str], *, dry_run: bool) -> Attempt:
+        path = self.workspace.resolve(str(change.path))
+        if self.workspace.real_path(path) != change.path:
+            raise ToolError(ErrorCode.STALE, f"{change.path} is a link by now", "Undo it by hand.")
+        now = would_hold[change.path] if change.path in would_hold else self._now(path)
+        before, after = _hash(change.before), _hash(change.after)
+        if now == before and now != after:
+            return Attempt(change, Outcome.NOTHING_TO_DO)
+        if now != after:
+            what = "is gone" if now == ABSENT else "exists again" if after == ABSENT else "has changed since"
+            raise ToolError(
+                ErrorCode.STALE,
+                f"{change.path} {what}; it was left as it is",
+                "What came after this change would be lost. Undo it by hand, or take the later change back first.",
+            )
+        old = None if change.before is None else self._old(change, change.before)
+        if dry_run:
+            would_hold[change.path] = before
+            return Attempt(change, Outcome.WOULD_UNDO)
+        expect = None if change.after is None else FileVersion(after, change.after.size, 0)
+        if old is not None and change.before is not None:
+            self.journal.write(
+                self.workspace,
+                path,
+                old,
+                expect=expect,
+                author=self.author,
+                undoes=change.id,
+                new_mode=(change.before.mode & 0o777) or None,
+            )
+        elif expect is not None:
+            self.journal.remove(self.workspace, path, expect=expect, author=self.author, undoes=change.id)
+        return Attempt(change, Outcome.UNDONE)
+
+    def _now(self, path: WorkspacePath) -> str:
+        if self.workspace.stat(path) is None:
+            return ABSENT
+        with self.workspace.open_file(path) as file:
+            return hash_of(file.fd)
+
+    def _old(self, change: Change, before: Content) -> bytes:
+        if change.not_kept:
+            raise ToolError(
+                ErrorCode.NOT_FOUND,
+                f"the old content of {change.path} was not kept: {change.not_kept}",
+                "Restore it from a backup or version control.",
+            )
+        if before.sha256 == _EMPTY:
+            return b""
+        try:
+            return self.journal.blobs.read(before.sha256)
+        except FileNotFoundError:
+            why = "is not kept any more"
+        except NotTheContent:
+            why = "was damaged where it was kept"
+        except OSError as problem:
+            why = f"cannot be read: {problem.strerror or problem}"
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"the old content of {change.path} {why}",
+            "Restore it from a backup or version control.",
+        )
+
+
+_EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def _hash(content: Content | None) -> str:
+    return ABSENT if content is None else content.sha256

@@ -1,0 +1,243 @@
+"""Searching file contents: which files match, in what order, and one page of what is in them.
+
+Two passes where lines are asked for: the files that match, newest first, then the lines of as many of them as the
+page needs. So the newest come first without holding what nobody asked to see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.search.engine import Search
+from goat_mcp.files.search.first_n import FirstN
+from goat_mcp.files.search.priority_order import PriorityOrder
+from goat_mcp.files.search.query import Query
+from goat_mcp.files.search.records import FoundLine, GroupEnd
+
+Mode = Literal["files_with_matches", "content", "count"]
+Order = PriorityOrder | None
+"""Of files: by kind and then by matches; None: newest first."""
+
+MAX_FILES_KEPT = 200_000
+"""With no limit asked for, no more files than this are held and shown."""
+MAX_PAGE_CHARS = 8 * 1024 * 1024
+_FILES_PER_RUN = 500
+_MAX_PATHS_CHARS = 64 * 1024
+_LINES_COUNTED_PAST_PAGE = 5_000
+_FIRST_PASS_SHARE = 0.8
+_MAX_TERMS = 10
+_MAX_HALVES = 20
+_SECOND_LOOK_S = 2.0
+_SECOND_LOOK_FILES = 1000
+_TERM_MARK = re.compile(r"\\?\|")
+
+
+@dataclass(frozen=True)
+class Page:
+    """`limit` 0 is everything."""
+
+    offset: int
+    limit: int
+
+    @property
+    def end(self) -> int | None:
+        return self.offset + self.limit if self.limit else None
+
+
+@dataclass(frozen=True)
+class RankedFile:
+    path: str
+    count: int
+
+
+@dataclass
+class Found:
+    """One page of an answer and what is known of the rest.
+
+    `total` counts what the page counts (files or lines); `is_total_exact` False means at least so many.
+    """
+
+    files: list[RankedFile] = field(default_factory=list[RankedFile])
+    lines: list[FoundLine | GroupEnd] = field(default_factory=list["FoundLine | GroupEnd"])
+    num_files: int = 0
+    num_matches: int = 0
+    total: int = 0
+    is_total_exact: bool = True
+    timed_out: bool = False
+    terms: tuple[str, ...] = ()
+
+
+def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
+    """Search; where a pattern with `|` finds nothing, each of its terms (source: goa, "Fuzzy fallback").
+
+    Raises `ToolError(PATTERN)`.
+    """
+    found = _find(search, query, mode, order, page)
+    terms = _terms(query)
+    if found.num_files or not terms or search.clock.is_over:
+        return found
+    # Engines join patterns before they read them, so two broken halves could pass for a whole
+    literal = not all(map(_is_balanced, terms))
+    try:
+        by_term = _find(search, replace(query, patterns=terms, literal=literal), mode, order, page)
+    except ToolError as refused:
+        if refused.code is not ErrorCode.PATTERN:
+            raise
+        by_term = _find(search, replace(query, patterns=terms, literal=True), mode, order, page)
+    return replace(by_term, terms=terms) if by_term.num_files else found
+
+
+def count_ignored(search: Search, query: Query) -> tuple[int, bool]:
+    """How many files match that ignore rules hide, and whether that is all. A short look only."""
+    if search.ignored == ():
+        return 0, True
+    entries = search.ignored or ()
+    if sum(map(len, entries)) > _MAX_PATHS_CHARS:
+        entries = ()  # more than a command line holds: look everywhere
+    look = search.part(_SECOND_LOOK_S)
+    count = 0
+    for paths in look.matching(replace(query, include_ignored=True), entries):
+        count += len(paths)
+        if count >= _SECOND_LOOK_FILES:
+            return count, False
+    return count, not look.clock.timed_out
+
+
+def _terms(query: Query) -> tuple[str, ...]:
+    terms = [_bare(term) for pattern in query.patterns for term in _TERM_MARK.split(pattern)]
+    kept = tuple(dict.fromkeys(term for term in terms if term))[:_MAX_TERMS]
+    return kept if len(terms) > 1 else ()
+
+
+def _bare(term: str) -> str:
+    """A term without blanks around it and without the half of a group it was cut out of: `(?:alpha` -> `alpha`."""
+    bare = term.strip()
+    for _ in range(_MAX_HALVES):
+        if _is_balanced(bare):
+            break
+        for opening in ("(?:", "("):
+            if bare.startswith(opening):
+                bare = bare[len(opening) :].strip()
+                break
+        else:
+            if not bare.endswith(")"):
+                break
+            bare = bare[:-1].strip()
+    return bare
+
+
+def _is_balanced(term: str) -> bool:
+    """Whether each group that opens closes; what is escaped or in a class opens and closes none."""
+    depth = 0
+    is_escaped = in_class = False
+    for char in term:
+        if is_escaped:
+            is_escaped = False
+        elif char == "\\":
+            is_escaped = True
+        elif in_class:
+            in_class = char != "]"
+        elif char == "[":
+            in_class = True
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+def _find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
+    if mode == "content" and not search.target.is_directory:
+        return _lines(search, query, search.lines(query), page)
+    first_pass = search.part(search.clock.left_s * _FIRST_PASS_SHARE) if mode == "content" else search
+    found = _rank(first_pass, query, mode, order, page)
+    found.timed_out = first_pass.clock.timed_out
+    if mode == "content":
+        search.adopt(first_pass)
+        unread = deque(file.path for file in found.files)
+        lines = _lines(search, query, _stream_of(search, query, unread, page.end), page)
+        lines.num_files = found.num_files
+        lines.total = max(lines.total, found.num_files)
+        lines.timed_out |= found.timed_out
+        lines.is_total_exact &= not found.timed_out and not unread and found.num_files <= len(found.files)
+        return lines
+    found.files = found.files[page.offset : page.end]
+    found.total = found.num_files
+    found.is_total_exact = not found.timed_out
+    return found
+
+
+def _rank(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> Found:
+    """The first files in their order, as many as the page can need: each has at least one line."""
+    wanted = MAX_FILES_KEPT if page.end is None else page.end + (_FILES_PER_RUN if mode == "content" else 0)
+    first: FirstN[tuple[int, int, str, int]] = FirstN(min(wanted, MAX_FILES_KEPT))
+    found = Found()
+    is_counting = mode == "count" or order is not None
+    batches = search.counts(query) if is_counting else _uncounted(search, query)
+    with closing(batches):
+        for batch in batches:
+            found.num_files += len(batch)
+            for path, count in batch:
+                found.num_matches += count
+                if order is not None:
+                    first.add((order.tier(path), -count, path, count))
+                else:
+                    first.add((-search.mtime_ns(path), 0, path, count))
+    found.files = [RankedFile(path, count) for _, _, path, count in first.entries()]
+    return found
+
+
+def _uncounted(search: Search, query: Query) -> Generator[list[tuple[str, int]]]:
+    for paths in search.matching(query):
+        yield [(path, 0) for path in paths]
+
+
+def _stream_of(search: Search, query: Query, unread: deque[str], wanted: int | None) -> Generator[FoundLine | GroupEnd]:
+    """Lines of the first of `unread`, which are taken out, until there are as many as wanted (None: all)."""
+    given = 0
+    while unread and (wanted is None or given < wanted) and not search.clock.is_over:
+        # Each has a line at least; and one command line has an end: 128 KiB fits every system
+        most = _FILES_PER_RUN if wanted is None else min(_FILES_PER_RUN, wanted - given)
+        taken: list[str] = []
+        size = 0
+        while unread and len(taken) < most and size < _MAX_PATHS_CHARS:
+            taken.append(unread.popleft())
+            size += len(taken[-1])
+        for item in search.lines(query, taken):
+            given += isinstance(item, FoundLine)
+            yield item
+        yield GroupEnd()
+
+
+def _lines(search: Search, query: Query, stream: Generator[FoundLine | GroupEnd], page: Page) -> Found:
+    """One page of lines. Counts a little past it, then stops the engine."""
+    found = Found()
+    has_groups = bool(query.before or query.after)
+    is_new_group = False
+    chars = 0
+    with closing(stream):
+        for item in stream:
+            if isinstance(item, GroupEnd):
+                is_new_group = has_groups
+                continue
+            if page.offset <= found.total and (page.end is None or found.total < page.end):
+                if is_new_group and found.lines:
+                    found.lines.append(GroupEnd())
+                found.lines.append(item)
+                found.num_matches += item.is_match
+                chars += len(item.text) + len(item.path)
+            is_new_group = False
+            found.total += 1
+            if chars > MAX_PAGE_CHARS or (page.end and found.total >= page.end + _LINES_COUNTED_PAST_PAGE):
+                found.is_total_exact = False
+                break
+    found.num_files = len({line.path for line in found.lines if isinstance(line, FoundLine)}) or int(found.total > 0)
+    found.timed_out = search.clock.timed_out
+    found.is_total_exact &= not found.timed_out
+    return found

@@ -1,0 +1,162 @@
+"""One run of an engine: started confined to what it searches, read as a stream, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO
+
+from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.query import DATA_MARK, Command, Target
+from goat_mcp.processes.landlock import EXECUTE, READ_DIR, READ_FILE, Landlock
+
+_CHUNK_BYTES = 64 * 1024
+_SMALL_CHUNK_BYTES = 16 * 1024
+_GATHER_S = 0.003
+"""After a small chunk, time for more to gather: to be woken for each write would cost the engine a core."""
+_PIPE_BYTES = 1024 * 1024
+"""Room for an engine to go on while we look at what it found."""
+_MAX_COMPLAINT_BYTES = 256 * 1024
+_PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL", "SYSTEMROOT")
+
+
+@dataclass
+class EngineRun:
+    """A started engine. `exit_code` and `complaint` (its stderr, cut) are there once all chunks are read."""
+
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+    exit_code: int | None = None
+    complaint: str = ""
+    is_complaint_whole: bool = True
+
+    def chunks(self) -> Iterator[bytes]:
+        assert self.process.stdout is not None
+        fd = self.process.stdout.fileno()
+        while chunk := os.read(fd, _CHUNK_BYTES):
+            yield chunk
+            if len(chunk) < _SMALL_CHUNK_BYTES:
+                time.sleep(_GATHER_S)
+        self.exit_code = self.process.wait()
+        self.errors.seek(0)
+        complaint = self.errors.read(_MAX_COMPLAINT_BYTES + 1)
+        self.is_complaint_whole = len(complaint) <= _MAX_COMPLAINT_BYTES
+        self.complaint = complaint[:_MAX_COMPLAINT_BYTES].decode("utf-8", "replace").strip()
+
+
+@contextmanager
+def running(command: Command, target: Target, clock: SearchClock, landlock: Landlock) -> Generator[EngineRun]:
+    """Run `command` in the target directory, or with the target file as its standard input.
+
+    Raises `OSError` where the program cannot be started.
+    """
+    with ExitStack() as stack:
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        data_fd = _data_descriptor(command.data, stack)
+        process = stack.enter_context(_started(command, target, data_fd, errors, landlock))
+        stack.enter_context(clock.watching(process))
+        yield EngineRun(process, errors)
+
+
+@contextmanager
+def _started(
+    command: Command, target: Target, data_fd: int | None, errors: IO[bytes], landlock: Landlock
+) -> Generator[subprocess.Popen[bytes]]:
+    # Opened here: a thread under Landlock could not open even /dev/null.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        arguments = [_with_data_path(argument, data_fd) for argument in command.arguments]
+
+        def start() -> subprocess.Popen[bytes]:
+            if not target.is_directory:
+                os.lseek(target.fd, 0, os.SEEK_SET)
+            return subprocess.Popen(
+                [command.program, *arguments],
+                stdin=nothing if target.is_directory else target.fd,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=_directory_name(target) if target.is_directory else None,
+                env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
+                pass_fds=() if data_fd is None else (data_fd,),
+                process_group=0 if os.name == "posix" else None,
+                bufsize=0,
+                pipesize=_PIPE_BYTES,
+            )
+
+        process = (
+            _start_confined(start, command, target, landlock) if command.confined and landlock.is_available else start()
+        )
+    finally:
+        os.close(nothing)
+    with process:
+        yield process
+
+
+def _start_confined(
+    start: Callable[[], subprocess.Popen[bytes]], command: Command, target: Target, landlock: Landlock
+) -> subprocess.Popen[bytes]:
+    """Start from a thread that lives for this only: what it starts inherits its restriction."""
+    started: list[subprocess.Popen[bytes]] = []
+    problems: list[Exception] = []
+
+    def start_restricted() -> None:
+        try:
+            landlock.restrict_this_thread(allowed)
+            started.append(start())
+        except Exception as problem:  # handed to the waiting thread, which raises it
+            problems.append(problem)
+
+    with ExitStack() as stack:
+        allowed = [(_path_descriptor(command.program, stack), EXECUTE | READ_FILE)]
+        if target.is_directory:
+            allowed.append((target.fd, READ_FILE | READ_DIR))
+        for path in command.readable:
+            with suppress(OSError):
+                allowed.append((_path_descriptor(path, stack), READ_FILE))
+        thread = threading.Thread(target=start_restricted, name="search-start")
+        thread.start()
+        thread.join()
+    if problems:
+        raise problems[0]
+    return started[0]
+
+
+def _path_descriptor(path: str, stack: ExitStack) -> int:
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    stack.callback(os.close, fd)
+    return fd
+
+
+def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
+    """A descriptor to read `data` from: memory where the system has it, since Landlock would refuse a file."""
+    if data is None:
+        return None
+    if sys.platform.startswith("linux"):
+        fd = os.memfd_create("search-data")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    stack.callback(os.close, fd)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:
+    if isinstance(argument, str) and data_fd is not None:
+        return argument.replace(DATA_MARK, f"/dev/fd/{data_fd}")
+    return argument
+
+
+def _directory_name(target: Target) -> str:
+    # By its descriptor the directory stays the one that was opened, whatever its name leads to by now.
+    return f"/proc/self/fd/{target.fd}" if sys.platform.startswith("linux") else target.real_path

@@ -1,0 +1,85 @@
+"""Finding files by name: the newest of all that a pattern matches."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from goat_mcp.files.search.engine import Search
+from goat_mcp.files.search.first_n import FirstN
+from goat_mcp.files.search.glob_pattern import GlobPattern
+from goat_mcp.files.search.path_rules import rules_of_directory
+from goat_mcp.files.search.query import Query
+
+MAX_ENTRIES = 1_000_000
+_SECOND_LOOK_S = 5.0
+
+
+@dataclass
+class Listing:
+    """The first paths (relative, `./` in front), newest first, and how many there are.
+
+    `only_ignored`: nothing else matched. `deeper` counts, where nothing matched, files further down that do.
+    """
+
+    paths: list[str]
+    total: int = 0
+    is_complete: bool = True
+    timed_out: bool = False
+    too_many: bool = False
+    only_ignored: bool = False
+    deeper: int = 0
+
+
+def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ignored: bool) -> Listing:
+    """Walk once; where nothing matches, once more for ignored files and, for a bare name, for deeper ones."""
+    query = Query(
+        path_rules=rules_of_directory(pattern.literal_names),
+        max_depth=pattern.max_depth,
+        include_ignored=include_ignored,
+    )
+    found = _walk(search, query, pattern.expression, limit)
+    if found.total or search.clock.is_over:
+        return found
+    if not include_ignored:
+        hidden = _walk(search.part(_SECOND_LOOK_S), replace(query, include_ignored=True), pattern.expression, limit)
+        if hidden.total:
+            hidden.only_ignored = True
+            return hidden
+    if "/" not in pattern.text and not search.clock.is_over:
+        deeper = _walk(search.part(_SECOND_LOOK_S), replace(query, max_depth=None), f".*/(?:{pattern.expression})", 0)
+        found.deeper = deeper.total
+    return found
+
+
+def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
+    matches = re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
+    fd = search.target.fd
+    first: FirstN[tuple[int, str]] = FirstN(limit)
+    found = Listing([])
+    oldest_ns = 0  # once enough are kept, what is older is only counted
+    seen = total = 0
+    lstat = os.lstat
+    with closing(search.files(query)) as batches:
+        for paths in batches:
+            seen += len(paths)
+            for path in filter(matches, paths):
+                try:
+                    mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
+                except OSError:
+                    continue  # gone since it was listed
+                total += 1
+                if mtime_ns >= oldest_ns:
+                    first.add((-mtime_ns, path))
+                    if first.last is not None:
+                        oldest_ns = -first.last[0]
+            if seen > MAX_ENTRIES:
+                found.too_many = True
+                break
+    found.total = total
+    found.paths = [path for _, path in first.entries()]
+    found.timed_out = search.clock.timed_out
+    found.is_complete = not found.too_many and not found.timed_out and not search.is_partial
+    return found

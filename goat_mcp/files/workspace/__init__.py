@@ -1,0 +1,18 @@
+"""The directories file tools may touch, and the only door to paths in them."""
+
+from goat_mcp.files.workspace.files import Files
+from goat_mcp.files.workspace.opened import AnyVersion, FileVersion, OpenedDirectory, OpenedFile
+from goat_mcp.files.workspace.roots import WorkspacePath
+from goat_mcp.files.workspace.workspace import Workspace
+from goat_mcp.files.workspace.writing import WrittenFile
+
+__all__ = [
+    "AnyVersion",
+    "FileVersion",
+    "Files",
+    "OpenedDirectory",
+    "OpenedFile",
+    "Workspace",
+    "WorkspacePath",
+    "WrittenFile",
+]

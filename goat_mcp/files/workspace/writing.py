@@ -1,0 +1,224 @@
+"""Replacing a file's content in one step: all of the new bytes or all of the old ones, whatever happens.
+
+Contract: R-FILE-7 and tools.md, "Writing". Finding the place is `beneath`'s; whether a client may write
+is not asked here. A foreign program that writes between the last check and the rename loses its bytes:
+nothing can prevent that.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from goat_mcp.files.workspace import refusals
+from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.in_place import write_in_place
+from goat_mcp.files.workspace.new_folders import make_folders, remove_folders, sync_directory
+from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion
+from goat_mcp.files.workspace.original import Original
+from goat_mcp.files.workspace.temp_files import TempFile, TempFiles
+
+NEW_FILE_MODE = 0o666
+_NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""The folder takes no new files; the file itself may still be writable."""
+_HASH_IN_THREAD_BYTES = 4 * 1024 * 1024
+
+Expected = FileVersion | AnyVersion | None
+
+
+class BeforeChange(Protocol):
+    """Told of a change that is ready and has not happened yet, so that it can keep the old bytes; what it raises
+    stops the change.
+
+    `old` is the file that is about to go, None where there is none; `sha256` is of the new content, empty where the
+    file will be removed. `in_place` says that the old file will be overwritten instead of replaced: a link to it
+    keeps nothing. It may be told twice, the second time with `in_place`.
+    """
+
+    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None: ...
+
+
+def keep_nothing(place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+    """The `BeforeChange` of whoever wants none."""
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """What is there now."""
+
+    real_path: Path
+    version: FileVersion
+    created: bool
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes at a place that is already pinned. `asked` is the path in the caller's words, for errors."""
+
+    temps: TempFiles
+
+    def write(
+        self,
+        place: Place,
+        data: bytes,
+        expect: Expected,
+        asked: object,
+        *,
+        before: BeforeChange = keep_nothing,
+        new_mode: int | None = None,
+    ) -> WrittenFile:
+        """`new_mode` is that of a file that is created; otherwise it follows the umask."""
+        self.check(place, asked)
+        if place.stat is None:
+            return self._create(place, data, expect, asked, before, new_mode)
+        return self._replace(place, data, expect, asked, before)
+
+    def check(self, place: Place, asked: object) -> None:
+        """Raises `ToolError` for what is never written: DIRECTORY, NOT_REGULAR, HARD_LINKED, a dangling link."""
+        self.temps.remove_abandoned(place.parent_fd)  # first: one of them may be a hard link of the file
+        if place.stat is None:
+            if place.dangling:
+                raise refusals.dangling_link(asked)
+            return
+        original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
+        if stat.S_ISDIR(original.st_mode):
+            raise refusals.is_directory(asked)
+        if not stat.S_ISREG(original.st_mode):
+            raise refusals.not_regular(asked)
+        if original.st_nlink > 1:
+            raise refusals.hard_linked(asked, original.st_nlink)
+
+    def remove(self, place: Place, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing) -> None:
+        """Take the file away, if it still holds what is expected."""
+        self.check(place, asked)
+        original = Original(place, asked)
+        original.check(expect)
+        before(place, original.stat(), "")
+        os.unlink(place.name, dir_fd=place.parent_fd)
+        sync_directory(place.parent_fd)
+
+    def _create(
+        self,
+        place: Place,
+        data: bytes,
+        expect: Expected,
+        asked: object,
+        before: BeforeChange,
+        new_mode: int | None,
+    ) -> WrittenFile:
+        if isinstance(expect, FileVersion):
+            raise refusals.stale(asked, "was deleted since it was read")
+        *folders, name = place.missing
+        parent_fd, made = make_folders(place.parent_fd, folders)
+        try:
+            with (
+                self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp,
+                _Hashing(data) as hashing,
+            ):
+                temp.write(data)
+                os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
+                os.fsync(temp.fd)
+                before(place, None, hashing.hexdigest())
+                if isinstance(expect, AnyVersion):
+                    os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
+                else:
+                    _rename_new(temp, name, asked)
+                sync_directory(parent_fd)
+                version = _version(os.fstat(temp.fd), hashing.hexdigest())
+        except BaseException:
+            remove_folders(place.parent_fd, made)
+            raise
+        finally:
+            os.close(parent_fd)
+        return WrittenFile(place.real, version, created=True)
+
+    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object, before: BeforeChange) -> WrittenFile:
+        if expect is None:
+            raise refusals.stale(asked, "exists already")
+        original = Original(place, asked)
+        original.check(expect)
+        try:
+            with self.temps.create(place.parent_fd, place.parent) as temp, _Hashing(data) as hashing:
+                temp.write(data)
+                original.give_attributes(temp.fd)
+                os.fsync(temp.fd)
+                original.check(expect)
+                before(place, original.stat(), hashing.hexdigest())
+                os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
+                sync_directory(place.parent_fd)
+                return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
+        except OSError as problem:
+            # EBUSY: the file is a mount of its own
+            if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
+                raise
+        original.check(expect)
+        digest = hashlib.sha256(data).hexdigest()
+        before(place, original.stat(), digest, in_place=True)
+        now = write_in_place(place, data)
+        return WrittenFile(place.real, _version(now, digest), created=False)
+
+
+class _Hashing:
+    """The SHA-256 of what is being written; of much data in a thread, while the disk is at work."""
+
+    def __init__(self, data: bytes) -> None:
+        self._digest = hashlib.sha256()
+        self._data = data
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> _Hashing:
+        if len(self._data) >= _HASH_IN_THREAD_BYTES:
+            self._thread = threading.Thread(target=self._digest.update, args=(self._data,), daemon=True)
+            self._thread.start()
+        else:
+            self._digest.update(self._data)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def hexdigest(self) -> str:
+        if self._thread is not None:
+            self._thread.join()
+        return self._digest.hexdigest()
+
+
+def _version(now: os.stat_result, digest: str) -> FileVersion:
+    return FileVersion(digest, now.st_size, now.st_mtime_ns, FileIdentity.settled(now, time.time_ns()))
+
+
+def _rename_new(temp: TempFile, name: str, asked: object) -> None:
+    """Give the finished file its name unless the name has been taken: a link fails where a rename would replace."""
+    try:
+        os.link(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd, follow_symlinks=False)
+    except FileExistsError:
+        raise refusals.stale(asked, "exists already") from None
+    except OSError as problem:
+        if problem.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+            raise
+        # a file system without links: look first
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=temp.parent_fd, follow_symlinks=False)
+            raise refusals.stale(asked, "exists already") from None
+        os.rename(temp.name, name, src_dir_fd=temp.parent_fd, dst_dir_fd=temp.parent_fd)
+    else:
+        os.unlink(temp.name, dir_fd=temp.parent_fd)
+
+
+def _umask() -> int:
+    """The process's umask. Setting it to read it would open a gap for other threads, so the kernel is asked first."""
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.partition("\nUmask:")[2].split()[0], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

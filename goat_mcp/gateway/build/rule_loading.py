@@ -1,0 +1,139 @@
+"""The permission rules that settings hold, and where a user wrote each: looked up when somebody wants to know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from goat_mcp.calls.permissions.decide import Decision
+from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
+from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.calls.permissions.specifiers import CommandSpecifier
+from goat_mcp.settings.settings import BrokenSettings, Settings
+
+if TYPE_CHECKING:  # loaded where somebody has written such rules
+    from goat_mcp.settings.claude import ClaudeSettings
+    from goat_mcp.commands.shell.pattern import CommandPattern
+
+_BLOCKED = "bash.blocked: "
+_SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
+"""Claude Code takes paths in these; here what may not be read is not found, so they are about reading."""
+
+
+def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
+    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and its place
+    (R-PERM-7)."""
+    listed = settings.permissions
+    rules = RuleSet.of(
+        allow=[*_parsed(settings, Effect.ALLOW, listed.allow), *_imported(imported, Effect.ALLOW)],
+        ask=[*_parsed(settings, Effect.ASK, listed.ask), *_imported(imported, Effect.ASK)],
+        deny=[
+            *_parsed(settings, Effect.DENY, listed.deny),
+            *_blocked(settings.bash.blocked),
+            *_imported(imported, Effect.DENY),
+        ],
+    )
+    if not settings.bash.allowed:
+        return rules
+    return replace(rules, only_commands=tuple(_command("allowed", text) for text in settings.bash.allowed))
+
+
+def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
+    rules: list[Rule] = []
+    for file in files:
+        # `/path` is relative to the project that the file belongs to, as in Claude Code.
+        project = file.path.parent.parent if file.path.parent.name == ".claude" else file.path.parent
+        for listed in {Effect.ALLOW: file.allow, Effect.ASK: file.ask, Effect.DENY: file.deny}[effect]:
+            try:
+                text = _SEARCH_RULE.sub("Read(", listed.text)
+                may_name_all = effect is not Effect.ALLOW
+                rule = parse_rule(text, origin=listed.origin, base=str(project), may_name_all=may_name_all)
+            except BrokenRule as broken:
+                raise BrokenSettings(str(broken), "Mend it, or do not name the file in claude_settings.") from None
+            rules.append(rule)
+    return rules
+
+
+def _blocked(commands: Sequence[str]) -> list[Rule]:
+    return [
+        Rule(f"{_BLOCKED}{text}", tool="Bash", specifier=CommandSpecifier(_command("blocked", text)), blocks=True)
+        for text in commands
+    ]
+
+
+def _command(key: str, text: str) -> CommandPattern:
+    """A command by the words it begins with."""
+    from goat_mcp.commands.shell.pattern import CommandPattern
+
+    try:
+        return CommandPattern.parse(text if "*" in text else f"{text} *")
+    except ValueError as broken:
+        raise BrokenSettings(f"bash.{key}: {broken}", "Write the words a command begins with, e.g. git push.") from None
+
+
+def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Rule]:
+    rules: list[Rule] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, may_name_all=effect is not Effect.ALLOW))
+        except BrokenRule as broken:
+            raise BrokenSettings(
+                f"permissions.{effect.value}, {origin_of_rule(settings, effect, text)}: {broken}",
+                "Mend the rule and start again.",
+            ) from None
+    return rules
+
+
+def origin_of(settings: Settings, decision: Decision) -> str:
+    """Where what made a decision stands; empty where it stands nowhere, as for a protected path."""
+    if decision.rule is not None and not decision.rule.text.startswith(_BLOCKED):
+        return decision.rule.origin or origin_of_rule(settings, decision.effect, decision.rule.text)
+    if decision.rule is not None:
+        return _origin(settings, "bash.blocked", decision.rule.text.removeprefix(_BLOCKED))
+    if decision.reason == "bash.allowed":
+        return _origin(settings, "bash.allowed")
+    if decision.reason.startswith("mode ") and settings.source_of("mode") != "default":
+        return _origin(settings, "mode")
+    return ""
+
+
+def origin_of_rule(settings: Settings, effect: Effect, text: str) -> str:
+    """`FILE:LINE`, or in words where it stands in no file."""
+    return _origin(settings, f"permissions.{effect.value}", text)
+
+
+def _origin(settings: Settings, key: str, text: str | None = None) -> str:
+    for file in settings.config_files:
+        if (line := _line_of(file, key.split("."), text)) is not None:
+            return f"{file}:{line}"
+    source = settings.source_of(key)
+    variable = f"GOAT_MCP_{key.upper().replace('.', '__')}"
+    in_words = {"environment": f"the environment variable {variable}", "flag": "the command line"}
+    return in_words.get(source, "the settings")
+
+
+def _line_of(file: Path, keys: Sequence[str], text: str | None) -> int | None:
+    import yaml
+
+    try:
+        node: Any = cast("Any", yaml).compose(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        found = [value for name, value in node.value if name.value == key]
+        if not found:
+            return None
+        node = found[-1]
+    if text is None:
+        return node.start_mark.line + 1
+    entries: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    for entry in entries:
+        if isinstance(entry, yaml.ScalarNode) and entry.value.strip() == text.strip():
+            return entry.start_mark.line + 1
+    return None

@@ -1,0 +1,114 @@
+"""Which upstreams the settings, their files and manifests name, and the tools chosen over them: at the start, and
+whenever one of the files has changed since (CFG-4). Reaching upstreams is the business of `goat_mcp.upstreams`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from goat_mcp.gateway.build.tools import ChosenTools
+from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.declared_tools import DeclaredTools
+from goat_mcp.gateway.diagnostics import log_entry_problem
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
+from goat_mcp.upstreams.config.watched_files import WatchedFiles
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.upstreams import Upstreams
+from goat_mcp.files.workspace.protected import protected_reason
+
+
+class ConfiguredUpstreams:
+    """`at_start` is what was read first, `chosen` the choice of tools over what was read last.
+
+    `writable` is where calls may write: a file there stays what it was when it was read first.
+    Raises `BrokenUpstreamsFile`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        declared: DeclaredTools,
+        references: SecretReferences,
+        telemetry: Telemetry,
+        *,
+        writable: Callable[[], Sequence[Path]],
+    ) -> None:
+        self._settings = settings
+        self._declared = declared
+        self._telemetry = telemetry
+        self._writable = writable
+        self._files = WatchedFiles(
+            settings.upstreams,
+            contents=settings.contents,
+            references=references,
+            default=settings.default_upstreams,
+            is_open=self._tools_may_write,
+            declared=declared.upstreams,
+        )
+        self.at_start = self._with_name_cap(self._files.load())
+        self._configs = self.at_start.configs
+        declared.beside(self._configs)
+        self._resources: set[str] = set()
+        self.chosen = self._choice(settings, declared.toolsets)
+
+    async def follow(self, upstreams: Upstreams) -> None:
+        """Have `upstreams` be what the files say, until cancelled."""
+
+        def changed(read: UpstreamFiles) -> None:
+            files = self._with_name_cap(read)
+            self._telemetry.debug("upstreams were read again", servers=[config.server for config in files.configs])
+            for problem in files.problems:
+                if problem not in upstreams.problems:
+                    log_entry_problem(self._telemetry, problem)
+            self._configs = files.configs
+            self._declared.beside(self._configs)
+            self.chosen = self._choice(self._settings, self._declared.toolsets)
+            upstreams.apply(files)
+
+        def broken(problem: BrokenUpstreamsFile) -> None:
+            kept = "what it said before stays in use"
+            self._telemetry.warning("upstreams file", problem=problem.message, remedy=kept)
+            name, file = problem.file.name, str(problem.file)
+            detail = f"{problem.what}; {kept}"
+            upstreams.keep(UpstreamProblem(name, ReasonCode.CONFIG_ERROR, detail, file, is_about_file=True))
+
+        await self._files.watch(changed, broken)
+
+    def declared_again(self) -> ChosenTools | None:
+        """Manifests were read again. The choice from now on; None where it is what it was."""
+        self._files.look_again()
+        chosen = self._declared.choose_again(self._usable)
+        if chosen is not None:
+            self._settings, self.chosen = self._declared.settings, chosen
+        return chosen
+
+    def _usable(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+        """Raises `BrokenSettings`."""
+        chosen = self._choice(settings, toolsets)
+        chosen.filter()
+        chosen.profiles()
+        return chosen
+
+    def _choice(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+        # One that goes leaves its name: what was chosen by it is no mistake for that.
+        documents = self._declared.documents
+        self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
+        return ChosenTools(settings, self._configs, toolsets, self._resources)
+
+    def _with_name_cap(self, files: UpstreamFiles) -> UpstreamFiles:
+        settings = self._settings
+        profile = settings.profiles.get(settings.profile)
+        cap = profile.name_cap if profile is not None and profile.name_cap else settings.catalog.name_cap
+        return replace(files, configs=tuple(replace(config, name_cap=cap) for config in files.configs))
+
+    def _tools_may_write(self, path: Path) -> bool:
+        """Whether calls may change what lies there without a person seeing each."""
+        return any(
+            path.is_relative_to(folder) and protected_reason(str(path), root=str(folder)) is None
+            for root in self._writable()
+            for folder in (root, root.resolve())
+        )

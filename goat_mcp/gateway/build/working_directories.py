@@ -1,0 +1,91 @@
+"""Where a gateway works: in the directories that the settings name, those of its client, or the current one.
+
+What may be done there, and to which files, is the workspace's and the rules'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goat_mcp.core.errors import ToolError
+from goat_mcp.calls.permissions.file_rules import FileRules
+from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.gateway.path_checks import named_roots
+from goat_mcp.settings.settings import Settings
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.spill import SpillFiles
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.default_roots import default_roots
+
+
+class WorkingDirectories:
+    """`workspace` is the door to what lies in them, `file_rules` what the permission rules say of it.
+
+    `wants_client_roots` while nobody has said where: then the client is asked.
+    Raises `BrokenSettings` for a directory that is none.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: RuleSet,
+        state: StateDirectory,
+        spill: SpillFiles,
+        telemetry: Telemetry,
+        *,
+        ask_client_for_roots: bool,
+        serves_http: bool,
+    ) -> None:
+        self._settings = settings
+        self._telemetry = telemetry
+        self._clients_have_their_own = serves_http and not settings.workspace
+        self._has_client_roots = self.wants_client_roots = ask_client_for_roots and not settings.workspace
+        self.file_rules = FileRules(rules, lambda: self.workspace.roots)
+        self.workspace = Workspace(
+            *named_roots(settings.workspace),
+            readable=(spill.root,),
+            is_open=spill.is_open,
+            private=(state.path, *([settings.audit.path.expanduser()] if settings.audit.path else ())),
+            why_denied=self.file_rules.why_denied,
+        )
+        if not settings.workspace and not ask_client_for_roots:
+            self.workspace.adopt_roots(default_roots())
+
+    def adopt_client_roots(self, roots: Sequence[Path]) -> None:
+        """Use the roots a client named; where it named none, the current directory unless that is / or home."""
+        self.wants_client_roots = False
+        self.workspace.adopt_roots([root for root in roots if root.is_dir()] or default_roots())
+        if self.workspace.roots and self._settings.overlooks_project(self.workspace.roots[0]):
+            self._telemetry.warning(
+                "a project's settings are not in force: its directory was known only after the start",
+                directory=str(self.workspace.roots[0]),
+                remedy="start goat-mcp with --workspace, or in that directory",
+            )
+
+    def client_roots_changed(self) -> None:
+        """A client has said so. Where its roots are the workspace, they are wanted again."""
+        self.wants_client_roots = self._has_client_roots
+
+    def roots_for_upstreams(self, client_has_some: bool) -> Sequence[Path]:
+        """A workspace that somebody named wins; the client's own roots count where nobody did (ERA-6).
+
+        On stdio the client's roots are the workspace then; over HTTP each client has its own.
+        """
+        return () if client_has_some and self._clients_have_their_own else self.workspace.roots
+
+    def writable(self) -> Sequence[Path]:
+        """Where calls may write."""
+        return (*self.workspace.roots, *self._settings.sandbox_write)
+
+    def first(self) -> str:
+        """What lasting state is about: the first directory, empty where there is none."""
+        return str(self.workspace.roots[0]) if self.workspace.roots else ""
+
+    def real_path(self, asked: str) -> str:
+        """Where a path leads; as it was asked for where that cannot be told."""
+        try:
+            return str(self.workspace.real_path(self.workspace.resolve(asked)))
+        except ToolError:
+            return asked

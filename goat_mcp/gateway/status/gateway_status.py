@@ -1,0 +1,175 @@
+"""The status of one gateway as a document (OBS-1, R-PROC-1, R-LIMIT-1, R-PERM-5, R-HOOK-2).
+
+Where it goes, to a file or to a client, is the business of `publishing` and `resource`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goat_mcp import __version__
+from goat_mcp.calls.hooks.command import HookCommand
+from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.commands.sandbox.state import SandboxState
+from goat_mcp.commands.time_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from goat_mcp.core.redaction import Redactor
+from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
+from goat_mcp.files.search.listing import MAX_ENTRIES
+from goat_mcp.gateway.status.times import iso
+from goat_mcp.gateway.status.upstream_entry import upstream_entry, with_ages
+from goat_mcp.processes.pids_cgroup import PidsCgroups
+from goat_mcp.settings.settings import Settings
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.upstreams import Upstreams
+
+STATUS_URI = "goat://status"
+_OPERATORS = ("config_files", "upstream_files", "notices", "hooks", "ignored_keys")
+_OPERATORS_OF_UPSTREAM = ("stderr_tail", "file", "target")
+
+
+class GatewayStatus:
+    """Makes the document anew each time: it is cheap, and nothing of it is kept."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        upstreams: Upstreams,
+        redactor: Redactor,
+        approval: str,
+        mode: str,
+        rules: RuleSet,
+        roots: Callable[[], Sequence[Path]],
+        sandbox: Callable[[], SandboxState | None],
+        cgroups: PidsCgroups,
+        hooks: Sequence[HookCommand],
+        problems: Callable[[], list[dict[str, Any]]],
+        transport: str,
+        started_s: float,
+    ) -> None:
+        self._settings = settings
+        self._upstreams = upstreams
+        self._redactor = redactor
+        self._approval = approval
+        self._mode = mode
+        self._rules = rules
+        self._roots = roots
+        self._sandbox = sandbox
+        self._cgroups = cgroups
+        self._hooks = hooks
+        self._problems = problems
+        self.transport = transport
+        self._started_s = started_s
+
+    def raw(self) -> dict[str, Any]:
+        """The document with what may be secret in it. Only for `without_secrets`, which may take its time elsewhere."""
+        now_s = time.time()
+        configs = {config.name: config for config in self._upstreams.configs}
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "transport": self.transport,
+            "started": iso(self._started_s),
+            "workspace": [str(root) for root in self._roots()],
+            "config_files": [str(file) for file in self._settings.config_files],
+            "upstream_files": [str(file) for file in self._settings.upstreams],
+            "notices": list(self._settings.notices),
+            "permissions": self._permissions(),
+            "sandbox": self._sandbox_state(),
+            "process_limit": self._process_limit(),
+            "hooks": [_hook(hook) for hook in self._hooks],
+            "limits": self._limits(),
+            "problems": self._problems(),
+            "upstreams": [
+                upstream_entry(status, configs.get(status.name) if status.server else None, now_s)
+                for status in self._upstreams.status()
+            ],
+            "ignored_keys": [
+                {"name": problem.name, "detail": problem.message, "file": problem.file}
+                for problem in self._upstreams.problems
+                if not problem.is_fatal
+            ],
+        }
+
+    def without_secrets(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """May run in any thread."""
+        return self._redactor.tree(raw)
+
+    def document(
+        self, *, for_operator: bool = True, shows: Callable[[str], bool] = lambda server: True
+    ) -> dict[str, Any]:
+        """What may be shown. Whoever is not the operator sees no stderr, and nothing of how it is
+        set up: files, rules, hooks, where upstreams are. Nobody sees a server that `shows` says is hidden (PRF-2)."""
+        raw = self._without_hidden(self.raw(), shows)
+        return with_ages(self.without_secrets(raw if for_operator else _for_anybody(raw)), time.time())
+
+    def _without_hidden(self, raw: dict[str, Any], shows: Callable[[str], bool]) -> dict[str, Any]:
+        shown = {config.name for config in self._upstreams.configs if shows(config.server)}
+        if len(shown) == len(self._upstreams.configs):
+            return raw
+        # What is wrong with an entry is told by its name, and may speak of others.
+        upstreams = [entry for entry in raw["upstreams"] if entry["name"] in shown]
+        return {**raw, "upstreams": upstreams, "problems": [], "ignored_keys": []}
+
+    def _limits(self) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            **settings.limits.model_dump(mode="json"),
+            "output_max_chars": settings.output.max_chars,
+            "bash_timeout_s": DEFAULT_TIMEOUT_MS / 1000,
+            "bash_max_timeout_s": MAX_TIMEOUT_MS / 1000,
+            "bash": settings.bash.model_dump(mode="json"),
+            "search": settings.search.model_dump(mode="json"),
+            "search_s": SEARCH_LIMIT_S,
+            "search_entries": MAX_ENTRIES,
+        }
+
+    def _permissions(self) -> dict[str, Any]:
+        rules = {name: [rule.text for rule in getattr(self._rules, name).rules] for name in ("allow", "ask", "deny")}
+        return {"mode": self._mode, "asks_go_to": self._approval, "rules": rules}
+
+    def _sandbox_state(self) -> dict[str, Any]:
+        state = self._sandbox()
+        if state is None:
+            wanted = self._settings.sandbox
+            return {"name": "not tried yet", "wanted": "" if wanted is None else str(wanted), "reason": ""}
+        return {"name": state.name, "wanted": str(state.wanted), "reason": state.reason}
+
+    def _process_limit(self) -> dict[str, Any]:
+        """What limits the processes of one command: a cgroup, the system's limit for the processes of a user, which
+        counts in a sandbox of bubblewrap only, or nothing."""
+        if not self._settings.bash.max_processes:
+            return {"kind": "none", "reason": "bash.max_processes is 0"}
+        if not self._cgroups.is_needed:
+            return {"kind": "rlimit", "reason": ""}
+        reason = self._cgroups.why_not
+        if reason:
+            return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
+        return {"kind": "cgroup", "reason": ""}
+
+
+def _for_anybody(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_without(raw, _OPERATORS),
+        "permissions": _without(raw["permissions"], ("rules",)),
+        "problems": [problem for problem in raw["problems"] if problem["reason_code"] in set(ReasonCode)],
+        "upstreams": [_without(entry, _OPERATORS_OF_UPSTREAM) for entry in raw["upstreams"]],
+    }
+
+
+def _without(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in names}
+
+
+def _hook(hook: HookCommand) -> dict[str, Any]:
+    return {
+        "event": str(hook.event),
+        "place": hook.place,
+        "observes": hook.observes,
+        "failure_denies": hook.refuses_on_failure,
+        "keeps_claude_codes_meaning": hook.is_imported,
+    }

@@ -1,0 +1,144 @@
+"""Keeps what a command prints: little of it in memory, the whole in a spill file that Read may open."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from goat_mcp.processes.output_text import cut, join_cut, readable, whole_characters
+
+MEMORY_BYTES = 384 * 1024
+TAIL_BYTES = 256 * 1024
+HEAD_BYTES = 128 * 1024
+KEPT_BYTES = 64 * 1024 * 1024
+"""What the file keeps of one command's output (R-PROC-6)."""
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+
+@dataclass(frozen=True)
+class OutputPart:
+    """Output as it is shown. `end` is where the next part begins, in bytes since the command started."""
+
+    text: str
+    end: int
+    truncated: bool = False
+
+
+class CreateFile(Protocol):
+    """Makes the file a long output goes to."""
+
+    def __call__(self, stem: str) -> tuple[Path, int]:
+        """A new empty file and a descriptor to write it with, which the caller closes."""
+        ...
+
+
+class OutputCapture:
+    """The output of one command, stdout and stderr as they came. Not for several threads at a time.
+
+    Up to `MEMORY_BYTES` stay in memory only; a longer output, or one that `keep_file` was called for, goes to a
+    file of `create_file`, of which the first 64 MiB are kept. The last `TAIL_BYTES` always stay in memory.
+    """
+
+    def __init__(self, create_file: CreateFile) -> None:
+        self._create_file = create_file
+        self._recent = bytearray()
+        self._descriptor = -1
+        self._kept = 0
+        self._closed = False
+        self.total = 0
+        self.path: Path | None = None
+        self.problem = ""
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        self._recent += data
+        if self.path is not None:
+            self._write(data)
+        elif self.total > MEMORY_BYTES:
+            self.keep_file()
+        if self.path is not None and len(self._recent) > 2 * TAIL_BYTES:
+            del self._recent[:-TAIL_BYTES]
+
+    def keep_file(self) -> Path:
+        """Put all there is, and all that comes, into a file."""
+        if self.path is None:
+            self.path, self._descriptor = self._create_file("bash")
+            self._write(bytes(self._recent))
+            if self._closed:
+                self.close()
+        return self.path
+
+    def close(self) -> None:
+        """Nothing more will be added. What there is can still be read."""
+        self._closed = True
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def shown(self, max_chars: int, start: int = 0, *, complete: bool = True) -> OutputPart:
+        """The output from byte `start` on, as text of about `max_chars` at most: head and tail of a longer one.
+
+        A too long output is put into a file, if it is not there yet. While a command runs (`complete` false) an
+        unfinished character at the end waits for the next part.
+        """
+        last = bytes(self._recent[-4:])
+        unfinished = 0 if complete else len(last) - whole_characters(last)
+        end = self.total - unfinished
+        start = min(start, end)
+        from_recent = len(self._recent) - (self.total - start)
+        recent = bytes(self._recent[max(0, from_recent) : len(self._recent) - unfinished])
+        if from_recent >= 0:
+            text = readable(recent).rstrip("\n")
+            if len(text) <= max_chars:
+                return OutputPart(text, end)
+            return OutputPart(cut(text, max_chars, self._where()), end, truncated=True)
+        first = self._from_file(start, min(HEAD_BYTES, -from_recent))
+        missing = -from_recent - len(first)
+        if not missing:
+            text = readable(first + recent).rstrip("\n")
+            if len(text) <= max_chars:
+                return OutputPart(text, end)
+            return OutputPart(cut(text, max_chars, self._where()), end, truncated=True)
+        head = readable(first[: whole_characters(first)])[:max_chars]
+        tail = readable(recent.lstrip(_CONTINUATION)).rstrip("\n")[-max_chars:]
+        hidden = f"about {end - start - max_chars} bytes"
+        return OutputPart(join_cut(head, tail, max_chars, hidden, self._where()), end, truncated=True)
+
+    def last_line(self, max_chars: int = 200) -> str:
+        """The newest line that is not blank, for progress messages."""
+        lines = readable(bytes(self._recent[-2000:])).split("\n")
+        return next((line.strip()[:max_chars] for line in reversed(lines) if line.strip()), "")
+
+    def _where(self) -> str:
+        path = self.keep_file()
+        if self.problem:
+            return f"; {path} holds the first {self._kept} bytes only: {self.problem}"
+        if self.total > KEPT_BYTES:
+            return f"; the first {KEPT_BYTES} of {self.total} bytes are in {path}, which Read and Grep can open"
+        return f"; the whole is in {path}, which Read and Grep can open"
+
+    def _write(self, data: bytes) -> None:
+        data = data[: KEPT_BYTES - self._kept]
+        if not data or self.problem:
+            return
+        try:
+            if self._descriptor >= 0:
+                while data:
+                    written = os.write(self._descriptor, data)
+                    self._kept += written
+                    data = data[written:]
+        except OSError as problem:
+            # A full disk must not stop the command; the notice in `_where` says what is missing.
+            self.problem = problem.strerror or str(problem)
+
+    def _from_file(self, start: int, length: int) -> bytes:
+        if self.path is None:
+            return b""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(start)
+                return file.read(length)
+        except OSError:
+            return b""

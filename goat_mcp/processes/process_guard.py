@@ -1,0 +1,195 @@
+"""The guard: one tiny process that ends our children's process groups when this process is gone, however it died.
+
+Knows process groups and one environment marker; starting and stopping single commands lives in `running_command`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from goat_mcp.processes.process_table import environment_contains
+
+MARKER_VARIABLE = "GOAT_MCP_CALL"
+"""Environment variable that every guarded command carries: `<guard id>.<call>`.
+
+It finds what left the process group (`setsid`) and still has the environment it was started with.
+"""
+
+JUST_RAN_S = 2.0
+"""For so long after its end a signal may still have come from a command: a busy machine is late to look at it."""
+
+_GRACE_S = 1
+
+# Reads "+ GROUP", "- GROUP" and "= COMMAND" lines until the pipe closes, which the kernel does for us even after
+# `kill -9`. No path and no name of ours is in its arguments, and it ignores TERM: `pkill -f` must not end it before us.
+_SCRIPT = """
+trap '' TERM INT HUP
+groups=' '
+last=
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups$group " ;;
+    =) last=$group ;;
+    -) case $groups in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
+  esac
+done
+marked() {
+  for file in $(grep -lsF "$variable=$id." /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    echo "${file%/environ}"
+  done
+}
+left=$(marked)
+if [ "$groups" != ' ' ] || [ -n "$left" ]; then
+  for group in $groups; do kill -s TERM -- "-$group"; done
+  for one in $left; do kill -s TERM "$one"; done
+  sleep "$grace"
+  for round in 1 2 3; do
+    for group in $groups; do kill -s KILL -- "-$group"; done
+    for one in $(marked); do kill -s KILL "$one"; done
+  done
+fi
+[ -z "$last" ] || eval "$(printf %b "$last")"
+"""
+
+
+class ProcessGuard:
+    """Ends what this process leaves behind (R-STOP-3), for any child that leads its own process group.
+
+    The guard process starts with the first `watch` and costs one pipe write for each later call. It acts on the
+    end of its pipe only, so it does not matter which thread started a child. `forget` a group as soon as its last
+    member is gone: a number that the system has given to somebody else must not be in the list.
+    """
+
+    def __init__(self) -> None:
+        self.id = secrets.token_hex(16)
+        self._groups: set[int] = set()
+        self._commands: set[int] = set()
+        self._starting = 0
+        self._command_seen_s = float("-inf")
+        self._last = ""
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe = -1
+
+    def marker(self, call: str) -> str:
+        """The value of `MARKER_VARIABLE` for one command. `call` is a word of the caller's choice."""
+        return f"{self.id}.{call}"
+
+    def has_marked(self, pid: int) -> bool:
+        """Whether a process was started, at whatever remove, by a command of ours."""
+        return environment_contains(pid, f"{MARKER_VARIABLE}={self.id}.".encode())
+
+    def start(self) -> None:
+        """Start the guard process unless it runs. Call it before a child starts: a child nobody told of yet is
+        still found by its marker."""
+        with self._lock:
+            self._ensure_running()
+
+    @property
+    def commands_run(self) -> bool:
+        """Whether a user's command, as against a server of ours, runs or did a moment ago.
+
+        What a command did last may come to be looked at when it has ended.
+        """
+        if self._commands or self._starting:
+            return True
+        return time.monotonic() - self._command_seen_s < JUST_RAN_S
+
+    @contextmanager
+    def starting_command(self) -> Generator[None]:
+        """Around the start of a command and its `watch`: it may act before anybody can be told its number."""
+        with self._lock:
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._command_seen_s = time.monotonic()
+
+    def watch(self, group: int, *, is_command: bool = False) -> None:
+        """End this process group when this process ends."""
+        with self._lock:
+            self._ensure_running()
+            self._groups.add(group)
+            if is_command:
+                self._commands.add(group)
+            self._tell(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """The group is gone; its number may belong to somebody else from now on."""
+        with self._lock:
+            if group in self._groups:
+                self._groups.discard(group)
+                if group in self._commands:
+                    self._commands.discard(group)
+                    self._command_seen_s = time.monotonic()
+                self._tell(f"- {group}\n")
+
+    def run_at_the_end(self, command: Sequence[str]) -> None:
+        """Run this when nothing of ours is left, however this process ended: it puts in order what is not a process.
+        One command; a later one takes its place."""
+        with self._lock:
+            text = shlex.join(command).replace("\\", "\\\\").replace("\n", "\\n")
+            self._last = f"= {text}\n"
+            self._ensure_running()
+            self._tell(self._last)
+
+    def close(self) -> None:
+        """End everything that is still watched, within about a second, and the guard with it. Does not wait."""
+        with self._lock:
+            if self._pipe >= 0:
+                os.close(self._pipe)
+            self._pipe = -1
+            self._groups.clear()
+            self._commands.clear()
+
+    def _ensure_running(self) -> None:
+        if self._pipe >= 0 and self._process is not None and self._process.poll() is None:
+            return
+        if sys.platform == "win32" or not Path("/bin/sh").exists():
+            return
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        read_end, self._pipe = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT],
+                stdin=read_end,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={
+                    "PATH": "/usr/bin:/bin:/usr/local/bin",
+                    "variable": MARKER_VARIABLE,
+                    "id": self.id,
+                    "grace": str(_GRACE_S),
+                },
+                start_new_session=True,
+            )
+        finally:
+            os.close(read_end)
+        for group in self._groups:
+            self._tell(f"+ {group}\n")
+        if self._last:
+            self._tell(self._last)
+
+    def _tell(self, line: str) -> None:
+        if self._pipe < 0:
+            return
+        try:
+            os.write(self._pipe, os.fsencode(line))
+        except BrokenPipeError:
+            # Somebody killed the guard; the next `watch` starts another and tells it all groups.
+            os.close(self._pipe)
+            self._pipe = -1

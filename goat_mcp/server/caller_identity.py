@@ -1,0 +1,63 @@
+"""Who is behind a request, as its transport and its token tell: the principal, the session, the rights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from goat_mcp.core.principals import ANONYMOUS, LOCAL
+from goat_mcp.core.rights import Rights
+from goat_mcp.server.client_channel import Context
+from goat_mcp.server.client_profiles import ClientProfiles
+
+if TYPE_CHECKING:  # there are tokens over HTTP only
+    from mcp.server.auth.provider import AccessToken
+
+Transport = Literal["stdio", "http"]
+
+
+class CallerIdentity:
+    """Over one kind of transport. The token is that of the request at work."""
+
+    def __init__(self, transport: Transport, profiles: ClientProfiles) -> None:
+        self._transport = transport
+        self._profiles = profiles
+
+    def rights(self, ctx: Context) -> Rights:
+        token = self._token()
+        scopes = token.scopes if token is not None else []
+        return self._profiles.rights(token_scopes=scopes, client=_client_name(ctx), request=ctx.request)
+
+    def principal(self) -> str:
+        if self._transport == "stdio":
+            return LOCAL
+        token = self._token()
+        return token.subject or token.client_id if token is not None else ANONYMOUS
+
+    def session_key(self, ctx: Context, principal: str) -> str:
+        """Design D6: the process on stdio, principal and session id on handshake HTTP, principal and client after it.
+
+        Over HTTP no two principals have a key in common, whatever they call themselves: what is stored by session is
+        stored by principal as well (R-HTTP-3b).
+        """
+        if self._transport == "stdio":
+            return "stdio"
+        owner = principal.replace("%", "%25").replace(":", "%3A")
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.request is None:
+            # That era has no sessions: an id in its header is the sender's choice, and may be another client's.
+            return f"principal:{owner}:{_client_name(ctx)}"
+        # The SDK has looked it up, and that this credential opened it.
+        return f"session:{owner}:{ctx.request.headers.get('mcp-session-id', '')}"
+
+    def _token(self) -> AccessToken | None:
+        if self._transport == "stdio":
+            return None
+        from mcp.server.auth.middleware.auth_context import get_access_token
+
+        return get_access_token()
+
+
+def _client_name(ctx: Context) -> str:
+    params = ctx.session.client_params
+    return params.client_info.name if params is not None else ""

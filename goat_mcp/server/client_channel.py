@@ -1,0 +1,167 @@
+"""One call's way back to its client: a request in the handshake era, a parked call in 2026-07-28. Tools see neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import BaseModel, ValidationError
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
+Context = ServerRequestContext[Any, Any]
+
+
+class ClientChannel(Protocol):
+    """Put requests to the client behind one call."""
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None: ...
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """The same, as it travels."""
+        ...
+
+    @property
+    def protocol_version(self) -> str: ...
+
+    @property
+    def holds_the_request_open(self) -> bool:
+        """Whether the client's call waits, and may time out, while it is asked."""
+        ...
+
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        """Raises `MCPError` where the client refuses, or answers something else. `opens_call`: see `Form`."""
+        ...
+
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
+        ...
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification of an upstream's on the call's own stream."""
+        ...
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+class ClientOfCall:
+    """What the request that a call came by, or goes on by, says of its client."""
+
+    _ctx: Context
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None:
+        return self._ctx.session.client_capabilities
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        return declared(self.capabilities)
+
+    @property
+    def protocol_version(self) -> str:
+        return self._ctx.protocol_version
+
+
+class DirectChannel(ClientOfCall):
+    """Handshake era: a request of ours on the call's own stream."""
+
+    holds_the_request_open = True
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._own_questions = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
+        return self._own_questions > 0
+
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        self._own_questions += 1
+        try:
+            return await self._put(request, answer)
+        finally:
+            self._own_questions -= 1
+
+    async def _put(self, request: Question, answer: type[AnswerT]) -> AnswerT:
+        metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        outcome: AnswerT | Exception = MCPError(types.CONNECTION_CLOSED, "the client is gone")
+        async with anyio.create_task_group() as group:
+            if self._ctx.request is not None:
+                group.start_soon(_cancel_when_gone, self._ctx.request, group.cancel_scope)
+            try:
+                outcome = await self._ctx.session.send_request(request, answer, metadata=metadata)
+            except ValidationError:
+                outcome = _unreadable(request)
+            except Exception as refused:
+                outcome = refused
+            group.cancel_scope.cancel()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        # One after the other: each is a form of its own to the person.
+        return {key: (await self._put(request, RawAnswer)).raw() for key, request in requests.items()}
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await notify(self._ctx, method, params)
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+
+class AskedEnough(MCPError):
+    """A call has asked its client so many times that the client would give it up at the next."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(types.INVALID_REQUEST, f"this call has asked its client {times} times already")
+
+
+class RawAnswer(BaseModel, extra="allow"):
+    """An answer as it came: whoever asked reads it."""
+
+    def raw(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def declared(capabilities: types.ClientCapabilities | None) -> Mapping[str, Any]:
+    """What a client declared, as it travels."""
+    return {} if capabilities is None else capabilities.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+
+async def notify(ctx: Context, method: str, params: Mapping[str, Any]) -> None:
+    """Send a notification as it travels."""
+    notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
+
+
+async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:
+    """A stream that broke off cannot be resumed: nobody will see the question again, nor what its call returns."""
+    await gone(request)
+    waiting.cancel()
+
+
+async def gone(request: Any) -> None:
+    """Return when the client has closed the stream of this HTTP request."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:
+    """An answer that came along with a repeated request. Raises `MCPError` for one of another kind."""
+    try:
+        return answer.model_validate(given.model_dump(by_alias=True, exclude_none=True))
+    except (ValidationError, AttributeError):
+        raise _unreadable(request) from None
+
+
+def _unreadable(request: Question) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"the client's answer to {request.method} cannot be read")

@@ -1,0 +1,1 @@
+"""What answers each family of MCP methods."""

@@ -1,0 +1,1 @@
+"""Serving over streamable HTTP: connections, tokens, limits."""

@@ -1,0 +1,229 @@
+"""Streamable HTTP: both protocol eras on one endpoint, behind the guard and a bearer token."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import stat
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvicorn
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.middleware import Middleware
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.server.adapter import Adapter
+from goat_mcp.server.http.body import StrictBody
+from goat_mcp.server.http.connections import Connections, GuardedProtocol, PrincipalConnections, possible_connections
+from goat_mcp.server.http.fair_shares import FairShares
+from goat_mcp.server.http.guard import MCP_PATH, HttpGuard
+from goat_mcp.server.http.rate_limiter import PrincipalRateLimiter
+from goat_mcp.server.http.sessions import PrincipalSessions
+from goat_mcp.server.http.token import StaticToken
+from goat_mcp.settings.settings import LimitSettings
+
+GRACEFUL_SHUTDOWN_S = 2
+SESSION_IDLE_TIMEOUT_S = 1800.0
+WAITING_CONNECTIONS = 1024
+ACCEPTED_AT_A_TIME = 32
+"""Fewer than may be without a token, so that each is read before it has to make room for others."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen: a host and port, or a Unix socket."""
+
+    host: str = ""
+    port: int = 0
+    socket_path: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.socket_path is not None or self.host == "localhost":
+            return True
+        return ipaddress.ip_address(self.host).is_loopback
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`. Raises `ToolError(CONFIG)`."""
+    if text.startswith("unix:"):
+        return Address(socket_path=Path(text.removeprefix("unix:")).expanduser().absolute())
+    host, separator, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    wanted = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
+        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", wanted)
+    if host != "localhost":
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", wanted) from None
+        if address.is_unspecified:
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", wanted)
+    return Address(host=host, port=int(port))
+
+
+class _UvicornServer(uvicorn.Server):
+    """Leaves signals to us, and lets many connections wait in the system while it accepts few at a time."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(WAITING_CONNECTIONS)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+@dataclass
+class HttpServer:
+    """One listening endpoint over one adapter. `token` None serves without a token."""
+
+    adapter: Adapter
+    address: Address
+    token: str | None
+    limits: LimitSettings
+    profile_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By profile, where it has one of its own."""
+
+    def __post_init__(self) -> None:
+        self._server: _UvicornServer | None = None
+        self._socket: socket.socket | None = None
+        self._is_kept = False
+
+    def bind(self, listener: int | None = None) -> None:
+        """Take the address, or the descriptor of a socket that listens there already. Raises `ToolError(CONFIG)`."""
+        if listener is None:
+            self._socket = _bound_socket(self.address)
+            return
+        os.set_inheritable(listener, False)
+        self._socket = socket.socket(fileno=listener)
+        self._socket.setblocking(False)
+
+    def keep_listening(self) -> int:
+        """A descriptor of the socket that `close` leaves open: whoever connects waits for the next process."""
+        assert self._socket is not None, "bind() comes first"
+        self._is_kept = True
+        return os.dup(self._socket.fileno())
+
+    def app(self, port: int) -> HttpGuard:
+        """The ASGI application as it is served on `port`."""
+        names = {"127.0.0.1", "localhost", "[::1]"} if self.address.is_loopback else {_host_text(self.address.host)}
+        hosts = frozenset(
+            {"localhost"} if self.address.socket_path is not None else {f"{name}:{port}" for name in names}
+        )
+        auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
+        inner = self.adapter.server.streamable_http_app(
+            streamable_http_path=MCP_PATH,
+            max_request_body_size=self.limits.body_bytes,
+            max_sessions=self.limits.sessions,
+            session_idle_timeout=SESSION_IDLE_TIMEOUT_S,
+            # The guard has checked Host and Origin exactly; the SDK's check is looser than that.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            auth=auth if self.token is not None else None,
+            token_verifier=StaticToken(self.token, self.profile_tokens) if self.token is not None else None,
+        )
+        needs_token = self.token is not None
+        # The last ones: behind the SDK's reading of the token.
+        inner.user_middleware += [
+            Middleware(PrincipalConnections, needs_token=needs_token),
+            Middleware(PrincipalRateLimiter, per_s=self.limits.calls_per_s, needs_token=needs_token),
+            Middleware(StrictBody, max_bytes=self.limits.body_bytes, needs_token=needs_token),
+            Middleware(
+                PrincipalSessions,
+                shares=self._shares(self.limits.sessions),
+                idle_timeout_s=SESSION_IDLE_TIMEOUT_S,
+                needs_token=needs_token,
+            ),
+        ]
+        return HttpGuard(inner, hosts, lambda: self.adapter.gateway.settings.profiles.keys())
+
+    def _shares(self, capacity: int) -> FairShares:
+        """A quarter is kept from each principal for the others, if there are any."""
+        return FairShares(capacity, capacity // 4 if self.profile_tokens else 0)
+
+    def close(self) -> None:
+        """Give the address back."""
+        if self._socket is not None:
+            self._socket.close()
+            if self.address.socket_path is not None and not self._is_kept:
+                self.address.socket_path.unlink(missing_ok=True)
+
+    async def serve(self, on_listening: Callable[[str], None]) -> None:
+        """Serve the bound address until `stop`. Calls `on_listening` with the URL once clients can connect."""
+        assert self._socket is not None, "bind() comes first"
+        try:
+            host, port = self.address.host, self.address.port
+            if self.address.socket_path is None:
+                port = self._socket.getsockname()[1]
+            connections = Connections(
+                self._shares(possible_connections(self.limits.connections)),
+                header_deadline_s=self.limits.header_deadline_s,
+                body_bytes=self.limits.body_bytes,
+            )
+            config = uvicorn.Config(
+                self.app(port),
+                http=type("ServersProtocol", (GuardedProtocol,), {"registry": connections}),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                backlog=ACCEPTED_AT_A_TIME,
+                timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+            )
+            self._server = _UvicornServer(config)
+            where = self.address.socket_path
+            on_listening(f"unix:{where}" if where else f"http://{_host_text(host)}:{port}{MCP_PATH}")
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Begin a graceful end: open streams get a clean close, then the listener goes."""
+        self.adapter.changes.close()
+        if self._server is not None:
+            self._server.should_exit = True
+
+
+def _bound_socket(address: Address) -> socket.socket:
+    path = address.socket_path
+    try:
+        if path is None:
+            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            # Named TCP, or asyncio leaves Nagle's delay on: 40 ms for a small answer.
+            listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address.host, address.port))
+        else:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
+                raise ToolError(
+                    ErrorCode.CONFIG,
+                    f"{path.parent} can be entered by others, so the socket in it would not be private",
+                    "Name a socket in a folder that only you can enter (mode 0700).",
+                )
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.bind(str(path))
+            os.chmod(path, 0o600)  # noqa: PTH101  # the path was just bound; nothing to resolve
+    except OSError as problem:
+        where = path or f"{address.host}:{address.port}"
+        raise ToolError(
+            ErrorCode.CONFIG,
+            f"cannot listen on {where}: {problem.strerror}",
+            "Choose another address, or stop the program that has it.",
+        ) from None
+    listener.listen(128)
+    listener.setblocking(False)
+    return listener
+
+
+def _host_text(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

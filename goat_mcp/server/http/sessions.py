@@ -1,0 +1,128 @@
+"""Whose the sessions of the handshake era are, and which of them ends if another one is wanted (R-HTTP-4b).
+
+The SDK keeps the sessions; here they are counted, and ended as a client ends them: with a DELETE.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from goat_mcp.server.http.fair_shares import FairShares, Holding, NoRoom
+from goat_mcp.server.http.guard import Refusal
+from goat_mcp.server.http.principal import principal_of
+
+_NO_ROOM = Refusal(503, "too many sessions of this client, all of them in use; end some", ((b"retry-after", b"1"),))
+
+
+@dataclass(eq=False)
+class Session(Holding):
+    user: Any = None
+    """Who opened it, as the SDK wants to see them again."""
+    session_id: str = ""
+    """Empty while it is being opened."""
+
+    @property
+    def can_be_closed(self) -> bool:
+        return self.session_id != ""
+
+
+@dataclass
+class PrincipalSessions:
+    """ASGI middleware, behind the token."""
+
+    app: ASGIApp
+    shares: FairShares
+    idle_timeout_s: float
+    needs_token: bool
+    _sessions: dict[str, Session] = field(default_factory=dict[str, Session])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = principal_of(scope, needs_token=self.needs_token) if scope["type"] == "http" else None
+        if principal is None or not _has_sessions(headers := Headers(scope=scope)):
+            await self.app(scope, receive, send)
+            return
+        session_id = headers.get(MCP_SESSION_ID_HEADER)
+        if session_id is None:
+            await self._open(principal, scope, receive, send)
+        elif (session := self._sessions.get(session_id)) is not None and session.principal == principal:
+            await self._use(session, scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _open(self, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
+        self._forget_ended()
+        new = Session(principal, user=scope.get("user"))
+        try:
+            victim = self.shares.add(new)
+        except NoRoom:
+            await _NO_ROOM.answer(send)
+            return
+
+        async def watch(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                new.session_id = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER, "")
+                if new.session_id:
+                    self._sessions[new.session_id] = new
+            await send(message)
+
+        new.begin()
+        try:
+            if isinstance(victim, Session):
+                await self._close(victim, scope)
+            await self.app(scope, receive, watch)
+        finally:
+            new.end()
+            if not new.session_id:
+                self.shares.remove(new)
+
+    async def _use(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        async def watch(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status == 404 or (scope["method"] == "DELETE" and status < 400):
+                    self._forget(session)
+            await send(message)
+
+        session.begin()
+        try:
+            await self.app(scope, receive, watch)
+        finally:
+            session.end()
+
+    async def _close(self, session: Session, scope: Scope) -> None:
+        self._forget(session)
+        headers = [(MCP_SESSION_ID_HEADER.encode(), session.session_id.encode())]
+        with anyio.CancelScope(shield=True):
+            await self.app({**scope, "method": "DELETE", "headers": headers, "user": session.user}, _nothing, _unheard)
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop(session.session_id, None)
+        self.shares.remove(session)
+
+    def _forget_ended(self) -> None:
+        """Those that the SDK has ended by now, since nobody used them."""
+        ended_s = time.monotonic() - self.idle_timeout_s
+        for session in [one for one in self._sessions.values() if not one.requests and one.used_at_s < ended_s]:
+            self._forget(session)
+
+
+def _has_sessions(headers: Headers) -> bool:
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def _unheard(message: Message) -> None:
+    """Nobody waits for this answer."""

@@ -1,0 +1,222 @@
+"""Plain `tools/call` requests over stdio on the shortest way: from the frame to the adapter, from it to the pipe.
+
+Design 0019. The SDK's way costs three streams, a span, a chain of middleware and three models for each call. What is
+spared is only what an earlier call of the same client has shown to make no difference, so this deliberately knows
+nothing of handshakes, protocol versions or who may call: the first call of a connection goes the SDK's way, and this
+takes later ones that look like it. All other messages are the SDK's, and so is any call with a member, or a key in
+its `_meta`, that this does not know; with an answer to a question of ours; or while somebody traces calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.shared.message import SessionMessage
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from opentelemetry import trace
+from pydantic import ValidationError
+
+from goat_mcp.core.gateway_chain import HOPS_KEY
+from goat_mcp.server.client_channel import Context
+from goat_mcp.server.downgrade_result import is_known_everywhere, is_plain_text
+from goat_mcp.server.requests import CalledTool
+from goat_mcp.server.stdio.fast_call import CALL, FastCall, KnownClient, envelope_of
+from goat_mcp.server.stdio.frame_writer import FrameWriter
+
+Handler = Callable[[Context, CalledTool], Awaitable[Any]]
+Seal = Callable[[Context, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]
+"""The SDK's middleware that seals the state of a question."""
+
+_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
+_PARAMS = frozenset({"name", "arguments", "_meta"})
+_MIDDLEWARES_KEYS = frozenset({"traceparent", "tracestate", "baggage", HOPS_KEY})
+"""In the `_meta` of a request: what middleware on the SDK's way would read."""
+_CLOSED = types.ErrorData(code=types.CONNECTION_CLOSED, message="Connection closed")
+_logger = logging.getLogger(__name__)
+
+
+class FastPath:
+    """The short way into one server, over one connection."""
+
+    def __init__(self, server: Server[Any], call_tool: Handler, seal: Seal) -> None:
+        self._server = server
+        self._call_tool = call_tool
+        self._seal = seal
+        self._is_traced = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        self._server_info = server.server_info_stamp
+        self._known: KnownClient | None = None
+        self._newest: types.RequestId | None = None
+        """The last message that went the SDK's way, where it was a call."""
+        self._running: dict[types.RequestId, FastCall] = {}
+        self._tasks: dict[asyncio.Task[None], FastCall] = {}
+        server.add_request_handler(CALL, types.CallToolRequestParams, self._learn)
+
+    async def _learn(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        """A call has come through on the SDK's way."""
+        if ctx.request_id == self._newest and not self._is_traced:
+            # Messages stay in order: whatever came before this one has begun, too.
+            self._known = KnownClient(ctx)
+        return await self._call_tool(ctx, params)
+
+    def takes(self, message: object) -> bool:
+        """Whether this message, which is sound JSON, may go the short way."""
+        if self._known is None or not isinstance(message, dict):
+            return False
+        frame = cast("dict[str, Any]", message)
+        return (
+            frame.get("method") == CALL
+            and frame.get("jsonrpc") == "2.0"
+            and frame.keys() == _MEMBERS
+            and as_request_id(frame["id"]) is not None
+            and _is_plain(frame["params"], self._known.envelope)
+        )
+
+    def start(self, message: Mapping[str, Any], writer: FrameWriter) -> None:
+        """Begin a call that `takes` has let pass; its answer goes to the writer."""
+        assert self._known is not None
+        call = FastCall(message["id"], message["params"], self._known, writer)
+        self._running[coerce_request_id(call.request_id)] = call
+        # Beginning a task in a group costs as much as a stage of the pipeline. `end` does what a group is for.
+        task = asyncio.get_running_loop().create_task(self._run(call, writer))
+        self._tasks[task] = call
+        task.add_done_callback(self._ended)
+
+    async def end(self) -> None:
+        """The connection ends: cancel what runs, and wait until it has ended."""
+        for task, call in self._tasks.items():
+            call.connection_ended = True
+            if call.is_closed:
+                task.cancel()  # it has its answer, and waits for a client that does not read
+            else:
+                call.scope.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _logger.error("a call failed on its way out", exc_info=problem)
+
+    def passes_on(self, message: types.JSONRPCMessage) -> bool:
+        """Note a message for the SDK. False for one that was about a call of ours, and is done with."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            return True
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            request_id = as_request_id((message.params or {}).get("requestId"))
+            call = self._running.get(coerce_request_id(request_id)) if request_id is not None else None
+            if call is not None:
+                call.cancel()
+            return call is None
+        # It may change what the next call meets (a log level, a new greeting), which therefore comes after it.
+        self._known = None
+        self._newest = message.id if isinstance(message, types.JSONRPCRequest) and message.method == CALL else None
+        return True
+
+    async def _run(self, call: FastCall, writer: FrameWriter) -> None:
+        answer: dict[str, Any] | types.ErrorData | None = None
+        try:
+            with call.scope:
+                answer = await self._answer(call)
+        finally:
+            call.is_closed = True
+            if self._running.get(key := coerce_request_id(call.request_id)) is call:
+                del self._running[key]
+        if call.is_cancelled:
+            return  # whoever cancels a call gets no answer to it
+        if not call.connection_ended:
+            await self._send(call, answer, writer)
+        elif answer is None:
+            writer.post(_error(call.request_id, _CLOSED))
+        else:
+            with anyio.move_on_after(0):
+                # Written, but nobody waits for the client to read it.
+                await self._send(call, answer, writer)
+
+    async def _send(self, call: FastCall, answer: dict[str, Any] | types.ErrorData | None, writer: FrameWriter) -> None:
+        if answer is None:
+            return
+        try:
+            if isinstance(answer, dict):
+                await writer.send_result(call.request_id, answer)
+            else:
+                await writer.send(SessionMessage(_error(call.request_id, answer)))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _logger.debug("the answer to %r was dropped: the client is gone", call.request_id)
+
+    async def _answer(self, call: FastCall) -> dict[str, Any] | types.ErrorData:
+        ctx, params = call.context()
+        try:
+            result = self._wire(await self._call_tool(ctx, params), ctx.protocol_version)
+            if result.get("resultType") == "input_required":
+                result = await self._seal(ctx, _returning(result))
+        except Exception as problem:
+            return handler_exception_to_error_data(problem) or _unexpected(problem, ctx.protocol_version)
+        return result
+
+    def _wire(self, result: Any, version: str) -> dict[str, Any]:
+        """The result as this revision has it, and signed in the era that has that."""
+        is_modern = version in MODERN_PROTOCOL_VERSIONS
+        answer = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+        if is_plain_text(answer) or is_known_everywhere(answer):
+            wire = dict(answer)
+            if not is_modern:
+                del wire["resultType"]
+        else:
+            if not isinstance(result, dict):
+                result = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            try:
+                wire = methods.serialize_server_result(CALL, version, cast("dict[str, Any]", result))
+            except ValidationError:
+                _logger.exception("an invalid result of a call")
+                raise MCPError(types.INTERNAL_ERROR, "Handler returned an invalid result") from None
+        if not is_modern:
+            return wire
+        meta: Mapping[str, Any] = wire.get("_meta") or {}
+        if meta.get(types.SERVER_INFO_META_KEY) is None:
+            meta = {**meta, types.SERVER_INFO_META_KEY: self._server_info}
+        return {**wire, "_meta": meta}
+
+
+def _is_plain(params: object, envelope: Mapping[str, Any]) -> bool:
+    if not isinstance(params, dict):
+        return False
+    named = cast("dict[str, Any]", params)
+    meta = named.get("_meta", {})
+    return (
+        named.keys() <= _PARAMS
+        and isinstance(named.get("name"), str)
+        and isinstance(named.get("arguments", {}), dict)
+        and isinstance(meta, dict)
+        and envelope_of(known := cast("dict[str, Any]", meta)) == envelope
+        and ("progressToken" not in known or as_request_id(known["progressToken"]) is not None)
+        and _MIDDLEWARES_KEYS.isdisjoint(known)
+    )
+
+
+def _returning(result: dict[str, Any]) -> Callable[[Any], Awaitable[Any]]:
+    async def call_next(ctx: Any) -> dict[str, Any]:
+        return result
+
+    return call_next
+
+
+def _error(request_id: types.RequestId, error: types.ErrorData) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+def _unexpected(problem: Exception, version: str) -> types.ErrorData:
+    """A defect, in the words of the SDK."""
+    _logger.error("a call failed", exc_info=problem)
+    if version in MODERN_PROTOCOL_VERSIONS:
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="Internal server error")
+    return types.ErrorData(code=0, message=str(problem))

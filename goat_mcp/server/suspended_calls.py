@@ -1,0 +1,301 @@
+"""Calls that wait for a 2026-07-28 client: it gets a question as the result, and calls again with the answer.
+
+The call's own coroutine goes on where it asked. Where it has only asked for permission, nothing has happened yet:
+then a process that does not know the call can make it anew with the answer, which holds once and for the very same
+question (R-PERM-4). Sealing of the state that travels, with tool, arguments, principal and expiry in it, is the SDK's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from goat_mcp.server.client_channel import (
+    AnswerT,
+    AskedEnough,
+    ClientOfCall,
+    Context,
+    Question,
+    RawAnswer,
+    notify,
+    parsed,
+)
+
+KEPT_S = 300.0
+"""ERA-5. The SDK's seal on a state lasts as long."""
+MAX_PARKED_OF_ONE = 100
+"""Of one principal; past that its oldest goes."""
+MAX_PARKED = 400
+"""Of all. Past that the oldest goes of whoever has most, so that nobody loses one to somebody who has more."""
+MAX_ROUNDS = 10
+"""Clients stop after ten rounds of questions in one call, the one that may have asked for their roots included."""
+
+T = TypeVar("T")
+Body = Callable[["SuspendedCall"], Awaitable[T]]
+FirstUse = Callable[[str], Awaitable[bool]]
+"""Whether a token is shown for the first time, to whatever process."""
+
+
+Pin = Callable[[], str]
+"""What stands for what a call would run, as that is now."""
+
+
+def no_pin() -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """An answer that came before its question, to a process that has not asked it. `mark` is of that question."""
+
+    mark: str
+    answer: Any
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call has returned."""
+
+    result: Any
+
+
+class SuspendedCall(ClientOfCall):
+    """One running call that can be left and come back to. A `Dialogue` for what runs in it."""
+
+    holds_the_request_open = False
+
+    def __init__(
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        pin: Pin = no_pin,
+        given: GivenAnswer | None = None,
+        *,
+        rounds_before: int = 0,
+    ) -> None:
+        self.owner = owner
+        self.principal = principal
+        self.mark = ""
+        """Of the question it waits for, where the call may be made anew with the answer."""
+        self._pin = pin
+        self._given = given
+        self.round_started_s = 0.0
+        self.timer: asyncio.TimerHandle | None = None
+        self._ctx = ctx
+        self._scope = anyio.CancelScope()
+        self._questions: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
+        self._wake = anyio.Event()
+        self._asked = 0
+        self._rounds = rounds_before
+        self._done: Done | None = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._start_round(ctx)
+
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        self.mark = self._mark_of(request) if opens_call and not self._asked else ""
+        if self._given is not None and self.mark and self._given.mark == self.mark:
+            given, self._given = self._given.answer, None
+            return parsed(request, given, answer)
+        self._check_rounds()
+        key, answered = self._open("", request)
+        self._wake.set()
+        try:
+            given = await answered
+        finally:
+            self._questions.pop(key, None)
+        return parsed(request, given, answer)
+
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        self._check_rounds()
+        self.mark = ""
+        opened = {name: (request, *self._open(name, request)) for name, request in requests.items()}
+        self._wake.set()
+        try:
+            return {name: parsed(request, await given, RawAnswer).raw() for name, (request, _, given) in opened.items()}
+        finally:
+            for _, key, _ in opened.values():
+                self._questions.pop(key, None)
+
+    def _open(self, name: str, request: Question) -> tuple[str, asyncio.Future[Any]]:
+        """A question under a key that no other has: its own name where it has one."""
+        self._asked += 1
+        key = name if name and name not in self._questions else f"{name or 'q'}{self._asked}"
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._questions[key] = (request, answered)
+        return key, answered
+
+    def _check_rounds(self) -> None:
+        if self._rounds >= MAX_ROUNDS:
+            raise AskedEnough(MAX_ROUNDS)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await notify(self._ctx, method, params)
+
+    def _mark_of(self, request: Question) -> str:
+        """The same for the same question about what would run the same, to the same owner; no other."""
+        said = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+    async def run(self, body: Body[Any]) -> None:
+        """The call itself, in a task of its own."""
+        with self._scope:
+            try:
+                self._done = Done(await body(self))
+            except Exception as error:
+                self._error = error
+        self._ended = True
+        self._wake.set()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+    def resume(self, ctx: Context, answers: Mapping[str, Any]) -> None:
+        """The client is back with answers; one it left out is asked for again."""
+        self._start_round(ctx)
+        for key, given in answers.items():
+            if key in self._questions and not self._questions[key][1].done():
+                self._questions[key][1].set_result(given)
+
+    async def next_stop(self) -> Done | dict[str, Question]:
+        """Wait until the call has ended or asks something. Raises what the call raised."""
+        while not self._ended and not self._open_questions():
+            self._wake = anyio.Event()
+            await self._wake.wait()
+        if not self._ended:
+            self._rounds += 1
+            return self._open_questions()
+        if self._error is not None:
+            raise self._error
+        if self._done is None:
+            raise MCPError(types.INVALID_REQUEST, "the call was cancelled")
+        return self._done
+
+    def _open_questions(self) -> dict[str, Question]:
+        return {key: request for key, (request, answered) in self._questions.items() if not answered.done()}
+
+    def _start_round(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.round_started_s = time.monotonic()
+
+
+class SuspendedCalls:
+    """All calls of one server that have asked and not been answered. Where they are too many, some are given up."""
+
+    def __init__(self, kept_s: float = KEPT_S, first_use: FirstUse | None = None) -> None:
+        """`first_use` is wanted where other processes can open what this one has sealed."""
+        self._kept_s = kept_s
+        self._first_use = first_use
+        self._parked: dict[str, SuspendedCall] = {}
+        self._group: anyio.abc.TaskGroup | None = None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Be the home of all calls until cancelled."""
+        async with anyio.create_task_group() as self._group:
+            task_status.started()
+            await anyio.sleep_forever()
+
+    async def start(
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        body: Body[T],
+        *,
+        pin: Pin = no_pin,
+        given: GivenAnswer | None = None,
+        rounds_before: int = 0,
+    ) -> T | types.InputRequiredResult:
+        """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several.
+
+        `rounds_before`: how often the client was asked before it began.
+        """
+        if self._group is None:
+            raise RuntimeError("calls can be parked only while the server runs")
+        call = SuspendedCall(ctx, owner, principal, pin, given, rounds_before=rounds_before)
+        self._group.start_soon(call.run, body)
+        return await self._until_stop(call)
+
+    async def resume(
+        self,
+        ctx: Context,
+        owner: str,
+        principal: str,
+        state: str,
+        answers: Mapping[str, Any],
+        body: Body[T],
+        *,
+        pin: Pin = no_pin,
+    ) -> T | types.InputRequiredResult:
+        """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
+        happened. Raises `MCPError` for one that is answered, expired or another session's."""
+        token, _, mark = state.partition(".")
+        call = self._parked.get(token)
+        is_foreign = call is not None and call.owner != owner
+        if is_foreign or not await self._is_open(token, mark):
+            raise MCPError(
+                types.INVALID_PARAMS,
+                "this question was answered before, or has expired; call again",
+                {"reason": "parked_call_lost"},
+            )
+        self._parked.pop(token, None)
+        if call is None:
+            given = [GivenAnswer(mark, answer) for answer in answers.values()]
+            only = given[0] if len(given) == 1 else None
+            return await self.start(ctx, owner, principal, body, pin=pin, given=only)
+        if call.timer is not None:
+            call.timer.cancel()
+        call.resume(ctx, answers)
+        return await self._until_stop(call)
+
+    async def _is_open(self, token: str, mark: str) -> bool:
+        if mark and self._first_use is not None:
+            return await self._first_use(token)
+        return token in self._parked
+
+    async def _until_stop(self, call: SuspendedCall) -> Any:
+        try:
+            stop = await call.next_stop()
+        except anyio.get_cancelled_exc_class():
+            call.cancel()
+            raise
+        if isinstance(stop, Done):
+            return stop.result
+        token = secrets.token_urlsafe(16)
+        self._parked[token] = call
+        call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
+        self._make_room(call.principal)
+        return types.InputRequiredResult(input_requests=dict(stop), request_state=f"{token}.{call.mark}")
+
+    def _make_room(self, principal: str) -> None:
+        """Give up the oldest call of somebody who has too many, now that there is one more of `principal`."""
+        number = Counter(call.principal for call in self._parked.values())
+        if number[principal] > MAX_PARKED_OF_ONE:
+            giving = principal
+        elif len(self._parked) > MAX_PARKED:
+            giving = max(number, key=lambda one: (number[one], one == principal))
+        else:
+            return
+        self._drop(next(token for token, call in self._parked.items() if call.principal == giving))
+
+    def _drop(self, token: str) -> None:
+        call = self._parked.pop(token, None)
+        if call is not None:
+            if call.timer is not None:
+                call.timer.cancel()
+            call.cancel()

@@ -1,0 +1,1 @@
+"""Everything a user can configure, and where it comes from."""

@@ -1,0 +1,211 @@
+"""Where settings come from: flags beat the environment, which beats files, which beat defaults (design, section 6).
+
+How trees lie over each other is in `settings_tree`, what a project's file may say in `trust`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from goat_mcp.files.workspace.default_roots import default_roots
+from goat_mcp.settings.checked import nearest, settings_of
+from goat_mcp.settings.settings import (
+    ENV_PREFIX,
+    SECRET_NAMES,
+    BrokenSettings,
+    Settings,
+    SettingsOrigin,
+    path_keys,
+    setting_keys,
+)
+from goat_mcp.settings.tree import append, as_list, keys_in, layer, merge, place
+from goat_mcp.state.config_folder import config_folder, own_manifests_folder, own_upstreams_file
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.trust import FILE_NAME, has_project_file
+
+if TYPE_CHECKING:  # loaded where there is a settings file
+    from goat_mcp.state.trust.project import ProjectSay
+
+_NOT_SETTINGS = frozenset({"GOAT_MCP_STATE_DIR", "GOAT_MCP_CALL", "GOAT_MCP_AGENT_DEPTH"})
+"""Where state lies, and the marks that commands and agents of a goat-mcp carry: another one may be among them."""
+
+
+def load_settings(
+    flags: Mapping[str, Any],
+    *,
+    config_file: Path | None = None,
+    overrides: Sequence[str] = (),
+    added: Mapping[str, Sequence[str]] | None = None,
+    state: StateDirectory | None = None,
+) -> Settings:
+    """Merge `flags` (a tree of what was given on the command line), `--set` overrides, environment and files.
+
+    `added` goes to the end of lists, by key, whoever set them: what a file denies stays denied where a flag denies
+    more. The workspace's own file counts as far as the user trusts it; with a `config_file` only what it denies does.
+    `state` is where trust is kept. Raises `BrokenSettings`.
+    """
+    users_file, users_tree = _users_tree(config_file)
+    tree, origin = _with_given(users_tree, flags, overrides)
+    project = _project_say(tree, config_file, state or StateDirectory.default(), origin)
+    if project is not None:
+        if project.tree:
+            notices = origin.notices
+            tree, origin = _with_given(users_tree, flags, overrides, project)
+            origin.notices += notices
+        origin.project_files = (project.file,)
+        origin.contents = project.contents
+        if project.notice:
+            origin.notices.append(project.notice)
+        for key, names in project.denials.items():
+            # Whatever stands above it: a denial is never lost.
+            append(tree, key, names)
+    for key, names in (added or {}).items():
+        append(tree, key, names)
+        origin.sources[key] = "flag"
+    if config_file is None and "upstreams" not in tree:
+        if os.path.lexists(own_upstreams_file()):
+            tree["upstreams"] = [str(_own_upstreams())]
+        else:
+            origin.default_upstreams = (own_upstreams_file(),)
+    if config_file is None and "manifests" not in tree:
+        origin.default_manifests = (own_manifests_folder(),)
+    named = ["the command line", f"the environment ({ENV_PREFIX}*)", *([users_file] if users_file else [])]
+    settings = settings_of(tree, " or ".join([*named, *(str(file) for file in origin.project_files)]))
+    origin.users_files = (Path(users_file),) if users_file else ()
+    settings.remember(origin)
+    return settings
+
+
+def _with_given(
+    users_tree: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    overrides: Sequence[str],
+    project: ProjectSay | None = None,
+) -> tuple[dict[str, Any], SettingsOrigin]:
+    """The user's file, a trusted project's over it, and over both what the environment and the command line say."""
+    tree = deepcopy(dict(users_tree))
+    sources = dict.fromkeys(keys_in(tree), "file")
+    if project is not None:
+        layer(tree, project.tree)
+        # What a project says holds for it and not for another one that a client happens to be in.
+        tree.setdefault("workspace", [str(project.file.parent)])
+        sources |= dict.fromkeys([*keys_in(dict(project.tree)), "workspace"], "project")
+    for variable, text in sorted(os.environ.items()):
+        if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS:
+            key = _key_of_variable(variable)
+            if not text:
+                continue  # as if it were not there: hosts set it also where its field was left empty
+            value = place(tree, key, text, variable)
+            sources |= dict.fromkeys(keys_in(value, key), "environment")
+    given = {key: value for key, value in flags.items() if value not in (None, (), [])}
+    merge(tree, given)
+    sources |= dict.fromkeys(keys_in(given), "flag")
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        if not separator or not key:
+            raise BrokenSettings(f"--set {override!r} is not KEY=VALUE", "Write e.g. --set output.max_chars=20000.")
+        value = place(tree, key, text, f"--set {key}")
+        sources |= dict.fromkeys(keys_in(value, key), "flag")
+    return tree, SettingsOrigin(sources)
+
+
+def _key_of_variable(variable: str) -> str:
+    """`GOAT_MCP_OUTPUT__MAX_CHARS` -> `output.max_chars`. Raises `BrokenSettings` for one that is no setting's."""
+    key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
+    if key not in setting_keys() and not any(known.startswith(f"{key}.") for known in setting_keys()):
+        raise BrokenSettings(f"environment variable {variable}: no such setting{nearest(key)}", f"Unset {variable}.")
+    return key
+
+
+def _users_tree(named: Path | None) -> tuple[str, Mapping[str, Any]]:
+    """The user's own file, and what it says; empty where there is none."""
+    path = named or config_folder() / FILE_NAME
+    # A link that leads nowhere is no missing file: rules may be at its end.
+    if named is None and not os.path.lexists(path):
+        return "", {}
+    from goat_mcp.state.trust.named_paths import with_absolute_paths
+    from goat_mcp.state.trust.settings_file import BrokenFile, read_users_file
+
+    try:
+        file = read_users_file(path)
+        tree = with_absolute_paths(file.tree, path.absolute().parent, path_keys())
+    except BrokenFile as broken:
+        raise BrokenSettings(str(broken), "Mend the file and start again, or name another one with --config.") from None
+    for key, value in _secrets_in(tree):
+        if file.why_readable and "${" not in value:
+            raise BrokenSettings(
+                f"{path} holds {key} and {file.why_readable}",
+                f"Take the right to read it from others (chmod 600), or write a reference, e.g. {key}: ${{env:NAME}}.",
+            )
+    return str(path), tree
+
+
+def _own_upstreams() -> Path:
+    """The user's `upstreams.json`. Raises `BrokenSettings` for one that somebody else could have written."""
+    from goat_mcp.state.trust.settings_file import BrokenFile, read_users_file
+
+    path = own_upstreams_file()
+    try:
+        return read_users_file(path).path
+    except BrokenFile as broken:
+        raise BrokenSettings(str(broken), f"Mend {path}, or move it away, and start again.") from None
+
+
+def _secrets_in(tree: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """The secrets that stand in a file themselves, by key."""
+    found: list[tuple[str, str]] = []
+    for name, value in tree.items():
+        key = f"{above}{name}"
+        if isinstance(value, dict):
+            found += _secrets_in(cast("dict[str, Any]", value), f"{key}.")
+        elif name in SECRET_NAMES and value:
+            found.append((key, str(value)))
+    return found
+
+
+def _project_say(
+    tree: Mapping[str, Any], config_file: Path | None, state: StateDirectory, origin: SettingsOrigin
+) -> ProjectSay | None:
+    """What the settings file of the workspace's first directory may say."""
+    folder = _first_directory(tree)
+    if folder is None or not has_project_file(folder):
+        return None
+    from goat_mcp.state.trust.project import ProjectSay, project_say
+    from goat_mcp.state.trust.settings_file import BrokenFile
+    from goat_mcp.state.trust.store import TrustStore
+
+    store = TrustStore(state)
+    try:
+        say = project_say(folder, store, path_keys())
+        if say is None or (config_file is not None and config_file.resolve() == say.file):
+            return None
+        _check_rules(say)
+    except BrokenFile as broken:
+        raise BrokenSettings(str(broken), "Mend the file, or delete it, and start again.") from None
+    origin.notices += store.problems
+    if config_file is None:
+        return say
+    notice = f"{say.file}: only what it denies is in force, because --config names another file"
+    return ProjectSay(say.file, denials=say.denials, notice=notice if say.tree or say.notice else "")
+
+
+def _check_rules(say: ProjectSay) -> None:
+    """Raises `BrokenSettings` for a rule of a project's that nobody understands."""
+    from goat_mcp.calls.permissions.rule import BrokenRule
+    from goat_mcp.calls.permissions.rules import RuleSet
+
+    try:
+        RuleSet.parse(deny=say.denials.get("permissions.deny", ()))
+    except BrokenRule as broken:
+        raise BrokenSettings(f"{say.file}: permissions.deny: {broken}", "Mend the rule and start again.") from None
+
+
+def _first_directory(tree: Mapping[str, Any]) -> Path | None:
+    """Where the workspace is, as far as it is known before a client has come."""
+    named = as_list(tree.get("workspace")) or default_roots()
+    first = named[0] if named else None
+    return Path(first).expanduser().absolute() if isinstance(first, str | Path) and str(first) else None

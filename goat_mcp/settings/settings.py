@@ -1,0 +1,203 @@
+"""Everything a user can configure, in one tree of models, and its keys. Not here: where values come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, PrivateAttr
+
+from goat_mcp.agents.options import AgentOptions
+from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
+from goat_mcp.calls.hooks.options import HookSettings
+from goat_mcp.calls.permissions.mode import Approval, Mode
+from goat_mcp.calls.permissions.plan_approval import PlanOptions
+from goat_mcp.catalog.deferred_listing import TOKEN_BUDGET, CatalogMode
+from goat_mcp.catalog.profile_options import ProfileName, ProfileOptions
+from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
+from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import NAME_CAP
+from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_many
+from goat_mcp.core.spec import DEFAULT_TOOLSETS
+from goat_mcp.files.editing.options import EditOptions, FileOptions
+from goat_mcp.files.search.options import SearchLimits
+from goat_mcp.processes.options import BashOptions
+from goat_mcp.state.trust import FILE_NAME, has_project_file
+from goat_mcp.web.pages.options import WebOptions
+
+ENV_PREFIX = "GOAT_MCP_"
+SECRET_NAMES = frozenset({"key", "token", "password"})
+
+
+Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_many)]
+
+
+class PermissionSettings(SettingsPart):
+    """Rules such as `Bash(npm run *)` or `Read(./secrets/**)`; deny beats ask beats allow."""
+
+    allow: Names = ()
+    ask: Names = ()
+    deny: Names = ()
+
+
+class OutputSettings(SettingsPart):
+    max_chars: int = Field(default=30_000, ge=1_000, le=1_000_000)
+    structured: Literal["auto", "always"] = "auto"
+
+
+class CatalogSettings(SettingsPart):
+    """Which tools there are. `allow` and `deny` hold tools, `mcp__SERVER`, `toolset:NAME` and `preset:NAME`.
+
+    `mode`: whether upstream tools are listed (`full`), found by search (`search`), or the latter only where listing
+    all would cost more than `token_budget` (`auto`).
+    """
+
+    allow: Names | None = None
+    deny: Names = ()
+    toolsets: Names = DEFAULT_TOOLSETS
+    presets: Mapping[str, Names] = {}
+    mode: CatalogMode = "auto"
+    token_budget: int = Field(default=TOKEN_BUDGET, ge=0)
+    schema_dialect: DialectName = DEFAULT_DIALECT
+    name_cap: int = Field(default=NAME_CAP, ge=32, le=128)
+
+
+class LimitSettings(SettingsPart):
+    concurrent_calls: int = Field(default=PER_PRINCIPAL, ge=1)
+    concurrent_calls_in_all: int = Field(default=IN_ALL, ge=1)
+    frame_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
+    body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
+    sessions: int = Field(default=100, ge=1)
+    connections: int = Field(default=512, ge=1)
+    calls_per_s: float = Field(default=50.0, ge=0)
+    header_deadline_s: float = Field(default=10.0, gt=0)
+
+
+class Settings(SandboxOptions):
+    """One gateway's settings. A key that is not here is an error, with the nearest one named."""
+
+    workspace: Paths = ()
+    upstreams: Paths = ()
+    manifests: Paths = ()
+    skills: Paths = ()
+    tools: Mapping[str, Mapping[str, Any]] = {}
+    mode: Mode = Mode.DEFAULT
+    approval: Approval | None = None
+    plan: PlanOptions = left_out()
+    permissions: PermissionSettings = left_out()
+    claude_settings: Paths = ()
+    hooks: HookSettings = left_out()
+    extensions: Names = ()
+    output: OutputSettings = left_out()
+    files: FileOptions = left_out()
+    edit: EditOptions = left_out()
+    bash: BashOptions = left_out()
+    search: SearchLimits = left_out()
+    web: WebOptions = left_out()
+    agent: AgentOptions = left_out()
+    catalog: CatalogSettings = left_out()
+    profiles: Mapping[ProfileName, ProfileOptions] = {}
+    profile: str = ""
+    profile_of_client: Mapping[str, str] = {}
+    audit: AuditSettings = left_out()
+    limits: LimitSettings = left_out()
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
+    _notices: list[str] = PrivateAttr(default_factory=list[str])
+    _contents: dict[Path, bytes] = PrivateAttr(default_factory=dict[Path, bytes])
+    _project_file: list[Path] = PrivateAttr(default_factory=list[Path])
+    _users_file: list[Path] = PrivateAttr(default_factory=list[Path])
+    _default_upstreams: list[Path] = PrivateAttr(default_factory=list[Path])
+    _default_manifests: list[Path] = PrivateAttr(default_factory=list[Path])
+
+    def remember(self, origin: SettingsOrigin) -> None:
+        """Take in where all this came from."""
+        self._sources.update(origin.sources)
+        self._notices.extend(origin.notices)
+        self._contents.update(origin.contents)
+        self._project_file.extend(origin.project_files)
+        self._users_file.extend(origin.users_files)
+        self._default_upstreams.extend(origin.default_upstreams)
+        self._default_manifests.extend(origin.default_manifests)
+
+    def source_of(self, key: str) -> str:
+        """Where the value of a setting came from: `flag`, `environment`, `project`, `file`, `default`."""
+        return self._sources.get(key, "default")
+
+    @property
+    def config_files(self) -> Sequence[Path]:
+        """The files that values came from."""
+        return (*self._users_file, *self._project_file)
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the user should know about their files, e.g. that a project's is not trusted."""
+        return tuple(self._notices)
+
+    @property
+    def default_upstreams(self) -> Path | None:
+        """The file of upstreams that would count if it were there; None where it does, or others are named."""
+        return next(iter(self._default_upstreams), None)
+
+    @property
+    def default_manifests(self) -> Path | None:
+        """The user's own directory of manifests, which need not be there; None where others are named."""
+        return next(iter(self._default_manifests), None)
+
+    @property
+    def contents(self) -> Mapping[Path, bytes]:
+        """Files as the user trusted them. Whoever opens a file that a setting names takes these bytes instead."""
+        return self._contents
+
+    def overlooks_project(self, folder: Path) -> bool:
+        """Whether a settings file lies in `folder` that was not there to be asked when these were loaded."""
+        file = folder.resolve() / FILE_NAME
+        return file not in self._project_file and has_project_file(file.parent)
+
+
+@dataclass
+class SettingsOrigin:
+    """Where settings came from, and what is odd about it. Of interest to people, and to whoever opens their files."""
+
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    notices: list[str] = field(default_factory=list[str])
+    contents: Mapping[Path, bytes] = field(default_factory=dict[Path, bytes])
+    project_files: Sequence[Path] = ()
+    users_files: Sequence[Path] = ()
+    default_upstreams: Sequence[Path] = ()
+    default_manifests: Sequence[Path] = ()
+
+
+class BrokenSettings(ToolError):
+    """Settings that cannot be used; the message names the file or flag, the key, the value and what is wanted."""
+
+    def __init__(self, message: str, suggestion: str = "") -> None:
+        super().__init__(ErrorCode.CONFIG, message, suggestion)
+
+
+def setting_keys() -> list[str]:
+    """Every setting's key, dots as levels."""
+    return [key for key, _ in _fields_below(Settings, "")]
+
+
+def path_keys() -> frozenset[str]:
+    """The settings that hold paths."""
+    return frozenset(key for key, annotation in _fields_below(Settings, "") if _holds_path(annotation))
+
+
+def _holds_path(annotation: Any) -> bool:
+    return annotation is Path or any(_holds_path(inner) for inner in get_args(annotation))
+
+
+def _fields_below(part: type[SettingsPart], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, found in part.model_fields.items():
+        below = found.annotation
+        if isinstance(below, type) and issubclass(below, SettingsPart):
+            yield from _fields_below(below, f"{prefix}{name}.")
+        else:
+            yield prefix + name, below

@@ -1,5 +1,0 @@
-"""Child processes: how they start, how their output is kept, and how they end with everything they started."""
-
-from goat_mcp.subprocesses.process_guard import ProcessGuard
-
-__all__ = ["ProcessGuard"]

@@ -1,0 +1,292 @@
+"""What one upstream offers beside tools: listed once somebody asks, then after each notice; stored, and kept on show.
+
+Contract: CHG-1, LIF-2, ISO-4, AGG-4, PIN-1. A dead upstream keeps its last offer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+
+from goat_mcp.catalog.offerings import Kind, OfferedPrompt, Offering, Offerings
+from goat_mcp.core.errors import UpstreamError
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, exposed_name
+from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.upstreams.cache.warm_catalog import StoredItems, WarmCatalog
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import LinkFault
+from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
+from goat_mcp.upstreams.pinning.pin_gate import PinGate
+from goat_mcp.upstreams.pinning.pinned_resources import KINDS, PinnedResources
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.transports.live_connection import LiveConnection
+
+_KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
+"""By what a notice speaks of: the lists to read again."""
+_METHOD_NOT_FOUND = -32601
+
+
+class OfferingLimits(Protocol):
+    """How often and how long an upstream is asked for its lists."""
+
+    @property
+    def list_timeout_s(self) -> float: ...
+
+    @property
+    def relist_interval_s(self) -> float: ...
+
+    @property
+    def relist_after_failure_s(self) -> float: ...
+
+
+class OfferingCache:
+    """Of one upstream. `keep` runs beside each of its connections; the rest may be called from anywhere."""
+
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        *,
+        offers: Offerings,
+        warm: WarmCatalog,
+        telemetry: Telemetry,
+        limits: OfferingLimits,
+        gate: PinGate,
+        on_listed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._config = config
+        self._offers = offers
+        self._warm = warm
+        self._telemetry = telemetry
+        self._limits = limits
+        self._gate = gate
+        self._pinned = PinnedResources(config, gate.pins)
+        self._on_listed = on_listed
+        self._wanted = anyio.Event()
+        self._items: StoredItems | None = None
+        self._shown = StoredItems()
+        self._looked = False
+        self._connection: LiveConnection | None = None
+        self.first_outcome = anyio.Event()
+        self._problems: dict[Kind, str] = {}
+        self._truncated: dict[Kind, str] = {}
+        self._withheld: dict[Kind, tuple[RejectedEntry, ...]] = {}
+        self._paths: dict[Kind, Mapping[str, tuple[str, ...]]] = {}
+        self._is_closed = False
+
+    @property
+    def is_known(self) -> bool:
+        return self._items is not None
+
+    @property
+    def items(self) -> StoredItems:
+        """What clients may see of what it listed."""
+        return self._shown
+
+    @property
+    def problem(self) -> str:
+        """Why the lists are not the upstream's last ones, in words; empty if they are."""
+        return "; ".join(filter(None, self._problems.values()))
+
+    @property
+    def truncated(self) -> str:
+        """Which lists are not whole, in words; empty if all are."""
+        return "; ".join(f"{kind}: {why}" for kind, why in self._truncated.items() if why)
+
+    @property
+    def withheld(self) -> tuple[RejectedEntry, ...]:
+        return (*(each for withheld in self._withheld.values() for each in withheld), *self._pinned.withheld)
+
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """Those that are shown as they were pinned, each after its kind."""
+        return self._pinned.quarantined
+
+    def path_of(self, kind: Kind, key: str) -> tuple[str, ...]:
+        """The gateways that this one came through at the last list; empty where none is known."""
+        return self._paths.get(kind, {}).get(key, ())
+
+    def collisions(self) -> tuple[str, ...]:
+        """What another source keeps, each with the remedy."""
+        own = self._config.source
+        return tuple(str(collision) for collision in self._offers.snapshot.collisions if collision.source == own)
+
+    @property
+    def subscribes(self) -> bool:
+        """Whether the upstream tells of changes of its resources."""
+        return self.items.subscribes
+
+    def want(self) -> None:
+        """Somebody asks: show what the last run stored, and list at the next opportunity."""
+        self._wanted.set()
+        self.load_warm()
+
+    def load_warm(self) -> None:
+        """Show what the last run stored, once. Nothing is listed for it."""
+        if not self._looked:
+            self._looked = True
+            stored = self._warm.load_items(self._config.server, self._config.fingerprint)
+            if stored is not None and self._items is None:
+                self._show(stored)
+                self.first_outcome.set()
+
+    async def keep(self, connection: LiveConnection) -> None:
+        """Until cancelled: list when somebody wants it and after each notice of change, at most once per interval."""
+        await self._wanted.wait()
+        self._connection = connection
+        kinds: Set[Kind] = {kind for listed in _KINDS_OF.values() for kind in listed}
+        while True:
+            connection.notices.changed()
+            listed_s = time.monotonic()
+            with self._gate.listing(connection):
+                failed = await self._refresh(connection, kinds)
+            self.first_outcome.set()
+            self._on_listed()
+            await self._gate.pins.scan_first_sights()
+            kinds = set(failed)
+            if failed:
+                with anyio.move_on_after(self._limits.relist_after_failure_s):
+                    await connection.notices.wait()
+            else:
+                await connection.notices.wait()
+            await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
+            kinds |= {kind for changed in connection.notices.changed() for kind in _KINDS_OF[changed]}
+
+    def compare(self, resources: Sequence[Mapping[str, Any]], templates: Sequence[Mapping[str, Any]]) -> None:
+        """Another way of listing brought these, as they came; where they are others than ours, list again."""
+        if self._connection is None or self._items is None:
+            return
+        uris = {entry["uri"] for entry in resources}
+        ours = self._items
+        if uris != {entry["uri"] for entry in ours.resources} or self._pinned.changes(
+            "templates", templates, ours.hashes
+        ):
+            self._connection.notices.mark("resources")
+
+    def shown_of(self, templates: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """What clients may see of templates that another way of listing brought."""
+        return self._pinned.shown_of("templates", templates)
+
+    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+        """Return once what this connection offers is known, changes that it has announced included; as `PinGate`."""
+        self.want()
+        await self._gate.settled(connection, max_wait_s)
+
+    def admit(self, kind: Kind, key: str) -> None:
+        """Raises `ToolError(QUARANTINED)` for one that may not be used as it is now."""
+        if kind != "resources":
+            self._pinned.admit(kind, key)
+
+    @property
+    def must_be_listed(self) -> bool:
+        """Whether nothing of it may be used before it has been listed and approved."""
+        return self._config.pin == "strict" and not self.is_known
+
+    def templates_of(self, uri: str) -> tuple[str, ...]:
+        """The templates it lists, shown or not, that a request about this URI, or template, is about.
+
+        None where it lists the URI as a resource.
+        """
+        from goat_mcp.core.uri_template import matches
+
+        items = self._items or StoredItems()
+        if any(entry["uri"] == uri for entry in items.resources):
+            return ()
+        templates = (str(entry["uriTemplate"]) for entry in items.templates)
+        return tuple(template for template in templates if template == uri or matches(template, uri))
+
+    def repin(self) -> None:
+        """Show what the pins allow now: somebody has changed them."""
+        if self._items is not None:
+            self._show(self._items)
+
+    async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
+        """List these kinds and show what came. Returns those that could not be listed."""
+        from goat_mcp.upstreams.listing.entry_validation import METHODS, SINGULAR, usable_items
+        from goat_mcp.upstreams.listing.paging import Listed
+
+        failed: list[Kind] = []
+        items = replace(self._items or StoredItems(), subscribes=connection.subscribes)
+        for kind in METHODS:
+            if kind not in kinds:
+                continue
+            listed = Listed()
+            if connection.offers("prompts" if kind == "prompts" else "resources"):
+                try:
+                    with anyio.fail_after(self._limits.list_timeout_s):
+                        await connection.list_all(*METHODS[kind], listed)
+                except TimeoutError:
+                    self._note(kind, f"it did not list its {kind} within {self._limits.list_timeout_s:g} s")
+                    failed.append(kind)
+                    continue
+                except (UpstreamError, LinkFault) as error:
+                    # Servers with nothing of the kind answer so.
+                    if not isinstance(error, UpstreamError) or error.code != _METHOD_NOT_FOUND:
+                        self._note(kind, f"it did not list its {kind}: {error}")
+                        failed.append(kind)
+                        continue
+            usable = await anyio.to_thread.run_sync(usable_items, kind, listed.entries)
+            self._note(kind, "")
+            if listed.truncated and listed.truncated != self._truncated.get(kind):
+                self._telemetry.warning(
+                    "upstream's list is not whole", upstream=self._config.name, kind=kind, problem=listed.truncated
+                )
+            self._truncated[kind] = listed.truncated
+            cyclic = (
+                RejectedEntry(key, why, ReasonCode.GATEWAY_CYCLE, kind=SINGULAR[kind]) for key, why in listed.cyclic
+            )
+            self._withheld[kind] = (*usable.withheld, *cyclic)
+            self._paths[kind] = listed.paths
+            ttls = {other: ttl for other, ttl in items.ttl_ms.items() if other != kind}
+            if listed.ttl_ms is not None:
+                ttls[kind] = listed.ttl_ms
+            hashes = items.hashes
+            if kind != "resources":
+                hashes = {**hashes, kind: await anyio.to_thread.run_sync(self._pinned.settle, kind, usable)}
+            items = replace(items, ttl_ms=ttls, hashes=hashes, **{kind: usable.entries})
+        if self._items is not None or len(failed) < len(kinds):
+            self._keep(items)
+        return failed
+
+    def _note(self, kind: Kind, problem: str) -> None:
+        if problem and self._problems.get(kind) != problem:
+            self._telemetry.warning("upstream's list failed", upstream=self._config.name, problem=problem)
+        self._problems[kind] = problem
+
+    def _keep(self, items: StoredItems) -> None:
+        if self._is_closed:
+            return
+        is_same = items == self._items
+        self._show(items)
+        if is_same:
+            return
+        try:
+            self._warm.store_items(self._config.server, self._config.fingerprint, items)
+        except OSError as problem:
+            self._telemetry.warning("catalog not stored", upstream=self._config.name, problem=str(problem))
+
+    def close(self) -> None:
+        """What it lists from now on is of no interest: its entry has gone, or another one has its place."""
+        self._is_closed = True
+        self.first_outcome.set()
+
+    def _show(self, items: StoredItems) -> None:
+        self._items = items
+        if self._is_closed:
+            return
+        shown = self._shown = replace(
+            items, **{kind: self._pinned.shown(kind, getattr(items, kind), items.hashes) for kind in KINDS}
+        )
+        prompts = tuple(self._prompt(entry) for entry in shown.prompts)
+        self._offers.replace(
+            self._config.source, Offering(items.resources, shown.templates, prompts, dict(items.ttl_ms))
+        )
+
+    def _prompt(self, entry: Mapping[str, Any]) -> OfferedPrompt:
+        config, native = self._config, str(entry["name"])
+        name = exposed_name(config.prefix, native, server=config.server, cap=config.name_cap)
+        rule_name = f"{UPSTREAM_PREFIX}{config.server}{SEPARATOR}{native}"
+        return OfferedPrompt(name, native, rule_name, {**entry, "name": name})

@@ -1,0 +1,323 @@
+"""One entry of `mcpServers` as a user wrote it, to the upstream it configures: what every key may hold.
+
+Where entries come from, and which of two of one name counts, is the business of `upstream_files`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.core.names import InvalidName, clean_server_name
+from goat_mcp.core.redaction import is_likely_secret
+from goat_mcp.core.substitution import Unresolved, secret_reference_in
+from goat_mcp.state.secret_references import SecretReferences
+from goat_mcp.upstreams.config.entry import (
+    DEFAULT_ALLOW,
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT_S,
+    INQUIRIES,
+    HttpEndpoint,
+    StdioLaunch,
+    UpstreamConfig,
+)
+from goat_mcp.upstreams.config.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
+from goat_mcp.upstreams.config.self_launch import launches_us
+from goat_mcp.upstreams.config.work_folder import WORKSPACE
+from goat_mcp.upstreams.reason_code import ReasonCode
+
+if TYPE_CHECKING:  # few entries have any
+    from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
+
+_STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
+_HTTP_KEYS = frozenset({"url", "headers", "oauth"})
+_OUR_KEYS = frozenset(
+    {
+        "naming",
+        "timeout_s",
+        "idle_timeout_s",
+        "concurrency",
+        "start",
+        "trust_annotations",
+        "sanitize",
+        "disabled",
+        "type",
+        "output_check",
+        "enabled_tools",
+        "disabled_tools",
+        "pin",
+        "allow",
+        "scope",
+    }
+)
+_SECRET_KEYS = frozenset({"env", "headers"})
+_PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "origin", "referer", "user-agent"})
+KNOWN_KEYS = _STDIO_KEYS | SANDBOX_KEYS | _HTTP_KEYS | _OUR_KEYS | {"transport"}
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t -~]*")
+_HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+
+
+class BrokenEntry(ValueError):
+    """One entry cannot be used; the text names key, value and what to write."""
+
+
+def upstream_of(
+    name: str, entry: Any, file: Path, references: SecretReferences, note: Callable[[ReasonCode, str], None]
+) -> UpstreamConfig | None:
+    """The upstream that an entry configures; None for one that is left out on purpose, which `note` hears why.
+
+    `note` also hears of what is of no effect in it. Raises `BrokenEntry`.
+    """
+    if not isinstance(entry, dict):
+        raise BrokenEntry(
+            f"{_shown(entry)} is not an object; write {{'command': ..., 'args': [...]}} or {{'url': ...}}"
+        )
+    given = cast("dict[str, Any]", entry)
+    try:
+        server = clean_server_name(name)
+    except InvalidName as problem:
+        raise BrokenEntry(f"the name {problem}; rename the entry") from None
+    if _flag(given, "disabled"):
+        note(ReasonCode.DISABLED, "disabled: true in its entry")
+        return None
+    for key in sorted(set(given) - KNOWN_KEYS):
+        note(ReasonCode.UNKNOWN_KEY, f"{key}: unknown key, ignored")
+    for key, value in given.items():
+        # An argument is in the list of processes, for all users of the machine; a URL is in status and in errors.
+        if key not in _SECRET_KEYS and (reference := secret_reference_in(_without_secret_keys(key, value))):
+            raise BrokenEntry(f"{key}: {reference} is a secret and would be seen there; {_elsewhere(given)}")
+    try:
+        given = cast("dict[str, Any]", references.resolve(given))
+    except Unresolved as missing:
+        raise BrokenEntry(str(missing)) from None
+    target = _target(given)
+    references.hide(*_secrets_of(target))
+    if isinstance(target, StdioLaunch) and launches_us(target.command, target.args, target.env, target.cwd, file):
+        note(ReasonCode.SELF_LAUNCH, f"would start goat-mcp again with the same file {file}; skipped")
+        return None
+    start = given.get("start", "lazy")
+    if start not in ("lazy", "eager"):
+        raise BrokenEntry(f"start: {_shown(start)} is not a way to start; write lazy or eager")
+    output_check = given.get("output_check", "warn")
+    if output_check not in ("off", "warn", "strict"):
+        raise BrokenEntry(f"output_check: {_shown(output_check)} is not a mode; write off, warn or strict")
+    pin = given.get("pin", "tofu")
+    if pin not in ("tofu", "strict", "off"):
+        raise BrokenEntry(f"pin: {_shown(pin)} is not a way to pin; write tofu, strict or off")
+    scope = given.get("scope", "workspace")
+    if scope not in ("workspace", "session"):
+        raise BrokenEntry(f"scope: {_shown(scope)} is not who shares a connection; write workspace or session")
+    return UpstreamConfig(
+        name=name,
+        server=server,
+        target=target,
+        naming=_naming(given),
+        timeout_s=_number(given, "timeout_s", DEFAULT_TIMEOUT_S),
+        idle_timeout_s=_number(given, "idle_timeout_s", 0.0) or None,
+        concurrency=_concurrency(given),
+        start=start,
+        trust_annotations=_flag(given, "trust_annotations"),
+        sanitize=_flag(given, "sanitize"),
+        output_check=output_check,
+        enabled_tools=_names(given, "enabled_tools"),
+        disabled_tools=_names(given, "disabled_tools") or (),
+        pin=pin,
+        allow=_allow(given),
+        scope=scope,
+    )
+
+
+def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
+    kind = given.get("type", given.get("transport"))
+    if kind == "sse":
+        raise BrokenEntry("type: sse is the retired HTTP+SSE transport; write the server's streamable HTTP url")
+    if kind is not None and kind != "stdio" and kind not in _HTTP_TYPES:
+        raise BrokenEntry(f"type: {_shown(kind)} is no transport; write stdio or http, or leave it out")
+    if ("command" in given) == ("url" in given):
+        found = "both command and url" if "command" in given else "neither command nor url"
+        raise BrokenEntry(f"has {found}; write one of them")
+    if "url" in given:
+        if kind == "stdio":
+            raise BrokenEntry("type: stdio does not go with url; leave type out")
+        if misplaced := sorted(SANDBOX_KEYS & set(given)):
+            raise BrokenEntry(f"{misplaced[0]}: does not go with url, only with command; leave it out")
+        oauth = given.get("oauth")
+        return HttpEndpoint(_url(given["url"]), _texts(given, "headers"), _oauth(oauth), oauth is False)
+    if kind in _HTTP_TYPES:
+        raise BrokenEntry(f"type: {kind} does not go with command; leave type out")
+    command, args, cwd = given["command"], given.get("args", []), given.get("cwd")
+    if not isinstance(command, str) or not command.strip():
+        raise BrokenEntry(f"command: {_shown(command)} is not a program; write its name or absolute path as text")
+    if not isinstance(args, list) or not all(isinstance(arg, str) for arg in cast("list[Any]", args)):
+        raise BrokenEntry(f"args: {_shown(args)} is not a list of texts; write e.g. ['-y', 'package']")
+    for key, text in (("command", command), *(("args", arg) for arg in cast("list[str]", args)), ("cwd", cwd)):
+        if isinstance(text, str) and "\0" in text:
+            raise BrokenEntry(f"{key}: {_shown(text)} holds a NUL, which no program can be given; remove it")
+    if cwd is not None and (not isinstance(cwd, str) or not _is_absolute(cwd)):
+        raise BrokenEntry(f"cwd: {_shown(cwd)} is not an absolute path, nor one in {WORKSPACE}")
+    if cwd is None and _is_relative_path(command):
+        # It would be looked for where we were started: in the repository of whoever wrote that.
+        raise BrokenEntry(
+            f"command: {_shown(command)} is a relative path; write an absolute one, a name that is on PATH, or a cwd"
+        )
+    return StdioLaunch(
+        command,
+        tuple(cast("list[str]", args)),
+        _texts(given, "env"),
+        None if cwd is None else str(Path(cwd).expanduser()),
+        _sandbox(given),
+    )
+
+
+def _sandbox(given: Mapping[str, Any]) -> SandboxOptions | None:
+    try:
+        return sandbox_options(given)
+    except BrokenSandboxKeys as broken:
+        raise BrokenEntry(str(broken)) from None
+
+
+def _oauth(value: Any) -> OAuthOptions | None:
+    if value is None or isinstance(value, bool):
+        return None
+    from goat_mcp.upstreams.config.oauth_keys import BrokenOAuthKeys, oauth_options
+
+    try:
+        return oauth_options(value)
+    except BrokenOAuthKeys as broken:
+        raise BrokenEntry(str(broken)) from None
+
+
+def _without_secret_keys(key: str, value: Any) -> Any:
+    """What of an entry's value is seen by others."""
+    if key == "oauth" and isinstance(value, dict):
+        return {name: child for name, child in cast("dict[str, Any]", value).items() if name != "client_secret"}
+    return value
+
+
+def _is_relative_path(command: str) -> bool:
+    is_path = "/" in command or (os.name == "nt" and "\\" in command)
+    return is_path and not _is_absolute(command)
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(WORKSPACE) or Path(path).expanduser().is_absolute()
+
+
+def _elsewhere(given: Mapping[str, Any]) -> str:
+    return "put it into headers" if "url" in given else "put it into env, where most servers look for it"
+
+
+def _secrets_of(target: StdioLaunch | HttpEndpoint) -> list[str]:
+    """What is written out in an entry and should be shown nowhere else."""
+    if isinstance(target, StdioLaunch):
+        return [value for name, value in target.env.items() if is_likely_secret(name, value)]
+    values = [value for name, value in target.headers.items() if name.lower() not in _PLAIN_HEADERS]
+    if target.oauth is not None and (secret := target.oauth.client_secret.get_secret_value()):
+        values.append(secret)
+    # What follows `Bearer` may be told without it.
+    return [form for value in values for form in (value, value.rpartition(" ")[2])]
+
+
+def _url(value: Any) -> str:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value) if isinstance(value, str) else None
+        valid = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        valid, parts = False, None
+    if not valid or parts is None:
+        raise BrokenEntry(f"url: {_shown(value)} is not an http or https address; write e.g. https://host/mcp")
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise BrokenEntry("url: its port is no number from 1 to 65535; write e.g. https://host:8443/mcp")
+    if parts.username or parts.password:
+        raise BrokenEntry("url: holds a user name or password; put them into headers")
+    return cast("str", value)
+
+
+def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
+    value: Any = given.get(key) or {}
+    if not isinstance(value, dict):
+        raise BrokenEntry(f"{key}: is {type(value).__name__}, not an object of names and texts")
+    texts: dict[str, str] = {}
+    for name, text in cast("dict[str, Any]", value).items():
+        if not name or ("=" in name or "\0" in name if key == "env" else not _HEADER_NAME.fullmatch(name)):
+            raise BrokenEntry(f"{key}: {_shown(name)} is no name; write the name here and its value behind the colon")
+        # The value is never shown: it is where secrets are.
+        if not isinstance(text, str):
+            raise BrokenEntry(f"{key}.{name}: is {type(text).__name__}, not text; put it in quotes")
+        if "\0" in text or (key == "headers" and ("\r" in text or "\n" in text)):
+            raise BrokenEntry(f"{key}.{name}: holds a line end or NUL; remove it")
+        if key == "headers" and not _HEADER_VALUE.fullmatch(text):
+            raise BrokenEntry(f"{key}.{name}: holds a character that no header can carry; write it in ASCII")
+        texts[name] = text
+    return texts
+
+
+def _flag(given: Mapping[str, Any], key: str) -> bool:
+    value = given.get(key, False)
+    if not isinstance(value, bool):
+        raise BrokenEntry(f"{key}: {_shown(value)} is not true or false")
+    return value
+
+
+def _number(given: Mapping[str, Any], key: str, default: float) -> float:
+    value = given.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 < value <= 86_400 or value == default):
+        raise BrokenEntry(f"{key}: {_shown(value)} is not a number of seconds between 0 and 86400")
+    return float(value)
+
+
+def _names(given: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
+    value: Any = given.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in cast("list[Any]", value)):
+        raise BrokenEntry(f"{key}: {_shown(value)} is not a list of names; write e.g. ['search']")
+    return tuple(cast("list[str]", value))
+
+
+def _concurrency(given: Mapping[str, Any]) -> int:
+    value = given.get("concurrency", DEFAULT_CONCURRENCY)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
+        raise BrokenEntry(f"concurrency: {_shown(value)} is not a whole number from 1 to 1000")
+    return value
+
+
+def _allow(given: Mapping[str, Any]) -> frozenset[str]:
+    value = given.get("allow")
+    if value is None:
+        return DEFAULT_ALLOW
+    if not isinstance(value, list) or not all(one in INQUIRIES for one in cast("list[Any]", value)):
+        raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(INQUIRIES)}")
+    return frozenset(cast("list[str]", value))
+
+
+def _naming(given: Mapping[str, Any]) -> str:
+    value = given.get("naming", "qualified")
+    if value in ("qualified", "flat"):
+        return cast("str", value)
+    try:
+        if isinstance(value, str) and clean_server_name(value) == value and value != "mcp" and not value[0].isdigit():
+            return value
+    except InvalidName:
+        pass
+    raise BrokenEntry(
+        f"naming: {_shown(value)} is not qualified, flat or an alias; an alias has A-Z a-z 0-9 - and single _, "
+        "does not start with a digit and is not mcp"
+    )
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= 60 else text[:57] + "..."

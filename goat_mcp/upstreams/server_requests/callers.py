@@ -1,0 +1,303 @@
+"""The calls in flight at one connection, and what the upstream says to their clients meanwhile.
+
+In the handshake era its questions and log messages do not say which call they are about: they belong to the one
+client that has calls in flight. Where several have, nobody is asked, and each client gets a connection of its own
+from then on (WSP-1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import anyio
+
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
+from goat_mcp.core.context import ToolContext
+from goat_mcp.files.documents.visible_json import make_json_visible
+from goat_mcp.upstreams.envelope import passing_meta, strip_result
+from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.server_requests.log_levels import is_wanted
+from goat_mcp.upstreams.server_requests.request_handlers import (
+    KIND_OF,
+    ROOTS,
+    covers,
+    declared_for,
+    labelled,
+    required_for,
+    roots_result,
+)
+from goat_mcp.upstreams.token_bucket import TokenBucket
+
+MAX_UNTOLD = 256
+"""Log messages kept for clients that are slow to take them; the oldest go."""
+TELL_TIMEOUT_S = 2.0
+LOGS_PER_S = 100.0
+LOGS_AT_ONCE = 500.0
+"""Log messages of one connection that are passed on; what goes beyond is counted and dropped (R-UP-3)."""
+MAX_URL_ELICITATIONS = 100
+_METHOD_NOT_FOUND = -32601
+_INVALID_REQUEST = -32600
+
+
+class CallPosition(Protocol):
+    """One of the few that an upstream works on at a time."""
+
+    def given_away(self) -> AbstractAsyncContextManager[None]:
+        """Until the block ends it is free for others."""
+        ...
+
+
+@dataclass(eq=False)
+class Caller:
+    """One call: who made it, its clock, and the places it has, in the order in which it got them."""
+
+    session_key: str
+    client: ClientSide | None
+    clock: CallClock
+    places: Sequence[CallPosition] = ()
+    is_asking: bool = False
+
+
+class _Untold:
+    """Messages for one client."""
+
+    def __init__(self) -> None:
+        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self.lock = anyio.Lock()
+
+
+class Callers:
+    """Of one connection. `declared` is what a handshake declares: its upstream may ask for that and no more."""
+
+    def __init__(
+        self,
+        upstream: str,
+        declared: Mapping[str, Any],
+        *,
+        allow: Collection[str],
+        roots: RootsOf,
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
+        self.declared = declared
+        self._allow = allow
+        self._upstream = upstream
+        self._roots = roots
+        self._on_asked = asked
+        self._in_flight: list[Caller] = []
+        self._sessions: set[str] = set()
+        """All that have ever made a call here: who of them a question is for can be told only where it is one."""
+        self._asking: set[anyio.CancelScope] = set()
+        self._showed_roots = False
+        self._has_new_roots = False
+        self._new_roots: Sequence[Path] = ()
+        """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
+        self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
+        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
+        self._news = anyio.Event()
+        self._logs = TokenBucket(LOGS_PER_S, LOGS_AT_ONCE)
+        self.dropped_logs = 0
+        """Log messages that clients wanted and did not get, for there were too many."""
+
+    def one(self, ctx: ToolContext, clock: CallClock, *places: CallPosition) -> InFlight:
+        """A call, in flight from entering to leaving. `places` are given away while its client is asked."""
+        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, places))
+
+    def begins(self, caller: Caller) -> None:
+        self._sessions.add(caller.session_key)
+        if caller.client is not None and (notices := caller.client.notices) is not None:
+            self._notices[caller.session_key] = notices
+        self._in_flight.append(caller)
+
+    def ends(self, caller: Caller) -> None:
+        self._in_flight.remove(caller)
+        if not self._in_flight:
+            for scope in self._asking:
+                # Nobody is left who waits for what the answer is for.
+                scope.cancel()
+
+    def declared_for(self, client: ClientSide | None) -> Mapping[str, Any]:
+        """What a single request declares, where each does so for itself."""
+        capabilities: Mapping[str, Any] = client.capabilities if client is not None else {}
+        return declared_for(capabilities, self._allow)
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A request of the upstream. Raises `ClientRefused`, at once for what was not declared (ERA-3)."""
+        if method == "ping":
+            return {}
+        kind = KIND_OF.get(method)
+        request = ClientRequest(method, params)
+        if kind is None or not covers(self.declared, required_for(request)):
+            raise ClientRefused(_METHOD_NOT_FOUND, f"goat-mcp declared no capability for {method[:100]}")
+        if kind == ROOTS:
+            self._showed_roots = True
+            if not self._in_flight and self._new_roots:
+                return roots_result(self._new_roots)
+            if roots := self._roots(self._has_roots_of_its_own()):
+                return roots_result(roots)
+        self._on_asked()
+        caller, client = self._whom_to_ask(request)
+        self._remember_url(params, client)
+        with anyio.CancelScope() as scope:
+            self._asking.add(scope)
+            try:
+                async with self._asked(caller):
+                    answers = await client.ask({"question": labelled(self._upstream, request)})
+                return strip_result(answers["question"])
+            finally:
+                self._asking.discard(scope)
+        if kind == ROOTS and self._new_roots:
+            return roots_result(self._new_roots)
+        raise ClientRefused(_INVALID_REQUEST, "the call that this was asked for is over")
+
+    @asynccontextmanager
+    async def _asked(self, caller: Caller) -> AsyncGenerator[None]:
+        """A client is asked meanwhile, as far as can be known for this call."""
+        async with AsyncExitStack() as places:
+            for place in reversed(caller.places):
+                # Come back to in the order of coming, as all do: they would wait for each other.
+                await places.enter_async_context(place.given_away())
+            with ExitStack() as clocks:
+                for one in self._in_flight:
+                    # Whichever of them it is about.
+                    clocks.enter_context(one.clock.stopped())
+                caller.is_asking = True
+                try:
+                    yield
+                finally:
+                    caller.is_asking = False
+
+    def roots_changed(self) -> None:
+        """The client behind this connection has other roots now: its upstream hears of it if it knows the old ones."""
+        if self._showed_roots and covers(self.declared, {ROOTS: {"listChanged": True}}):
+            self._has_new_roots = True
+
+    async def take_new_roots(self, client: ClientSide | None) -> bool:
+        """Whether the upstream is to be told, before this client's call, that the roots have changed."""
+        if not self._has_new_roots or client is None:
+            return False
+        self._has_new_roots = False
+        try:
+            self._new_roots = () if self._roots(True) else await client.roots()
+        except BaseException:
+            # The call was given up while its client was asked: the next one tells.
+            self._has_new_roots = True
+            raise
+        return True
+
+    def _has_roots_of_its_own(self) -> bool:
+        """Of the client whose call is in flight. Between calls nobody can be asked."""
+        return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
+
+    def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+        if len(self._sessions) > 1:
+            raise ClientRefused(
+                _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
+            )
+        able = [
+            (caller, caller.client)
+            for caller in self._in_flight
+            if caller.client is not None and covers(caller.client.capabilities, required_for(request))
+        ]
+        if not able:
+            raise ClientRefused(_INVALID_REQUEST, "no call is in flight whose client can answer this")
+        # Of several of one client's any will do: the same person is asked.
+        return min(able, key=lambda each: each[0].is_asking)
+
+    def notified(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """A notification of the upstream; those that are not for clients are left alone."""
+        about = params or {}
+        if method == "notifications/message":
+            wanting = [told for told in self._whom_to_tell() if is_wanted(about.get("level"), told.log_level)]
+            if not wanting:
+                return
+            if not self._logs.take():
+                self.dropped_logs += 1
+                return
+            logger = about.get("logger")
+            about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
+            for told in wanting:
+                self._tell(told, method, about)
+        elif method == "notifications/elicitation/complete":
+            told = self._of_url.pop(str(about.get("elicitationId")), None)
+            if told is not None:
+                self._tell(told, method, about)
+
+    def _whom_to_tell(self) -> Sequence[Told]:
+        """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
+        if not self._in_flight:
+            return list(self._notices.values())
+        if len({caller.session_key for caller in self._in_flight}) > 1:
+            return ()
+        wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
+        return wanting[:1]
+
+    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+        untold = self._untold.setdefault(client, _Untold())
+        told = {key: value for key, value in params.items() if key != "_meta"}
+        if meta := passing_meta(params.get("_meta")):
+            told["_meta"] = meta
+        try:
+            told = make_json_visible(told)
+        except RecursionError:
+            self.dropped_logs += 1
+            return
+        untold.messages.append((method, told))
+        self._news.set()
+
+    async def flush(self, client: Told) -> None:
+        """Tell this client all there is to tell now, also what is just being told by somebody else."""
+        untold = self._untold.get(client)
+        if untold is None:
+            return
+        async with untold.lock:
+            while untold.messages:
+                method, params = untold.messages.popleft()
+                with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
+                    await client.tell(method, params)
+                if patience.cancelled_caught:
+                    # It does not read: nothing waits for it.
+                    untold.messages.clear()
+
+    async def keep_telling(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            async with anyio.create_task_group() as group:
+                for client in list(self._untold):
+                    group.start_soon(self.flush, client)
+
+    def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
+        if params.get("mode") == "url" and isinstance(name := params.get("elicitationId"), str) and client.notices:
+            self._of_url[name] = client.notices
+            if len(self._of_url) > MAX_URL_ELICITATIONS:
+                self._of_url.pop(next(iter(self._of_url)))
+
+
+class InFlight:
+    """One call's time."""
+
+    # Written out: a generator as a context costs three times as much, and every call has one of these.
+    __slots__ = ("_caller", "_callers")
+
+    def __init__(self, callers: Callers, caller: Caller) -> None:
+        self._callers = callers
+        self._caller = caller
+
+    def __enter__(self) -> Caller:
+        self._callers.begins(self._caller)
+        return self._caller
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._callers.ends(self._caller)

@@ -1,0 +1,158 @@
+"""A stdio upstream's process: how it starts, and how it ends with everything it started.
+
+When to do either is the supervisor's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.errors import ToolError
+from goat_mcp.processes.launch import Confined, Launch
+from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
+from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
+from goat_mcp.processes.stop_signals import unblocked_for_children
+from goat_mcp.upstreams.config.entry import StdioLaunch
+from goat_mcp.upstreams.faults import FaultMarks, StartFailure
+from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.transports.child_environment import child_environment
+from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
+from goat_mcp.upstreams.transports.confine import Confine
+from goat_mcp.upstreams.transports.frames import FrameReader
+
+CLOSE_WAIT_S = 2.0
+"""How long a process may take to end by itself, and again after TERM (LIF-8)."""
+
+
+@asynccontextmanager
+async def stdio_transport(
+    launch: StdioLaunch,
+    *,
+    guard: ProcessGuard | None,
+    close_wait_s: float = CLOSE_WAIT_S,
+    confine: Confine | None = None,
+) -> AsyncGenerator[tuple[StdioLink, Inbox, Outbox]]:
+    """Run the process meanwhile. Raises `StartFailure` where it cannot be started at all."""
+    marks = FaultMarks()
+    link = StdioLink(marks, FrameReader(marks))
+    environment = child_environment(launch.env)
+    program = _program(launch, environment)
+    if launch.cwd and not Path(launch.cwd).is_dir():  # noqa: ASYNC240  # one look, as for the program
+        raise StartFailure(ReasonCode.FOLDER_NOT_FOUND, f"cwd {launch.cwd!r}: there is no such folder")
+    call = f"upstream-{secrets.token_hex(8)}"
+    marker = call if guard is None else guard.marker(call)
+    if guard is not None:
+        guard.start()
+    plan = await _plan([program, *launch.args], launch, environment, {MARKER_VARIABLE: marker}, confine)
+    not_before = boot_ticks()
+    try:
+        with unblocked_for_children():
+            transport, process = await asyncio.get_running_loop().subprocess_exec(
+                lambda: ChildPipes(link),
+                *plan.arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=plan.environment,
+                cwd=plan.directory or None,
+                start_new_session=sys.platform != "win32",
+                pass_fds=plan.pass_fds,
+            )
+    except BaseException as problem:
+        plan.finish()
+        if not isinstance(problem, OSError | ValueError):
+            raise
+        raise StartFailure(ReasonCode.START_FAILED, f"cannot start {launch.command!r}: {problem}") from None
+    finally:
+        for descriptor in plan.own_fds:
+            os.close(descriptor)
+    link.pid = transport.get_pid()
+    if guard is not None:
+        guard.watch(link.pid)
+    try:
+        yield link, process.inbox, Outbox(process, link)
+    finally:
+        with anyio.CancelScope(shield=True):
+            tree = ProcessTree(
+                link.pid,
+                f"{MARKER_VARIABLE}={marker}".encode(),
+                not_before=not_before,
+                leader_is_outside=plan.has_process_namespace,
+            )
+            await _stop(transport, process, tree, close_wait_s)
+            if not plan.leaves_nothing:
+                await anyio.to_thread.run_sync(plan.finish)
+        if guard is not None:
+            guard.forget(link.pid)
+        transport.close()
+
+
+async def _plan(
+    arguments: Sequence[str],
+    launch: StdioLaunch,
+    environment: Mapping[str, str],
+    marker: Mapping[str, str],
+    confine: Confine | None,
+) -> Launch:
+    """How the process starts: in the sandbox that its entry wants. Raises `StartFailure`."""
+    confined: Confined | None = None
+    if launch.sandbox is not None:
+        if confine is None:
+            raise StartFailure(
+                ReasonCode.SANDBOX_UNAVAILABLE, "its entry wants a sandbox, and nobody here can make one"
+            )
+        try:
+            confined = await confine(launch.sandbox, Path(launch.cwd or Path.cwd()))
+        except ToolError as none:
+            raise StartFailure(ReasonCode.SANDBOX_UNAVAILABLE, none.message) from None
+    if confined is None:
+        return Launch(arguments=tuple(arguments), environment={**environment, **marker}, directory=launch.cwd or "")
+    try:
+        return confined.launch(arguments, environment=environment, marker=marker)
+    except OSError as problem:
+        raise StartFailure(
+            ReasonCode.START_FAILED, f"cannot start {launch.command!r} in a sandbox: {problem}"
+        ) from None
+
+
+def _program(launch: StdioLaunch, environment: dict[str, str]) -> str:
+    """The executable, absolute. A name is looked up in the absolute folders of the child's PATH: a relative one, as
+    `.`, would find what a repository has put there (R-UP-8).
+    """
+    if os.sep in launch.command or (os.altsep and os.altsep in launch.command):
+        path = Path(launch.command).expanduser()
+        if not path.is_file():
+            raise StartFailure(ReasonCode.COMMAND_NOT_FOUND, f"command {launch.command!r}: there is no file {path}")
+        return str(path)
+    folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    found = shutil.which(launch.command, path=os.pathsep.join(folders))
+    if found is None:
+        raise StartFailure(
+            ReasonCode.COMMAND_NOT_FOUND,
+            f"command {launch.command!r} is not on PATH; install it or give its absolute path in the entry",
+        )
+    return found
+
+
+async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, tree: ProcessTree, wait_s: float) -> None:
+    """Close stdin, wait, TERM, wait, KILL: the process and all it started, also what left its group."""
+    process.close_stdin()
+    with anyio.move_on_after(wait_s):
+        await process.exited.wait()
+    if sys.platform == "win32":
+        with suppress(ProcessLookupError):
+            transport.kill()
+    else:
+        await tree.end(wait_s)
+    with anyio.move_on_after(wait_s):
+        await process.exited.wait()

@@ -1,0 +1,120 @@
+"""`HttpClient`: what the rest of the package sees of HTTP. The library behind it is loaded with the first request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.web.http.options import HttpOptions
+
+if TYPE_CHECKING:  # loaded with the first request; httpx alone takes a tenth of a second
+    from goat_mcp.web.http.exchange import Exchanges
+    from goat_mcp.web.http.resolving import Resolve
+    from goat_mcp.web.http.response import HttpResponse, WholeResponse
+
+TIMEOUT_S = 20.0
+MAX_BYTES = 5_000_000
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class HttpClient:
+    """Requests over https to public addresses, and to whatever a call's `allow_hosts` names. One per gateway.
+
+    No redirect is followed, nothing is remembered from one request to the next (no cookies, no open connections), and
+    nothing comes from the environment. Without a proxy every address is checked here and the checked one is dialled;
+    with one, the proxy resolves names and only addresses written out in a URL are checked here. `resolve` is the
+    system's resolver unless another is given.
+    """
+
+    def __init__(self, options: HttpOptions, resolve: Resolve | None = None) -> None:
+        self._options = options
+        self._resolve = resolve
+        self._loading = threading.Lock()
+        self._exchanges: Exchanges | None = None
+
+    @property
+    def proxy(self) -> str | None:
+        """Host and port of the proxy that checks addresses in our place, if the user named one."""
+        from goat_mcp.web.http.proxy import proxy_place
+
+        url = self._options.proxy.get_secret_value()
+        return proxy_place(url).target.authority if url else None
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+        content: bytes | None = None,
+        allow_hosts: Collection[str] = (),
+        timeout_s: float = TIMEOUT_S,
+    ) -> AsyncGenerator[HttpResponse]:
+        """Send a request; the block reads its answer. `timeout_s` covers all of it, from DNS to the block's end.
+
+        `allow_hosts` are `host` or `host:port` entries that may have private addresses and be asked over plain http;
+        every other host is asked over https alone, and who has an http URL of one upgrades it first
+        (`Target.upgraded`), also where a redirect leads there. Headers of the connection itself (Host,
+        Content-Length...) are ours.
+
+        Raises `ToolError`: ADDRESS for a URL or address that is refused, INPUT for a header, NETWORK for what failed
+        on the way.
+        """
+        from goat_mcp.web.http.target import parse_target
+
+        target = parse_target(url)
+        with anyio.move_on_after(timeout_s) as limit:
+            exchanges = await self._loaded()
+            async with exchanges.open(
+                method, target, headers, content, is_allowed=target.is_among(allow_hosts)
+            ) as response:
+                yield response
+        if limit.cancelled_caught:
+            raise ToolError(
+                ErrorCode.NETWORK,
+                f"{target.shown} did not answer in full within {timeout_s:.3g} s",
+                "Try again later.",
+                facts={"timed_out": True},
+            )
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+        content: bytes | None = None,
+        allow_hosts: Collection[str] = (),
+        timeout_s: float = TIMEOUT_S,
+        max_bytes: int = MAX_BYTES,
+    ) -> WholeResponse:
+        """As `stream`, with the body read up to `max_bytes`. What is longer is cut, and `truncated` says so."""
+        from goat_mcp.web.http.response import WholeResponse
+
+        async with self.stream(
+            method, url, headers=headers, content=content, allow_hosts=allow_hosts, timeout_s=timeout_s
+        ) as response:
+            body, truncated = await response.read(max_bytes)
+            return WholeResponse(response.status, response.url, response.headers, body, truncated, response.wire_bytes)
+
+    async def _loaded(self) -> Exchanges:
+        if self._exchanges is None:
+            # Importing httpx and reading certificates would hold up every other call.
+            return await anyio.to_thread.run_sync(self._load)
+        return self._exchanges
+
+    def _load(self) -> Exchanges:
+        from goat_mcp.web.http.exchange import Exchanges
+        from goat_mcp.web.http.system_resolver import SystemResolver
+
+        with self._loading:  # the first calls may come together
+            if self._exchanges is None:
+                self._exchanges = Exchanges(self._options, self._resolve or SystemResolver())
+            return self._exchanges

@@ -1,0 +1,211 @@
+"""One request and its answer, with httpx: built for this one, gone afterwards. Loaded with the first request.
+
+A transport of its own for each request costs less than a millisecond, and a connection that was opened for a host the
+user allowed cannot serve a call that may not go there.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+
+import anyio.lowlevel
+import httpcore
+import httpx
+
+from goat_mcp import __version__
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.web.http.addresses import LEADS_TO_ONESELF, why_not_public
+from goat_mcp.web.http.decoding import ACCEPTED, BodyDecoder, NotDecodable
+from goat_mcp.web.http.domains import host_is_in_domain, looks_like_a_number
+from goat_mcp.web.http.guarded_connections import GuardedTransport
+from goat_mcp.web.http.options import HttpOptions
+from goat_mcp.web.http.proxy import ProxyPlace, proxy_place
+from goat_mcp.web.http.request_headers import checked_headers
+from goat_mcp.web.http.resolving import Resolve, addresses_to_dial
+from goat_mcp.web.http.target import Target, refuse_plain_http, refuse_private_literal
+
+USER_AGENT = f"goat-mcp/{__version__}"
+_DEFAULT_HEADERS = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPTED, "connection": "close"}
+_QUOTED_BYTES = "bytearray("
+_TRANSPORT_FAILURES = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpx.StreamError,
+    OSError,
+)
+
+
+class Exchanges:
+    """Makes requests. Holds what is the same for all of them: certificates, the proxy, the resolver."""
+
+    def __init__(self, options: HttpOptions, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self._tls = httpx.create_ssl_context(trust_env=False)
+        if options.ca_file is not None:
+            try:
+                self._tls.load_verify_locations(options.ca_file)
+            except (OSError, ssl.SSLError) as problem:
+                raise ToolError(
+                    ErrorCode.CONFIG,
+                    f"web.ca_file {options.ca_file} cannot be used: {problem}",
+                    "Name a file with certificates in PEM format.",
+                ) from None
+        proxy = options.proxy.get_secret_value()
+        self._proxy = self._core_proxy(proxy_place(proxy)) if proxy else None
+
+    def _core_proxy(self, place: ProxyPlace) -> httpcore.Proxy:
+        target = place.target
+        return httpcore.Proxy(
+            httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target="/"),
+            auth=None if place.login is None else (place.login[0].encode(), place.login[1].encode()),
+            ssl_context=self._tls if target.scheme == "https" else None,
+        )
+
+    @asynccontextmanager
+    async def open(
+        self,
+        method: str,
+        target: Target,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        *,
+        is_allowed: bool,
+    ) -> AsyncGenerator[OpenResponse]:
+        """Send the request and yield what is answered. `is_allowed`: to a private address, too, and over plain http.
+
+        Raises `ToolError`.
+        """
+        if not is_allowed:
+            refuse_private_literal(target)
+            refuse_plain_http(target)
+        sent_headers = httpx.Headers({"Host": target.authority, **_DEFAULT_HEADERS})
+        sent_headers.update(checked_headers(headers))
+        # No client of the library: it reads environment and Location whether or not it is to follow them.
+        async with self._transport(target, is_allowed) as transport:
+            with _failures(target):
+                request = httpx.Request(method, _library_url(target), headers=sent_headers, content=content)
+                answer = await transport.handle_async_request(request)
+            try:
+                yield OpenResponse(target, answer)
+            finally:
+                await answer.aclose()
+
+    def _transport(self, target: Target, may_be_private: bool) -> GuardedTransport:
+        tls = self._tls if target.scheme == "https" or self._proxy is not None else None
+        if self._proxy is None or (may_be_private and _is_on_this_machine(target)):
+
+            async def addresses_of(host: str, port: int) -> Sequence[str]:
+                assert (host, port) == (target.host, target.port), f"asked to dial {host}:{port} for {target.shown}"
+                return await addresses_to_dial(target, self._resolve, may_be_private=may_be_private)
+
+            return GuardedTransport(target, addresses_of, tls, None)
+        if not may_be_private and _is_on_this_machine(target):
+            raise ToolError(ErrorCode.ADDRESS, f"address not public: {target.host} is this machine")
+        proxy = self._proxy
+
+        async def address_of_proxy(host: str, port: int) -> Sequence[str]:
+            there = Target("http", host, port, "/")
+            assert host == proxy.url.host.decode("ascii"), f"asked to dial {host}:{port} instead of the proxy"
+            return await addresses_to_dial(there, self._resolve, may_be_private=True)
+
+        return GuardedTransport(target, address_of_proxy, tls, proxy)
+
+
+class OpenResponse:
+    """An answer whose body comes as it is read. See `HttpResponse`."""
+
+    def __init__(self, target: Target, answer: httpx.Response) -> None:
+        self._target = target
+        self._answer = answer
+        self.status = answer.status_code
+        self.url = target.url
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in answer.headers.items()}
+        self.wire_bytes = 0
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        with _failures(self._target):
+            decoder = BodyDecoder(self.headers.get("content-encoding", ""))
+            received = 0
+            async for packed in self._answer.aiter_raw():
+                received += len(packed)
+                for piece in decoder.feed(packed):
+                    self.wire_bytes = received - decoder.waiting_bytes
+                    if piece:
+                        yield piece
+                    # A packed piece may hold thousands of these: others want their turn, and time may be over.
+                    await anyio.lowlevel.checkpoint()
+            self.wire_bytes = received
+            decoder.end()
+
+    async def read(self, max_bytes: int) -> tuple[bytes, bool]:
+        parts: list[bytes] = []
+        left = max_bytes
+        async with aclosing(self.chunks()) as pieces:
+            async for piece in pieces:
+                parts.append(piece[:left])
+                left -= len(piece)
+                if left < 0:
+                    return b"".join(parts), True
+        return b"".join(parts), False
+
+
+def _library_url(target: Target) -> httpx.URL:
+    """The same place for httpx. Raises `ToolError` where it understands the parts otherwise than we do."""
+    url = httpx.URL(scheme=target.scheme, host=target.host, port=target.port, raw_path=target.path.encode("ascii"))
+    port = url.port or (443 if url.scheme == "https" else 80)
+    if (url.scheme, url.raw_host.decode("ascii"), port) != (target.scheme, target.host, target.port):
+        raise ToolError(ErrorCode.ADDRESS, f"{target.shown} can be read in two ways", "Write the URL in a plainer way.")
+    return url
+
+
+def _is_on_this_machine(target: Target) -> bool:
+    """Where a proxy would find itself, not us."""
+    if ":" in target.host or looks_like_a_number(target.host):
+        return why_not_public(target.host) in LEADS_TO_ONESELF
+    return host_is_in_domain(target.host, "localhost")
+
+
+@contextmanager
+def _failures(target: Target) -> Generator[None]:
+    """Turn what went wrong on the way into a `ToolError`."""
+    try:
+        yield
+    except NotDecodable as problem:
+        raise ToolError(
+            ErrorCode.NETWORK, f"the answer of {target.shown} cannot be read: {problem}", "Fetch something else."
+        ) from None
+    except _TRANSPORT_FAILURES as problem:
+        verification = _certificate_problem(problem)
+        if verification is not None:
+            raise ToolError(
+                ErrorCode.NETWORK,
+                f"the certificate of {target.origin} is not valid: {verification}",
+                "Certificates are always checked. The user can trust an authority with the setting web.ca_file.",
+            ) from None
+        raise ToolError(
+            ErrorCode.NETWORK,
+            f"{target.shown} cannot be fetched: {_in_words(problem)}",
+            "Check the URL, or try again later.",
+        ) from None
+
+
+def _certificate_problem(problem: BaseException | None) -> str | None:
+    while problem is not None:
+        if isinstance(problem, ssl.SSLCertVerificationError):
+            return problem.verify_message
+        problem = problem.__cause__ or problem.__context__
+    return None
+
+
+def _in_words(problem: Exception) -> str:
+    """What went wrong, without the bytes of the server that the library quotes: they are text of nobody we know."""
+    said = str(problem).partition(_QUOTED_BYTES)[0].strip(" :")
+    kind = type(problem).__name__
+    return f"{kind}: {said[:300]}" if said else kind

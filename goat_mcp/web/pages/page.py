@@ -1,0 +1,64 @@
+"""A fetched page: what came, and what kind of thing it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from goat_mcp.files.documents.file_type import image_type, is_pdf
+from goat_mcp.files.documents.text_encoding import looks_binary
+from goat_mcp.web.pages.conversion import Markdown
+
+_MEDIA_TYPE = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,60}/[A-Za-z0-9!#$&^_.+-]{1,80})")
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_LOOKS_LIKE_HTML = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL
+)
+_TEXT_SUFFIXES = ("+json", "+xml", "+yaml", "json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-sh", "sql")
+_SAMPLE_BYTES = 64 * 1024
+
+
+@dataclass
+class Page:
+    """`content_type` is the header as it came. `is_cut`: the body was longer. `markdown` is kept once it is made."""
+
+    url: str
+    final_url: str
+    status: int
+    content_type: str
+    body: bytes
+    is_cut: bool = False
+    markdown: Markdown | None = None
+
+    @property
+    def media_type(self) -> str:
+        """Without parameters, in lower case; empty where the server named none that is well formed."""
+        found = _MEDIA_TYPE.match(self.content_type)
+        return "" if found is None else found[1].lower()
+
+    @property
+    def is_html(self) -> bool:
+        if self.media_type:
+            return self.media_type in _HTML
+        return _LOOKS_LIKE_HTML.match(self.body[:1024]) is not None
+
+    @property
+    def is_binary(self) -> bool:
+        """By the bytes; what the server says only decides where they could be either."""
+        sample = self.body[:_SAMPLE_BYTES]
+        if is_pdf(sample) or image_type(sample) is not None:
+            return True
+        said = self.content_type.lower()
+        if self.says_text and "charset" in said:
+            # Where the characters are named, only a NUL speaks against text, and not even that in a wide encoding.
+            return b"\0" in sample and "utf-16" not in said
+        return looks_binary(sample)
+
+    @property
+    def says_text(self) -> bool:
+        return self.media_type.startswith("text/") or self.media_type.endswith(_TEXT_SUFFIXES)
+
+    @property
+    def size(self) -> int:
+        """Bytes it takes to keep."""
+        return len(self.body) + (0 if self.markdown is None else len(self.markdown.text))

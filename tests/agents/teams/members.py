@@ -1,0 +1,45 @@
+"""Team members for tests: each runs as a task, hears its mail, and rests, like an agent without a model."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from goat_mcp.agents.engine import Mail
+from goat_mcp.agents.teams.team import Member, NewMember, Team
+from goat_mcp.commands.tasks import Outcome, TaskManager, TaskStatus
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError
+from tests.commands.tasks.test_manager import Work
+
+
+@dataclass(eq=False)
+class Members:
+    """A `StartMember`. `heard` holds, by member, each batch of mail that ended a rest."""
+
+    tasks: TaskManager
+    heard: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    works: dict[str, Work] = field(default_factory=dict[str, Work])
+    running: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
+    deaf: set[str] = field(default_factory=set[str])
+
+    async def __call__(self, member: NewMember, team: Team, mail: Mail, ctx: ToolContext) -> Member:
+        if member.subagent_type == "unknown":
+            raise ToolError(ErrorCode.INPUT, "no agent type unknown")
+        work = Work(member.name)
+        task = await self.tasks.adopt(work, principal=ctx.principal)
+        self.works[member.name] = work
+        self.heard[member.name] = []
+        if member.name not in self.deaf:
+            self.running.append(asyncio.create_task(self._live(member.name, mail, work)))
+        return Member(member.name, task.id, f"agent:{member.name}")
+
+    async def _live(self, name: str, mail: Mail, work: Work) -> None:
+        while more := await mail.at_rest(f"{name} is done"):
+            self.heard[name] += more
+        work.end(Outcome(TaskStatus.COMPLETED))
+
+
+def as_member(name: str, principal: str = "local") -> ToolContext:
+    """The context of a call that member `name` makes."""
+    return ToolContext(call_id="c", principal=principal, session_key=f"agent:{name}")

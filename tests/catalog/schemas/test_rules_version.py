@@ -1,0 +1,22 @@
+"""What is stored of schemas counts as long as the rules are the same: whoever changes the rules has to say so."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from goat_mcp.catalog.schemas import dialects
+
+RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
+DIGEST = "e63b6d7c015847c5816d5eea64745c017a395b571a2a419660a43cbac35a4cff"
+
+
+def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:
+    folder = Path(dialects.__file__).parent
+    digest = hashlib.sha256(b"".join((folder / f"{name}.py").read_bytes() for name in RULES)).hexdigest()
+
+    assert digest == DIGEST, (
+        "A file of catalog/schemas has changed. If some schema is listed in another way now, raise RULES_VERSION in "
+        "dialects.py: catalogs on disk say of schemas that they need no mending. "
+        f"Either way the digest here becomes {digest}."
+    )

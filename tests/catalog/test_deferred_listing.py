@@ -1,0 +1,118 @@
+"""When a catalog is too large to be listed (DEF-1), and what is listed then."""
+
+from __future__ import annotations
+
+import pytest
+
+from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.deferred_listing import CatalogMode, DeferredListing
+from goat_mcp.catalog.filter import CatalogFilter
+from goat_mcp.catalog.registry import Registry
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.names import META_NAMES
+from goat_mcp.core.token_cost import token_cost
+from tests.tool_doubles import FakeTool, fake, spec
+
+OWN = ("Bash", "Read")
+
+
+def of_server(name: str, server: str = "files") -> FakeTool:
+    canonical = f"mcp__{server}__{name}"
+    return FakeTool(spec(canonical, canonical_name=canonical, toolset="upstream"))
+
+
+def registry_of(*upstream: FakeTool) -> Registry:
+    registry = Registry()
+    meta = [FakeTool(spec(name, toolset="meta")) for name in META_NAMES]
+    registry.replace_source("builtin", [*map(fake, OWN), *meta])
+    registry.replace_source("upstream:files", upstream)
+    return registry
+
+
+def listed(catalog: Catalog) -> list[str]:
+    return [entry["name"] for entry in catalog.listing()]
+
+
+def cost_of(registry: Registry) -> int:
+    return sum(token_cost(entry) for entry in Catalog(registry, deferral=DeferredListing("full")).listing())
+
+
+def test_DEF_1_at_the_budget_all_is_listed_and_one_token_above_only_our_own() -> None:
+    registry = registry_of(of_server("find"), of_server("move"))
+    cost = cost_of(registry)
+
+    at, above = (Catalog(registry, deferral=DeferredListing("auto", budget)) for budget in (cost, cost - 1))
+
+    assert listed(at) == [*OWN, "mcp__files__find", "mcp__files__move"]
+    assert listed(above) == [*OWN, *META_NAMES]
+    assert [tool.spec.name for tool in above.deferred()] == ["mcp__files__find", "mcp__files__move"]
+    assert [tool.spec.name for tool in above.tools()] == [*OWN, *META_NAMES, "mcp__files__find", "mcp__files__move"]
+    assert above.resolve("mcp__files__find").spec.name == "mcp__files__find"
+
+
+@pytest.mark.parametrize(("mode", "budget", "defers"), [("full", 0, False), ("search", 1_000_000, True)])
+def test_DEF_1_the_user_can_have_it_always_or_never(mode: CatalogMode, budget: int, defers: bool) -> None:
+    catalog = Catalog(registry_of(of_server("find")), deferral=DeferredListing(mode, budget))
+
+    assert listed(catalog) == ([*OWN, *META_NAMES] if defers else [*OWN, "mcp__files__find"])
+
+
+def test_DEF_1_our_own_tools_alone_are_listed_whatever_they_cost() -> None:
+    assert listed(Catalog(registry_of(), deferral=DeferredListing("auto", 0))) == [*OWN]
+
+
+def test_DEF_1_the_budget_is_of_what_this_client_sees() -> None:
+    registry = registry_of(of_server("find"), of_server("move", "other"))
+    narrow = CatalogFilter(deny=frozenset({"mcp__other"}))
+    deferral = DeferredListing("auto", cost_of(registry) - 1)
+
+    assert listed(Catalog(registry, narrow, deferral=deferral)) == [*OWN, "mcp__files__find"]
+    assert listed(Catalog(registry, deferral=deferral)) == [*OWN, *META_NAMES]
+
+
+def test_DEF_1_a_catalog_that_grows_beyond_the_budget_turns_over_with_a_new_generation() -> None:
+    registry = registry_of(of_server("find"))
+    catalog = Catalog(registry, deferral=DeferredListing("auto", cost_of(registry)))
+    before = (catalog.generation, listed(catalog))
+
+    registry.replace_source("upstream:files", [of_server("find"), of_server("move")])
+
+    assert before[1] == [*OWN, "mcp__files__find"]
+    assert listed(catalog) == [*OWN, *META_NAMES]
+    assert catalog.generation > before[0]
+
+
+def test_DEF_2_the_search_tool_says_which_servers_are_behind_it() -> None:
+    registry = registry_of(of_server("find"), of_server("move"), of_server("send", "mail"))
+    catalog = Catalog(registry, deferral=DeferredListing("search"))
+
+    entry = next(entry for entry in catalog.listing() if entry["name"] == "search_tools")
+
+    assert entry["description"] == "search_tools for tests.\n\nServers (tools): files (2), mail (1)."
+    assert catalog.listing() is catalog.listing()
+
+
+def test_DEF_2_where_all_is_listed_a_meta_tool_is_not_there_and_says_why() -> None:
+    with pytest.raises(ToolError) as refused:
+        Catalog(registry_of(of_server("find"))).resolve("call_tool")
+
+    assert refused.value.code is ErrorCode.TOOL_NOT_IN_CATALOG
+    assert refused.value.suggestion == "Call the tool you want by its own name."
+
+
+def test_DEF_2_a_selection_of_tools_leaves_the_meta_tools_but_a_denied_one_is_gone() -> None:
+    registry = registry_of(of_server("find"), of_server("send", "mail"))
+    chosen = CatalogFilter(allow=frozenset({"mcp__files"}), deny=frozenset({"call_tool"}))
+    catalog = Catalog(registry, chosen, deferral=DeferredListing("search"))
+
+    assert listed(catalog) == ["search_tools", "describe_tool", "call_tool_readonly"]
+    assert [tool.spec.name for tool in catalog.deferred()] == ["mcp__files__find"]
+
+
+def test_COL_1_an_upstreams_tool_does_not_take_a_meta_tools_name() -> None:
+    flat = FakeTool(spec("call_tool", canonical_name="mcp__files__call_tool", toolset="upstream"))
+    registry = registry_of(flat)
+
+    assert [(one.name, one.source, one.kept_source) for one in registry.snapshot.collisions] == [
+        ("call_tool", "upstream:files", "builtin")
+    ]

@@ -1,0 +1,123 @@
+"""Commands see what is on the list, the login shell's PATH and what the call asks for; nothing else of ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.login_path import LoginPath
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs a login shell")]
+
+
+SLEEP = shutil.which("sleep")
+"""By its place: the shells here have no PATH where it could be found."""
+
+
+@pytest.fixture
+def login_path(tmp_path: Path) -> LoginPath:
+    return LoginPath(own_path="/own", shell=str(fake_shell(tmp_path, "echo PATH=/login:/usr/bin")), limit_s=60)
+
+
+def fake_shell(folder: Path, answer: str) -> Path:
+    """A login shell that runs `answer` where a real one would run `env`."""
+    shell = folder / "zsh"
+    shell.write_text(
+        '#!/bin/sh\nmark=${2#echo }\nmark=${mark%%;*}\necho noise\necho "$mark"\n' + answer + '\necho "$mark"\n'
+    )
+    shell.chmod(shell.stat().st_mode | stat.S_IXUSR)
+    return shell
+
+
+async def test_an_environment_is_built_from_the_list(login_path: LoginPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in tuple(os.environ):
+        monkeypatch.delenv(name)
+    kept = {
+        "HOME": "/h",
+        "LANG": "C",
+        "LC_TIME": "C",
+        "SSH_AUTH_SOCK": "/s",
+        "HTTPS_PROXY": "http://p",
+        "no_proxy": "x",
+    }
+    dropped = ("ANTHROPIC_API_KEY", "VIRTUAL_ENV", "LD_PRELOAD", "PYTHONPATH", "INNOCENT", "BASH_ENV", "TERM")
+    for name, value in {**kept, **dict.fromkeys(dropped, "canary"), "CHOSEN": "c"}.items():
+        monkeypatch.setenv(name, value)
+
+    built = await CommandEnvironment(login_path, passed_on=("CHOSEN",)).build({"FOO": "bar", "LANG": "de"})
+
+    assert built == {
+        **kept,
+        "LANG": "de",
+        "CHOSEN": "c",
+        "FOO": "bar",
+        "PATH": "/login:/usr/bin:/own",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+    }
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "A-B", "", "1A"])
+async def test_names_that_run_hidden_code_or_are_none_are_refused(login_path: LoginPath, name: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        await CommandEnvironment(login_path).build({name: "x"})
+
+    assert refused.value.code is ErrorCode.INPUT
+    assert name in refused.value.message
+
+
+async def test_the_login_shell_is_asked_once_and_not_before_it_is_needed(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    answer = f"echo x >>{asked}; echo PATH=/login"
+    path = LoginPath(own_path="/own", shell=str(fake_shell(tmp_path, answer)), limit_s=60)
+    assert not asked.exists()
+
+    answers = {await path.read() for _ in range(3)}
+
+    assert answers == {"/login:/own"}
+    assert asked.read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "limit_s", "path"),
+    [
+        (f"{SLEEP} 30; echo PATH=/too/late", 0.5, "/own"),
+        ("exit 1", 60, "/own"),
+        ("echo HOME=/x", 60, "/own"),
+        ("echo PATH=relative:/abs", 60, "/abs:/own"),
+        (f"{SLEEP} 600 & echo PATH=/login", 3, "/login:/own"),
+    ],
+)
+async def test_a_login_shell_that_hangs_or_fails_costs_little_and_leaves_our_own_path(
+    tmp_path: Path, answer: str, limit_s: float, path: str
+) -> None:
+    with anyio.fail_after(50):  # a failure is not waited out
+        read = await LoginPath(own_path="/own", shell=str(fake_shell(tmp_path, answer)), limit_s=limit_s).read()
+
+    assert read == path
+
+
+@pytest.mark.parametrize("shell", ["/usr/sbin/nologin", "/bin/false", "", "/nowhere/bash"])
+async def test_accounts_without_a_real_shell_keep_our_path(shell: str) -> None:
+    assert await LoginPath(own_path="/own:/usr/bin", shell=shell or "/").read() == "/own:/usr/bin"
+
+
+async def test_programs_of_our_own_virtual_environment_are_not_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/venv")
+
+    assert await LoginPath(own_path="/venv/bin:/usr/bin", shell="/bin/false").read() == "/usr/bin"
+
+
+async def test_the_real_login_shell_answers() -> None:
+    assert "/usr/bin" in (await LoginPath().read()).split(":")

@@ -1,0 +1,121 @@
+"""Which of the resources, templates and prompts an upstream lists are passed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from goat_mcp.catalog.offerings import Kind
+from goat_mcp.files.documents.visible_json import hides_something
+from goat_mcp.upstreams.listing.entry_validation import usable_items
+from goat_mcp.upstreams.listing.listed_entries import usable_entries
+from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
+from goat_mcp.upstreams.reason_code import ReasonCode
+from tests.upstreams.listing.definition_texts import HIDING, HONEST
+
+
+# COL-1, OBS-1
+def test_a_broken_entry_is_withheld_alone_and_named() -> None:
+    listed = [
+        "no object",
+        {"title": "nameless"},
+        {"name": "half \ud800"},
+        {"name": "good", "vendor": 1},
+        {"name": "broken", "arguments": "none"},
+        {"name": "good", "title": "again"},
+        {"name": "hidden\u200b"},
+    ]
+
+    usable = usable_items("prompts", listed)
+
+    assert usable.entries == ({"name": "good", "vendor": 1}, {"name": "hidden\u200b"})
+    nameless = RejectedEntry("", "it is not an object with a name", kind="prompt")
+    assert usable.withheld == (
+        nameless,
+        nameless,
+        nameless,
+        RejectedEntry("broken", "it is not valid: arguments: Input should be a valid list", kind="prompt"),
+        RejectedEntry("good", "it is listed twice; the first one is used", ReasonCode.LISTED_TWICE, kind="prompt"),
+    )
+
+
+# COL-1
+def test_our_own_uris_are_ours() -> None:
+    usable = usable_items("templates", [{"uriTemplate": "goat://x/{y}", "name": "x"}])
+
+    assert usable.entries == ()
+    reason = "goat:// is goat-mcp's own; an upstream's is not read by it"
+    assert usable.withheld == (RejectedEntry("goat://x/{y}", reason, ReasonCode.NAME_COLLISION, kind="template"),)
+
+
+PAIRS = [
+    *(("t1", "T1"), ("read_file", "Read_File"), ("readFile", "readfile"), ("READ", "read"), ("a", "A"), ("x-y", "X-y")),
+    *(("git.push", "git.Push"), ("Delete", "DELETE"), ("sendMail", "SendMail"), ("tool__x", "tool__X"), ("aB", "Ab")),
+    *(("caf\u00e9", "CAF\u00c9"), ("stra\u00dfe", "STRASSE"), ("\u0434\u0430", "\u0414\u0410"), ("\u03c3", "\u03c2")),
+    *((f"name{number}", f"Name{number}") for number in range(8)),
+    *((f"get_{letter}", f"get_{letter.upper()}") for letter in "abcdefgh"),
+]
+
+
+# R-UP-5
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_f13_28_case_alone_makes_no_second_name_and_the_first_one_stays(first: str, second: str, turned: bool) -> None:
+    names = (second, first) if turned else (first, second)
+    schema = {"type": "object"}
+
+    tools = usable_entries([{"name": name, "inputSchema": schema} for name in (*names, "other", names[0])])
+    prompts = usable_items("prompts", [{"name": name} for name in (*names, "other", names[0])])
+
+    assert [one["name"] for one in tools.entries] == [one["name"] for one in prompts.entries] == [names[0], "other"]
+    for withheld in (tools.withheld, prompts.withheld):
+        assert [(one.name, one.reason_code) for one in withheld] == [
+            (names[1], ReasonCode.NAME_COLLISION),
+            (names[0], ReasonCode.LISTED_TWICE),
+        ]
+        assert withheld[0].reason.startswith(f"its name differs from that of {names[0]} in upper and lower case only")
+
+
+def test_uris_that_differ_in_case_are_two() -> None:
+    listed = [{"uri": "x://a", "name": "a"}, {"uri": "x://A", "name": "a"}]
+
+    assert len(usable_items("resources", listed).entries) == 2
+
+
+@pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
+@pytest.mark.parametrize("kind", ["resources", "templates", "prompts"])
+def test_f13_12_hidden_in_items_is_shown(kind: Kind, text: str) -> None:
+    known = {"resources": {"uri": "x:a", "name": text}, "templates": {"uriTemplate": "x:{a}", "name": text}}
+    entry: dict[str, Any] = {
+        **known.get(kind, {"name": "p", "arguments": [{"name": "a", "title": text, "description": text, "x": text}]}),
+        "title": text,
+        "description": text,
+        "icons": [{"src": f"https://x.example/{text}", "mimeType": text}],
+        "_meta": {"note": [text], text: 1},
+        "vendor": {text: text},
+    }
+
+    usable = usable_items(kind, [entry])
+
+    (shown,) = usable.entries
+    assert not hides_something(dict(shown))
+    assert usable.originals == (entry,)
+
+
+@pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
+def test_f13_12_hidden_in_items_withholds_them_if_it_is_data(text: str) -> None:
+    prompt = {"name": "p", "arguments": [{"name": "a"}, {"name": text}]}
+    template = {"name": "t", "uriTemplate": f"x:{text}/{{a}}"}
+
+    found = [*usable_items("prompts", [prompt]).withheld, *usable_items("templates", [template]).withheld]
+
+    assert [one.reason_code for one in found] == [ReasonCode.HIDDEN_DATA] * 2
+    assert not hides_something([[one.name, one.reason] for one in found])
+
+
+@pytest.mark.parametrize("text", HONEST.values(), ids=HONEST)
+def test_honest_items_pass_as_they_are(text: str) -> None:
+    prompt = {"name": "p", "title": text, "description": text, "arguments": [{"name": text, "description": text}]}
+
+    assert usable_items("prompts", [prompt]).entries == (prompt,)

@@ -1,0 +1,88 @@
+"""Which pages are kept, and how often a host is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.web.pages.conversion import Markdown
+from goat_mcp.web.pages.page import Page
+from goat_mcp.web.pages.page_cache import MAX_BYTES, MAX_PAGES, PageCache
+from goat_mcp.web.pages.rate_limiter import HostRateLimiter
+
+
+def page(size: int = 1) -> Page:
+    return Page("https://x/", "https://x/", 200, "text/html", b"x" * size)
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_page_is_given_until_it_is_too_old() -> None:
+    clock, kept = Clock(), page()
+    cache = PageCache(clock)
+    cache.put("u", kept)
+
+    clock.now_s = 9.9
+    young = cache.get("u", 10)
+    clock.now_s = 10
+
+    assert (young, cache.get("u", 10), cache.get("u", 100)) == (kept, None, None)
+
+
+def test_the_least_recently_used_go_first() -> None:
+    cache = PageCache(Clock())
+    for number in range(MAX_PAGES):
+        cache.put(str(number), page())
+    cache.get("0", 10)
+
+    cache.put("one more", page())
+
+    assert cache.get("0", 10) is not None
+    assert cache.get("1", 10) is None
+
+
+def test_pages_that_grew_count_with_their_text() -> None:
+    cache, grown = PageCache(Clock()), page()
+    cache.put("grown", grown)
+    cache.put("other", page(1_000))
+    grown.markdown = Markdown("x" * MAX_BYTES, ())
+
+    cache.shrink()
+
+    assert cache.get("grown", 10) is None
+    assert cache.get("other", 10) is not None
+
+
+def test_a_minute_that_slides_decides_how_often_a_host_is_asked() -> None:
+    clock = Clock()
+    rate = HostRateLimiter(2, clock)
+    rate.take("a")
+    clock.now_s = 30
+    rate.take("a")
+    rate.take("b")
+
+    clock.now_s = 59.5
+    with pytest.raises(ToolError) as refused:
+        rate.take("a")
+    clock.now_s = 60
+    rate.take("a")
+
+    assert (refused.value.code, refused.value.suggestion) == (
+        ErrorCode.RATE,
+        "Call again in 1 s, or fetch something else.",
+    )
+
+
+def test_hosts_that_were_not_asked_for_a_while_are_forgotten() -> None:
+    clock = Clock()
+    rate = HostRateLimiter(1, clock)
+    for number in range(5_000):
+        clock.now_s += 1
+        rate.take(f"host-{number}")
+
+    assert len(vars(rate)["_taken"]) <= 1_100
