@@ -386,7 +386,7 @@ def test_f13_02_stores_on_disk_have_a_row() -> None:
     assert named - set(ON_DISK) == set(), "a folder of the state directory without a row here"
 
 
-HOLDS_NOTHING_OF_CALLERS = [
+HOLDS_NOTHING_OF_CALLERS = (
     "agents/models",
     "calls/audit",
     "calls/extensions/added_tools",
@@ -422,7 +422,7 @@ HOLDS_NOTHING_OF_CALLERS = [
     "upstreams/upstreams",
     "web/http",
     "web/pages",
-]
+)
 """Places whose state is of the process, of an upstream, of one call, or of a file that everybody may read."""
 IN_MEMORY = {
     "agents/live_agents:LiveAgents._live": OWN,
