@@ -1,6 +1,6 @@
-"""Extensions of installed packages: entry points of the group `goat_mcp.calls.extensions`. Only named ones are loaded.
+"""Extensions of installed packages: entry points of the group `goat_mcp.extensions`. Only named ones are loaded.
 
-[project.entry-points."goat_mcp.calls.extensions"]
+[project.entry-points."goat_mcp.extensions"]
 shout = "my_package.shouting:shout"
 """
 
@@ -21,7 +21,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
 
 Register = Callable[[ExtensionTools], object]
-GROUP = "goat_mcp.calls.extensions"
+GROUP = "goat_mcp.extensions"
 _PARAMETERS = 4
 
 
