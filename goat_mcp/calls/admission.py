@@ -5,7 +5,7 @@ What runs afterwards is the pipeline's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.hooks import HookOutcome, Hooks
-from goat_mcp.calls.hooks.seen_arguments import seen_arguments
 from goat_mcp.calls.meta_call import check_only_reads, target_of
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision
@@ -222,3 +221,13 @@ def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
         return await ctx.ask(form)
 
     return replace(ctx, ask=ask)
+
+
+_PATHS = ("file_path", "notebook_path")
+
+
+def seen_arguments(arguments: Mapping[str, Any], asked: Sequence[str]) -> Mapping[str, Any]:
+    """`asked` are the paths the call names, as the tool understands them."""
+    if len(asked) != 1:
+        return arguments
+    return {name: asked[0] if name in _PATHS else value for name, value in arguments.items()}

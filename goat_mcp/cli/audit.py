@@ -49,7 +49,7 @@ def audit() -> None:
 @flags.as_json
 def show(last: int, tool: str, call_id: str, file: Path | None, config: Path | None, as_json: bool) -> None:
     """Show the last calls, oldest first: when, which tool, what was decided by which rule, and how it ended."""
-    from goat_mcp.calls.audit.recorded_calls import last_calls
+    from goat_mcp.calls.audit.records import last_calls
 
     path = _path(file, config)
     with _Readable(path):
@@ -96,7 +96,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 @_record
 def export(since: str | None, form: str, file: Path | None, config: Path | None) -> None:
     """Write the events to standard output, oldest first."""
-    from goat_mcp.calls.audit.recorded_calls import EVENT_FIELDS, events
+    from goat_mcp.calls.audit.records import EVENT_FIELDS, events
 
     path, start = _path(file, config), _since(since)
     with _Readable(path):
@@ -146,7 +146,7 @@ def _since(text: str | None) -> datetime | None:
         return None
     from datetime import UTC, datetime
 
-    from goat_mcp.calls.audit.recorded_calls import NotATime, parse_since
+    from goat_mcp.calls.audit.records import NotATime, parse_since
     from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:

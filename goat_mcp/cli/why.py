@@ -86,7 +86,7 @@ async def _explain(
         facts["answered_by"] = "a form of ours" if asks_form else permission.approval.value
     plans = decision.reason == "mode plan"  # which no rule lifts
     if decision.effect.value != "allow" and not decision.by_rule and not plans:
-        from goat_mcp.calls.permissions.narrowest import narrowest_rules
+        from goat_mcp.calls.permissions.approval import narrowest_rules
 
         facts["would_be_allowed_by"] = list(narrowest_rules(call))
     return facts

@@ -70,7 +70,7 @@ def silent_hooks(programs: Programs | None, registry: Registry, upstreams: Upstr
     """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
     if programs is None:
         return ()
-    from goat_mcp.calls.hooks import silent
+    from goat_mcp.calls.hooks import command as silent
 
     tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in registry.snapshot.tools.values())}
     listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}

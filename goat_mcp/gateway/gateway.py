@@ -18,9 +18,9 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.agents.models.choice import ModelChoice
-from goat_mcp.calls.permissions.condition import RuleConditions
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
+from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.catalog.builtin_contracts import builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog

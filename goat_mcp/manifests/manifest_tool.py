@@ -95,7 +95,7 @@ class ManifestTool:
 
             return note_access(fields.note, input, self.resource.workspace, fields.category)
         if fields.own_command:
-            from goat_mcp.calls.permissions.own_commands import changes_something
+            from goat_mcp.calls.permissions.mode import changes_something
 
             changes = any(changes_something(str(input.get(name, ""))) for name in fields.own_command)
             return Access(category=fields.category, risk=None if changes else Risk.NONE)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from goat_mcp.agents.options import AgentOptions
-from goat_mcp.calls.audit.options import AuditSettings
+from goat_mcp.calls.audit.log import AuditSettings
 from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.options import HookSettings
 from goat_mcp.calls.permissions.mode import Approval, Mode

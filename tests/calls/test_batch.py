@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from goat_mcp.calls.batch import BatchOutcome
 from goat_mcp.calls.extensions import CallNext, Extensions
 from goat_mcp.calls.hooks import Hooks, PreToolUse
-from goat_mcp.calls.permissions.approval_form import ALLOW_ONCE, DENY
+from goat_mcp.calls.permissions.approval import ALLOW_ONCE, DENY
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.pipeline import CallRequest, Pipeline

@@ -389,7 +389,7 @@ def test_f13_02_stores_on_disk_have_a_row() -> None:
 HOLDS_NOTHING_OF_CALLERS = (
     "agents/models",
     "calls/audit",
-    "calls/extensions/added_tools",
+    "calls/extensions/installed",
     "catalog/catalog",
     "catalog/offerings",
     "catalog/presets",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.calls.audit.chain import NO_LINE, hash_of
-from goat_mcp.calls.audit.lines import Line, record_files
+from goat_mcp.calls.audit.records import Line, record_files
 
 _HEAD = re.compile(r"(?:(?P<seq>\d{1,18}):)?(?P<hash>[0-9a-f]{64})")
 

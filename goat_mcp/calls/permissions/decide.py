@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.mode import AUTO_ALLOWED, Effect, Mode, effect_by_mode
-from goat_mcp.calls.permissions.rule import Rule
+from goat_mcp.calls.permissions.rule import CommandSpecifier, Rule
 from goat_mcp.calls.permissions.rules import RuleList, RuleSet, families_of
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 
 if TYPE_CHECKING:  # loaded with the first rule about commands
     from goat_mcp.commands.shell.pattern import CommandPattern

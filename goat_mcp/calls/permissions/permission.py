@@ -7,23 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from goat_mcp.calls.permissions.approval_form import (
+from goat_mcp.calls.permissions.approval import (
     ALLOW_ALWAYS,
     ALLOW_ONCE,
     ALLOW_SESSION,
     DECISION,
     DENY,
     approval_form,
+    narrowest_rules,
 )
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision, decide
 from goat_mcp.calls.permissions.mode import Approval, Effect, Mode
-from goat_mcp.calls.permissions.narrowest import narrowest_rules
 from goat_mcp.calls.permissions.remembered import RememberedRules
-from goat_mcp.calls.permissions.rule import Rule, parse_rule
+from goat_mcp.calls.permissions.rule import CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleSet, families_of
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Reply
 from goat_mcp.core.errors import ErrorCode, ToolError

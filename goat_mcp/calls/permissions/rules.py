@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.permissions.call import Call
-from goat_mcp.calls.permissions.path_pattern import PathPatterns
-from goat_mcp.calls.permissions.rule import Rule, parse_rule
-from goat_mcp.calls.permissions.specifiers import (
+from goat_mcp.calls.permissions.patterns import PathPatterns
+from goat_mcp.calls.permissions.rule import (
     FILE_WRITERS,
     FILES,
     SEARCHES,
     CommandSpecifier,
     PathSpecifier,
+    Rule,
+    parse_rule,
     same_as,
 )
 from goat_mcp.core.spec import DECLARED_TOOLSETS, ToolSpec
@@ -242,3 +244,84 @@ def families_of(tool: str, *, reading: bool = False) -> tuple[str, ...]:
         return names
     edits = names if tool == "Edit" else (*names, "Edit")
     return (*edits, "Read") if reading else edits
+
+
+_PATHS = ("file_path", "notebook_path", "path")
+
+
+class RuleConditions:
+    """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories, `real_path` follows links.
+
+    As with a rule that asks, some part of a call is enough. Where a script cannot be seen through, it is taken to be
+    meant: so does Claude Code, whose hooks say `if` in this way.
+    """
+
+    def __init__(self, roots: Callable[[], Sequence[str]], real_path: Callable[[str], str]) -> None:
+        self._roots = roots
+        self._real_path = real_path
+        self._parsed: Callable[[str], Rule] = lru_cache(maxsize=1000)(_parsed)
+
+    def __call__(self, rule: str, spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+        """Raises `BrokenRule`."""
+        parsed = self._parsed(rule)
+        is_about_files = parsed.specifier is None or isinstance(parsed.specifier, PathSpecifier)
+        is_of_family = is_about_files and parsed.tool in families_of(spec.rule_name)
+        if not parsed.names(spec.rule_name) and not is_of_family:
+            return False
+        asked = tuple(str(arguments[name]) for name in _PATHS if name in arguments)
+        real = tuple(map(self._real_path, asked))
+        call = Call(spec, arguments, asked, real, roots=tuple(self._roots()))
+        if isinstance(parsed.specifier, CommandSpecifier) and any(one.hidden for one in call.scripts):
+            return True
+        return parsed.hits(call)
+
+
+def _parsed(text: str) -> Rule:
+    return parse_rule(text, may_name_all=True)
+
+
+class FileRules:
+    """`rules` for the workspace as it is when one asks: `roots`."""
+
+    def __init__(self, rules: RuleSet, roots: Callable[[], Sequence[Path]]) -> None:
+        self._rules = rules
+        self._roots = roots
+
+    @property
+    def hide_some(self) -> bool:
+        """Whether some files may not be read, or not unasked."""
+        return self._rules.hides_files
+
+    def why_denied(self, path: str, writes: bool) -> str:
+        """The rule that forbids to read or write a file; empty where there is none."""
+        if not self._rules.deny.rules:
+            return ""
+        return self._rules.denying_path(path, self._named_roots(), writes=writes)
+
+    def hides(self, path: str) -> bool:
+        """Whether a search leaves the file out."""
+        return self._rules.hides(path, self._named_roots())
+
+    def forbids_to_read(self, path: str) -> bool:
+        """Whether nobody may be asked for it."""
+        return bool(self.why_denied(path, writes=False))
+
+    def never_read(self) -> list[Path]:
+        """The files that a rule names as they are, and not by a pattern."""
+        return [Path(path) for path in self._rules.never_read(self._named_roots())]
+
+    @property
+    def keep_some(self) -> bool:
+        """Whether commands may not change some files."""
+        return self._rules.keeps_files
+
+    def forbids_commands_to_write(self, path: str) -> bool:
+        """Whether a command may not change a file, or what is in a directory."""
+        return self._rules.denies_commands_to_write(path, self._named_roots())
+
+    def never_written(self) -> list[Path]:
+        """As `never_read`, of what commands may not change."""
+        return [Path(path) for path in self._rules.never_written(self._named_roots())]
+
+    def _named_roots(self) -> tuple[str, ...]:
+        return tuple(map(str, self._roots()))

@@ -40,7 +40,7 @@ def register_tools(extensions: Sequence[InstalledExtension], registry: Registry,
     for extension in extensions:
         if extension.register is None:
             continue
-        from goat_mcp.calls.extensions.added_tools import ExtensionTools
+        from goat_mcp.calls.extensions.installed import ExtensionTools
 
         try:
             extension.register(ExtensionTools(extension.name, registry, changed))

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goat_mcp.settings.settings import BrokenSettings, Settings
-from goat_mcp.state.sessions import Sessions
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.settings.settings import BrokenSettings, Settings
+from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.telemetry import Telemetry
 
 if TYPE_CHECKING:  # loaded when a file is named, or a hook configured
-    from goat_mcp.settings.claude import ClaudeSettings
     from goat_mcp.calls.hooks.command import RuleMatch
     from goat_mcp.calls.hooks.programs import Programs
+    from goat_mcp.settings.claude import ClaudeSettings
 
 
 def claude_settings(settings: Settings) -> tuple[ClaudeSettings, ...]:
@@ -64,8 +64,7 @@ def hook_programs(
     if not any(settings.hooks.entries()) and not any(file.hooks for file in imported):
         return None
     from goat_mcp.calls.hooks.command import BrokenHook, check_condition, own_hooks
-    from goat_mcp.calls.hooks.programs import Programs
-    from goat_mcp.calls.hooks.running import HookRunner
+    from goat_mcp.calls.hooks.programs import HookRunner, Programs
 
     try:
         hooks = (*own_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from goat_mcp.calls.audit.rotation import kept_files
-from goat_mcp.calls.permissions.file_rules import FileRules
+from goat_mcp.calls.audit.chain import kept_files
+from goat_mcp.calls.permissions.rules import FileRules
+from goat_mcp.commands.sandbox.factory import SandboxServices, sandbox
 from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
 from goat_mcp.commands.sandbox.sandbox import Sandbox
-from goat_mcp.commands.sandbox.factory import SandboxServices, sandbox
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.files.workspace.protected import protected_reason
+from goat_mcp.processes import ProcessGuard
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.processes import ProcessGuard
-from goat_mcp.files.workspace import Workspace
-from goat_mcp.files.workspace.protected import protected_reason
 
 
 def chosen_sandbox(

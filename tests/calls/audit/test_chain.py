@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.audit import AuditLog, chain
-from goat_mcp.calls.audit.chain import ChainFile
-from goat_mcp.calls.audit.rotation import kept_files
+from goat_mcp.calls.audit.chain import ChainFile, kept_files
 from goat_mcp.calls.audit.verify import verify
 from tests.calls.audit.records import lines_of, write_calls
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.audit.chain import NO_LINE, hash_of
-from goat_mcp.calls.audit.rotation import kept_files
+from goat_mcp.calls.audit.chain import NO_LINE, hash_of, kept_files
 from goat_mcp.calls.audit.verify import NotAHead, Verification, parse_head, verify
 from tests.calls.audit.records import write_calls
 

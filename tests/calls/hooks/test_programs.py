@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from goat_mcp.calls.hooks import Hooks
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.calls.pipeline import CallRequest

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher, silent_hooks
 from goat_mcp.calls.hooks.options import HookEvent
-from goat_mcp.calls.hooks.silent import silent_hooks
 
 TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github__search")
 

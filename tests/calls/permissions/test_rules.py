@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import decide
 from goat_mcp.calls.permissions.mode import Effect, Mode
-from goat_mcp.calls.permissions.path_pattern import exact_path_pattern, parse_path_pattern
+from goat_mcp.calls.permissions.patterns import exact_path_pattern, parse_path_pattern
 from goat_mcp.calls.permissions.rule import BrokenRule, parse_rule
 from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.core.side_effect import SideEffect

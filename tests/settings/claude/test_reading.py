@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import Matcher
+from goat_mcp.calls.hooks.command import HookCommand, Matcher
 from goat_mcp.settings.claude import BrokenClaudeSettings, ClaudeSettings, RuleText, read_claude_settings
 
 FILE = """{

@@ -15,6 +15,18 @@ from pathlib import Path
 
 from goat_mcp.files.search.glob_pattern import BadGlob, expand_braces, has_magic, names_expression
 
+
+def text_pattern(text: str) -> Callable[[str], object]:
+    """A function that tells whether a whole text is meant. Raises `ValueError` for an empty pattern."""
+    if not text:
+        raise ValueError("the pattern is empty")
+    # Each part is found as early as it can be and never looked for again: no pattern makes this slow.
+    first, *rest = re.sub(r"\*+", "*", text).split("*")
+    parts = [re.escape(first), *(f"(?>.*?{re.escape(part)})" for part in rest[:-1])]
+    last = f".*{re.escape(rest[-1])}" if rest else ""
+    return re.compile("".join(parts) + last, re.DOTALL).fullmatch
+
+
 _WORKTREES = ".worktrees/"
 _FLAGS = re.DOTALL if sys.platform == "linux" else re.DOTALL | re.IGNORECASE
 """Elsewhere two spellings are one file."""
