@@ -29,8 +29,7 @@ from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.redacted_error import redacted_error, redacted_upstream_error
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.redaction import Redactor, redacted_error, redacted_upstream_error
 from goat_mcp.core.result import ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.state.call_log import CallLog

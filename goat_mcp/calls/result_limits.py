@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.json_size import dumped_in_steps, is_longer
+from goat_mcp.core.json_values import dumped_in_steps, is_longer
 from goat_mcp.core.resources import OUTPUT_URI
 from goat_mcp.core.result import Block, ToolResult, error_result, text_block
 from goat_mcp.core.spec import ToolSpec

@@ -6,12 +6,16 @@ So that a client gets its list before any tool's code is loaded; see design/0010
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample, ToolSpec
+from goat_mcp.core.tool import Access
 
 FILE = "builtin_contracts.json"
 META_FILE = "meta_contracts.json"
@@ -56,3 +60,20 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
     fields["hints"] = Hints(*fields["hints"])
     fields["examples"] = tuple(ToolExample(*example) for example in fields["examples"])
     return ToolSpec(**fields, is_plain=True)
+
+
+class DeferredTool:
+    """Stands in the registry for the tool of its name, which `load` returns."""
+
+    def __init__(self, spec: ToolSpec, load: Callable[[str], AnyTool]) -> None:
+        self.spec = spec
+        self._load = load
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return self._load(self.spec.name).validate(arguments)
+
+    def access(self, input: Any) -> Access:
+        return self._load(self.spec.name).access(input)
+
+    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+        return await self._load(self.spec.name).execute(input, ctx)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from goat_mcp.catalog.deferred_listing import DeferredListing
-from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, server_of
+from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile, DeferredListing, server_of
 from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext

@@ -68,7 +68,7 @@ def _decide(name: str, *, approved: bool, feedback: str) -> None:
     from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.core.errors import ErrorCode, ToolError
-    from goat_mcp.core.principals import LOCAL
+    from goat_mcp.core.rights import LOCAL
     from goat_mcp.state.plans import PlanStatus
 
     refuse_commands_of_models("decide about plans")

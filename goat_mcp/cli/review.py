@@ -136,7 +136,7 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 def _here(workspace: Sequence[str]) -> Review:
     from goat_mcp.cli.workspace_option import unpruned, workspace_here
-    from goat_mcp.core.announcements import Announcements
+    from goat_mcp.core.resources import Announcements
     from goat_mcp.files.changes.journal import Journal
     from goat_mcp.files.changes.review import Review
     from goat_mcp.files.changes.staged import StagedChanges

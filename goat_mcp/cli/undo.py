@@ -136,7 +136,7 @@ def _list(undo: Undo, last: int | None, call_id: str | None, *, as_json: bool) -
 
 def _whose(change: Change) -> str:
     """Of whom it is, unless it is the local user's. The command line shows the changes of all principals."""
-    from goat_mcp.core.principals import LOCAL
+    from goat_mcp.core.rights import LOCAL
 
     return "" if change.author.principal == LOCAL else f"(of principal {change.author.principal})"
 

@@ -39,7 +39,7 @@ def why(
     import anyio
 
     from goat_mcp.calls.permissions.mode import Approval
-    from goat_mcp.core.principals import LOCAL, OPERATOR
+    from goat_mcp.core.rights import LOCAL, OPERATOR
     from goat_mcp.gateway.gateway import Gateway
 
     gateway = Gateway(settings, approval=Approval.ELICIT if http else Approval.HOST)

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
+
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 
 Kind = Literal["text", "choice", "integer", "number", "boolean", "list", "object", "any"]
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z")
@@ -79,3 +81,23 @@ def _from_text(kind: str, text: str) -> Any:
             return [parsed]
         return cast("Any", parsed)
     return text
+
+
+MAX_PROBLEMS = 12
+MAX_VALUE_CHARS = 60
+
+Problem = tuple[str, str]
+"""Where, and what is the case and wanted there."""
+
+
+def shown_value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, default=repr)
+    return f"{type(value).__name__} {cut_middle(text, MAX_VALUE_CHARS)}"
+
+
+def input_error(problems: Sequence[Problem]) -> ToolError:
+    lines = [f"{cut_middle(where, MAX_VALUE_CHARS)}: {what}" if where else what for where, what in problems]
+    shown = lines[:MAX_PROBLEMS]
+    if len(lines) > MAX_PROBLEMS:
+        shown.append(f"... and {len(lines) - MAX_PROBLEMS} more problems")
+    return ToolError(ErrorCode.INPUT, "\n".join(shown), "Correct these fields and call the tool again.")

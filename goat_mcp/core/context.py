@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.elicitation import Ask, nobody_to_ask
-from goat_mcp.core.principals import LOCAL
-from goat_mcp.core.rights import NO_LIMITS, Rights
+from goat_mcp.core.rights import LOCAL, NO_LIMITS, Rights
 
 if TYPE_CHECKING:
     from goat_mcp.core.model import CallingModel, ChatModel

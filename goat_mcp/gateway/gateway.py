@@ -22,20 +22,18 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.catalog.builtin_contracts import builtin_contracts, meta_contracts
+from goat_mcp.catalog.builtin_contracts import DeferredTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
-from goat_mcp.catalog.deferred_listing import DeferredListing
-from goat_mcp.catalog.deferred_tool import DeferredTool
+from goat_mcp.catalog.filter import DeferredListing
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.gateway_chain import new_instance
-from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.redaction import Redactor, secrets_among
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.rights import Rights
+from goat_mcp.core.rights import LOCAL, Rights
 from goat_mcp.gateway.build.audit import audit_log
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.extensions import chosen_extensions, chosen_steps, register_tools

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.resources import TaskResources
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.error_pages import ErrorPages
-from goat_mcp.core.resources import ResourceProvider
+from goat_mcp.core.resources import Announcements, ResourceProvider
 from goat_mcp.core.rights import Rights
 from goat_mcp.files.changes.review import REVIEW_URI, Review
 from goat_mcp.files.changes.review_resource import ReviewChanges, ReviewResource

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.core.coercion import Kind, coerced, has_infinity, has_lone_surrogate
+from goat_mcp.core.coercion import Kind, Problem, coerced, has_infinity, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.input_problems import Problem, input_error, shown_value
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema

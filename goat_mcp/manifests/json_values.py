@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from goat_mcp.core.json_depth import is_deeper
+from goat_mcp.core.json_values import is_deeper
 from goat_mcp.core.surrogates import visible_surrogates
 
 MAX_DEPTH = 128

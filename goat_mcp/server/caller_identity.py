@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.principals import ANONYMOUS, LOCAL
-from goat_mcp.core.rights import Rights
+from goat_mcp.core.rights import ANONYMOUS, LOCAL, Rights
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.client_profiles import ClientProfiles
 

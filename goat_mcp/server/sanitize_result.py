@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from goat_mcp.core.json_depth import is_deeper
+from goat_mcp.core.json_values import is_deeper
 from goat_mcp.core.result import text_block
 from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.server.downgrade_result import is_plain_text

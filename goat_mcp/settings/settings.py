@@ -15,8 +15,7 @@ from goat_mcp.calls.concurrency_limiter import IN_ALL, PER_PRINCIPAL
 from goat_mcp.calls.hooks.options import HookSettings
 from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanOptions
-from goat_mcp.catalog.deferred_listing import TOKEN_BUDGET, CatalogMode
-from goat_mcp.catalog.profile_options import ProfileName, ProfileOptions
+from goat_mcp.catalog.filter import TOKEN_BUDGET, CatalogMode, ProfileName, ProfileOptions
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.errors import ErrorCode, ToolError

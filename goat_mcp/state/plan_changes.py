@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.resources import Announcements
 from goat_mcp.state.plan_resources import PLANS_URI
 from goat_mcp.state.plans import PlanMark, PlanStore
 

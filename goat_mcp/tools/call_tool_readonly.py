@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goat_mcp.core.call_target import CallTarget
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.tools.call_tool import CallTarget
 
 
 @dataclass(frozen=True)

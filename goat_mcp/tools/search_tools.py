@@ -57,7 +57,7 @@ class SearchTools(
     search: CatalogSearch
 
     async def execute(self, input: SearchToolsInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.catalog.tool_search.found_tool import found_tool, in_words
+        from goat_mcp.catalog.search import found_tool, in_words
 
         server = (input.server or "").removeprefix(UPSTREAM_PREFIX)
         found = await self.search.find(input.query, ctx, limit=input.limit, server=server)

@@ -170,7 +170,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "URIs are never rewritten: a read goes to the first upstream in config order that lists it, then to whoever "
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
         "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
-        "catalog/resource_catalog catalog/uri_ownership catalog/offerings core/uri_template",
+        "catalog/resource_catalog catalog/resource_catalog catalog/offerings core/uri_template",
         "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
         "server/test_items.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"
@@ -504,7 +504,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-3",
         "An output schema that is no object is kept from older clients; a hopeless tool is withheld alone.",
-        "catalog/schemas/usable upstreams/listing/listed_entries server/adapter",
+        "catalog/schemas/portable upstreams/listing/listed_entries server/adapter",
         "catalog/schemas/test_shown_tools.py::test_a_hopeless_tool_is_withheld_alone "
         "catalog/schemas/test_shown_tools.py::"
         "test_an_output_that_is_no_object_is_kept_from_older_clients_only "
@@ -513,7 +513,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "SCH-4",
         "Schemas have bounds in size, depth and parts; nothing is fetched for one, and checking ends in time.",
-        "catalog/schemas/usable catalog/schemas/references catalog/schemas/bounded_schema "
+        "catalog/schemas/portable catalog/schemas/references catalog/schemas/bounded_schema "
         "upstreams/listing/listed_entries",
         "catalog/schemas/test_portable_properties.py::test_nothing_expands_without_end "
         "catalog/schemas/test_shown_tools.py::"
@@ -799,7 +799,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "catalog/profile_options gateway/build/profiles catalog/catalog server/client_profiles "
+        "catalog/filter gateway/build/profiles catalog/catalog server/client_profiles "
         "server/http/token gateway/build/declared_tools",
         "e2e/test_profiles.py::"
         "test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes "
@@ -861,7 +861,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-1",
         "A catalog within the token budget is listed whole; above it only our own tools are, and the rest is found.",
-        "catalog/deferred_listing catalog/catalog",
+        "catalog/filter catalog/catalog",
         "catalog/test_deferred_listing.py::"
         "test_DEF_1_at_the_budget_all_is_listed_and_one_token_above_only_our_own "
         "catalog/test_deferred_listing.py::test_DEF_1_the_budget_is_of_what_this_client_sees "
@@ -887,7 +887,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-4",
         "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
-        "catalog/tool_search/tool_index catalog/tool_search/bm25 catalog/tool_search/words",
+        "catalog/search_index catalog/search_index catalog/search_index",
         "catalog/tool_search/test_tool_index.py::test_DEF_4_*",
     ),
     _rule(

@@ -650,7 +650,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SECRET-3",
         "A failure of ours is told with a call id and nothing else.",
-        "calls/pipeline core/redacted_error",
+        "calls/pipeline core/redaction",
         "calls/test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
     ),
     _rule(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.core.json_members import count, items, mapping, mappings
+from goat_mcp.core.json_values import count, items, mapping, mappings
 
 
 @pytest.mark.parametrize("sent", [None, 1, "text", [{"a": 1}], True])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.core.json_size import dumped_in_steps, is_longer
+from goat_mcp.core.json_values import dumped_in_steps, is_longer
 
 TEXTS = st.sampled_from(["", "a", "é", "\ud800", '"', "x" * 30])
 VALUES = st.recursive(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from goat_mcp.core.base_url import BaseUrl
-from goat_mcp.core.settings_part import Secret, SettingsPart, left_out
+from goat_mcp.core.settings_part import BaseUrl, Secret, SettingsPart, left_out
 
 
 class ModelNames(SettingsPart):

@@ -9,8 +9,8 @@ from typing import Literal
 from goat_mcp.calls.permissions.mode import Mode
 from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.settings_part import SettingsPart
 from goat_mcp.state.plans import Plan, PlanStatus, PlanStore, Presenter
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import LOCAL
+from goat_mcp.core.resources import Announcements
+from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.blobs import NotTheContent
 from goat_mcp.files.changes.change_audit import ChangeAudit, Unrecorded
 from goat_mcp.files.changes.journal import Journal, Journaled

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
 
-from goat_mcp.catalog.filter import CatalogFilter, CatalogProfile
-from goat_mcp.gateway.build.toolsets import Declared, labels_in, split
+from goat_mcp.catalog.filter import CatalogFilter, CatalogProfile, ProfileOptions
+from goat_mcp.catalog.presets import BrokenSelection, Selections
 from goat_mcp.core.names import UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.core.spec import Toolset
-from goat_mcp.catalog.presets import BrokenSelection, Selections
-from goat_mcp.catalog.profile_options import ProfileOptions
+from goat_mcp.gateway.build.toolsets import Declared, labels_in, split
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 

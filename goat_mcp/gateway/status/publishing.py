@@ -10,7 +10,7 @@ import time
 import anyio
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.resources import Announcements
 from goat_mcp.gateway.status.gateway_status import STATUS_URI, GatewayStatus
 from goat_mcp.gateway.status.process_files import ProcessFiles
 from goat_mcp.state.database import Warn

@@ -11,7 +11,7 @@ from typing import Any
 from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import OWNERS
+from goat_mcp.core.rights import OWNERS
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.offered_login import OfferedLogin, Outcome
 from goat_mcp.upstreams.config.entry import UpstreamConfig

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from goat_mcp.core.base_url import BaseUrl
-from goat_mcp.core.settings_part import Secret, SettingsPart
+from goat_mcp.core.settings_part import BaseUrl, Secret, SettingsPart
 
 ProviderName = Literal["searxng", "brave", "tavily", "exa", "duckduckgo"]
 

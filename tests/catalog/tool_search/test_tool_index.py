@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.catalog.tool_search.found_tool import first_sentence, found_tool, in_words
-from goat_mcp.catalog.tool_search.tool_index import ToolIndex
-from goat_mcp.catalog.tool_search.words import words_of
+from goat_mcp.catalog.search import first_sentence, found_tool, in_words
+from goat_mcp.catalog.search_index import ToolIndex, words_of
 from goat_mcp.core.spec import ToolSpec
 from tests.catalog.tool_search.many_tools import QUERIES, SERVERS
 from tests.tool_doubles import spec

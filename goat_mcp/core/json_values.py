@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Whether more than `depth` lists and objects lie in one another."""
+    level: list[Any] = [value]
+    for _ in range(depth + 1):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[Any, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def is_longer(value: Any, max_chars: int) -> bool:
@@ -43,3 +59,23 @@ def _has_more_parts(value: Any, most: int) -> bool:
             return True
         left += [part for part in inside if isinstance(part, dict | list | tuple)]
     return False
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The object; an empty one for anything else."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> Sequence[Any]:
+    """The list; an empty one for anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def mappings(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The objects of a list."""
+    return [mapping(one) for one in items(value) if isinstance(one, dict)]
+
+
+def count(value: Any) -> int | None:
+    """The whole number from 0 on; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
