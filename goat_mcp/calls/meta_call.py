@@ -13,12 +13,10 @@ from goat_mcp.calls.permissions.mode import Effect
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES
+from goat_mcp.core.names import CALL_TOOL, CALL_TOOL_READONLY
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import HasDefinition
-
-_, _, _ANY, _READ_ONLY = META_NAMES
 
 
 class Target(NamedTuple):
@@ -45,7 +43,7 @@ def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Tar
 
 def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
     """The name of the tool that is meant, known or not."""
-    if name not in (_ANY, _READ_ONLY):
+    if name not in (CALL_TOOL, CALL_TOOL_READONLY):
         return name
     try:
         tool = catalog.resolve(name)
@@ -72,7 +70,7 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
     An upstream's own word for that is not enough; the operator vouches for it by `trust_annotations` or an allow rule
     (RSK-3). Raises `ToolError(PERMISSION)`.
     """
-    if through.name != _READ_ONLY or decision.effect is Effect.DENY:
+    if through.name != CALL_TOOL_READONLY or decision.effect is Effect.DENY:
         return
     is_vouched_for = spec.risk <= Risk.LOW or (decision.effect is Effect.ALLOW and decision.rule is not None)
     if spec.hints.read_only and is_vouched_for:
@@ -80,11 +78,11 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
     why = "nobody but its server says that it only reads" if spec.hints.read_only else "it may change something"
     raise ToolError(
         ErrorCode.PERMISSION,
-        f"{_READ_ONLY} does not call {spec.name}: {why}",
-        f"Use {_ANY}, with the same name and arguments.",
+        f"{CALL_TOOL_READONLY} does not call {spec.name}: {why}",
+        f"Use {CALL_TOOL}, with the same name and arguments.",
         facts={"tool": spec.rule_name},
     )
 
 
 def _calls_through(spec: ToolSpec) -> bool:
-    return spec.toolset == "meta" and spec.name in (_ANY, _READ_ONLY)
+    return spec.toolset == "meta" and spec.name in (CALL_TOOL, CALL_TOOL_READONLY)

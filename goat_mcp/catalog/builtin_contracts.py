@@ -1,12 +1,13 @@
-"""The contracts of the built-in tools, read from a file that is made from their classes (`make generated`).
+"""The contracts of the built-in tools, read from a file that `make generated` makes from their classes.
 
-So that a client gets its list before any tool's code is loaded; see design/0010.
+A client gets its list, and rules know the names, before the code of any tool is loaded; see design/0010.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,28 @@ FILE = "builtin_contracts.json"
 META_FILE = "meta_contracts.json"
 
 
+@cache
 def builtin_contracts() -> tuple[ToolSpec, ...]:
-    """One spec a tool, in the order they are listed."""
+    """One spec for each tool, in the order of the list."""
     return _specs(FILE)
 
 
+@cache
 def meta_contracts() -> tuple[ToolSpec, ...]:
-    """Those of the meta-tools (DEF-2)."""
+    """Those of the meta-tools, by which the tools of a large catalog are found and called (DEF-2)."""
     return _specs(META_FILE)
+
+
+@cache
+def builtin_names() -> tuple[str, ...]:
+    """The names of the built-in tools, in the order of the list."""
+    return tuple(spec.name for spec in builtin_contracts())
+
+
+@cache
+def names_of_ours() -> frozenset[str]:
+    """The names of all tools of this package, meta-tools too. No tool of an upstream gets one."""
+    return frozenset((*builtin_names(), *(spec.name for spec in meta_contracts())))
 
 
 def _specs(file: str) -> tuple[ToolSpec, ...]:

@@ -16,7 +16,7 @@ from goat_mcp.catalog.registry import AnyTool, Registry, Snapshot
 from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DIALECTS, DialectName
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.names import META_NAMES, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEARCH_TOOLS, SEPARATOR, TOOL_ALIASES, UPSTREAM_PREFIX
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS, Rights
 from goat_mcp.core.spec import ToolSpec
@@ -299,7 +299,7 @@ class Catalog:
 def _entry(tool: AnyTool, deferred: dict[str, AnyTool]) -> dict[str, Any]:
     """The tool's entry; the one that searches also says what there is to be found, by server."""
     entry = tool.spec.wire()
-    if tool.spec.toolset != "meta" or tool.spec.name != META_NAMES[0]:
+    if tool.spec.toolset != "meta" or tool.spec.name != SEARCH_TOOLS:
         return entry
     counts = Counter(server_of(other.spec) for other in deferred.values())
     named = ", ".join(f"{server} ({count})" for server, count in list(counts.items())[:_NAMED_SERVERS])

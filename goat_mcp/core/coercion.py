@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
@@ -43,22 +43,6 @@ def has_lone_surrogate(value: Any) -> bool:
         pairs = cast("dict[Any, Any]", value).items()
         return any(has_lone_surrogate(key) or has_lone_surrogate(inner) for key, inner in pairs)
     return isinstance(value, list) and any(map(has_lone_surrogate, cast("list[Any]", value)))
-
-
-def has_infinity(value: Any) -> bool:
-    """Whether a number somewhere in a JSON value is none that JSON has: `1e400` is read as infinity."""
-    level: list[Any] = [value]
-    while level:
-        if any(isinstance(one, float) and not math.isfinite(one) for one in level):
-            return True
-        level = [inner for one in level for inner in _inside(one)]
-    return False
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 def _from_text(kind: str, text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,16 @@ def is_deeper(value: Any, depth: int) -> bool:
         if not level:
             return False
     return True
+
+
+def has_infinity(value: Any) -> bool:
+    """Whether a number somewhere in a JSON value is none that JSON has: `1e400` is read as infinity."""
+    level: list[Any] = [value]
+    while level:
+        if any(isinstance(one, float) and not math.isfinite(one) for one in level):
+            return True
+        level = [inner for one in level for inner in _inside(one)]
+    return False
 
 
 def _inside(value: Any) -> Iterable[Any]:

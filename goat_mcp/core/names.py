@@ -23,14 +23,8 @@ _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _HASH_CHARS = 8
 
-BUILTIN_NAMES = (
-    *("Bash", "Read", "Write", "Edit", "Glob", "Grep", "TaskOutput", "TaskStop"),
-    *("TodoWrite", "Config", "ExitPlanMode", "AskUserQuestion", "WebFetch", "WebSearch", "Agent"),
-    *("ListMcpResources", "ReadMcpResource", "NotebookEdit", "TeamCreate", "SendMessage", "TeamDelete"),
-)
-"""The 21 static tools in their order (source: Goat). Rules may name those that are not installed."""
-META_NAMES = ("search_tools", "describe_tool", "call_tool", "call_tool_readonly")
-"""The tools by which a large catalog's tools are found and called (DEF-2). No upstream's tool gets these names."""
+SEARCH_TOOLS, CALL_TOOL, CALL_TOOL_READONLY = "search_tools", "call_tool", "call_tool_readonly"
+"""Meta-tools that the catalog and the pipeline treat in a way of their own (DEF-2)."""
 
 CLAUDE_CODE_ALIASES = {"Task": "Agent", "FileRead": "Read", "FileWrite": "Write", "FileEdit": "Edit"}
 GOA_ALIASES = {

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.permissions.rules import RuleSet
+from goat_mcp.catalog.builtin_contracts import names_of_ours
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.core.names import BUILTIN_NAMES, META_NAMES, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.gateway.build.hooks import notices
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.tools import ChosenTools
@@ -72,7 +73,7 @@ def silent_hooks(programs: Programs | None, registry: Registry, upstreams: Upstr
         return ()
     from goat_mcp.calls.hooks import command as silent
 
-    tools = {*BUILTIN_NAMES, *META_NAMES, *(tool.spec.rule_name for tool in registry.snapshot.tools.values())}
+    tools = {*names_of_ours(), *(tool.spec.rule_name for tool in registry.snapshot.tools.values())}
     listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
     unlisted = {status.server for status in upstreams.status() if not status.version} - listed
     return tuple(

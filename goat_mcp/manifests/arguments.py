@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.core.coercion import Kind, Problem, coerced, has_infinity, has_lone_surrogate, input_error, shown_value
+from goat_mcp.core.coercion import Kind, Problem, coerced, has_lone_surrogate, input_error, shown_value
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.json_values import has_infinity
 
 if TYPE_CHECKING:  # loads the validation library
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema

@@ -888,7 +888,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "DEF-4",
         "Search ranks by words of names, titles, descriptions and parameters, and finds what people ask for.",
         "catalog/search_index catalog/search_index catalog/search_index",
-        "catalog/tool_search/test_tool_index.py::test_DEF_4_*",
+        "catalog/test_search_index.py::test_DEF_4_*",
     ),
     _rule(
         "SPL-1",

@@ -397,7 +397,7 @@ HOLDS_NOTHING_OF_CALLERS = (
     "catalog/resource_catalog",
     "catalog/schemas",
     "catalog/search",
-    "catalog/tool_search",
+    "catalog/search_index",
     "cli/hosts",
     "commands/compression",
     "commands/sandbox",

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.patterns import PathPattern, parse_path_pattern, text_pattern
+from goat_mcp.catalog.builtin_contracts import builtin_names, names_of_ours
 from goat_mcp.core.names import (
-    BUILTIN_NAMES,
-    META_NAMES,
     NAME_ALIASES,
     SEPARATOR,
     UPSTREAM_PREFIX,
@@ -288,9 +287,10 @@ def _parse_name(name: str, may_name_all: bool) -> Rule:
         if not _PLAIN_NAME.match(name):
             raise ValueError("this is no tool name; write e.g. Bash, Edit(src/**), mcp__github or mcp__github__search")
         tool = NAME_ALIASES.get(name, name)
-        if SEPARATOR not in tool and tool not in (*BUILTIN_NAMES, *META_NAMES):
-            near = difflib.get_close_matches(tool, BUILTIN_NAMES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"tools are {', '.join(BUILTIN_NAMES)} and mcp__SERVER__TOOL"
+        if SEPARATOR not in tool and tool not in names_of_ours():
+            near = difflib.get_close_matches(tool, builtin_names(), n=1)
+            known = ", ".join(builtin_names())
+            hint = f"did you mean {near[0]}?" if near else f"tools are {known} and mcp__SERVER__TOOL"
             raise ValueError(f"names no tool; {hint}")
         return Rule(name, tool=tool)
     server_only = name.removeprefix(UPSTREAM_PREFIX).removesuffix("__*")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 DialectName = Literal["plain", "mcp", "openai", "gemini"]
 DEFAULT_DIALECT: DialectName = "plain"
@@ -102,3 +102,24 @@ def host_findings(names: Iterable[str]) -> list[str]:
         if long:
             found.append(f"{limit.host}: takes names of {limit.name_chars} characters, {long[0]} has {len(long[0])}")
     return found
+
+
+def is_for_handshake(entry: Mapping[str, Any]) -> bool:
+    """Whether clients of the handshake revisions take the entry's outputSchema: for them an object's, or none.
+
+    One that they do not take makes them drop the whole list.
+    """
+    if "outputSchema" not in entry:
+        return True
+    output: Any = entry["outputSchema"]
+    if not isinstance(output, dict):
+        return False
+    schema = cast("dict[str, Any]", output)
+    return schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict)
+
+
+def for_handshake(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry as those clients get it; itself where they take all of it."""
+    if is_for_handshake(entry):
+        return entry
+    return {key: value for key, value in entry.items() if key != "outputSchema"}

@@ -160,24 +160,3 @@ def why_hopeless(input_schema: Mapping[str, Any]) -> str:
     if twice := alike(input_schema):
         return f"two of its parameters would be listed as {twice}"
     return ""
-
-
-def is_for_handshake(entry: Mapping[str, Any]) -> bool:
-    """Whether clients of the handshake revisions take the entry's outputSchema: for them an object's, or none.
-
-    One that they do not take makes them drop the whole list.
-    """
-    if "outputSchema" not in entry:
-        return True
-    output: Any = entry["outputSchema"]
-    if not isinstance(output, dict):
-        return False
-    schema = cast("dict[str, Any]", output)
-    return schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict)
-
-
-def for_handshake(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry as those clients get it; itself where they take all of it."""
-    if is_for_handshake(entry):
-        return entry
-    return {key: value for key, value in entry.items() if key != "outputSchema"}

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.catalog.search import CatalogSearch
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.tools.call_tool import CallTool
 from goat_mcp.tools.call_tool_readonly import CallToolReadonly
 from goat_mcp.tools.describe_tool import DescribeTool

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
-from goat_mcp.gateway.build.toolsets import Declared, labels_in, split
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
 from goat_mcp.core.spec import Toolset
-from goat_mcp.catalog.registry import Registry
+from goat_mcp.gateway.build.toolsets import Declared, labels_in, split
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 

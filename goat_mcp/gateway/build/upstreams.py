@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from goat_mcp.files.workspace.protected import protected_reason
+from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.build.tools import ChosenTools
 from goat_mcp.gateway.build.toolsets import Declared
-from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.gateway.diagnostics import log_entry_problem
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.secret_references import SecretReferences
@@ -18,7 +19,6 @@ from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, Upstre
 from goat_mcp.upstreams.config.watched_files import WatchedFiles
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
-from goat_mcp.files.workspace.protected import protected_reason
 
 
 class ConfiguredUpstreams:

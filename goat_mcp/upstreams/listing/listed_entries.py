@@ -14,8 +14,8 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
-from goat_mcp.catalog.schemas.dialects import DIALECTS
-from goat_mcp.catalog.schemas.portable import for_handshake, portable, too_much_expanded, why_hopeless
+from goat_mcp.catalog.schemas.dialects import DIALECTS, for_handshake
+from goat_mcp.catalog.schemas.portable import portable, too_much_expanded, why_hopeless
 from goat_mcp.catalog.schemas.visible_schema import visible_entry
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.files.documents.visible_text import make_visible

@@ -11,7 +11,7 @@ import pytest
 from goat_mcp.catalog.search import first_sentence, found_tool, in_words
 from goat_mcp.catalog.search_index import ToolIndex, words_of
 from goat_mcp.core.spec import ToolSpec
-from tests.catalog.tool_search.many_tools import QUERIES, SERVERS
+from tests.catalog.many_tools import QUERIES, SERVERS
 from tests.tool_doubles import spec
 
 LEAST_RECALL = 0.95
