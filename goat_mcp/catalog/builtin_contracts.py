@@ -6,7 +6,7 @@ A client gets its list, and rules know the names, before the code of any tool is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,18 +77,21 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
     return ToolSpec(**fields, is_plain=True)
 
 
-class DeferredTool:
-    """Stands in the registry for the tool of its name, which `load` returns."""
+class LazyTool:
+    """Stands in the registry for the tool of its name, which `load` returns. A call runs that one directly."""
 
     def __init__(self, spec: ToolSpec, load: Callable[[str], AnyTool]) -> None:
         self.spec = spec
         self._load = load
 
-    def validate(self, arguments: Mapping[str, Any]) -> Any:
-        return self._load(self.spec.name).validate(arguments)
+    @property
+    def validate(self) -> Callable[[Mapping[str, Any]], Any]:
+        return self._load(self.spec.name).validate
 
-    def access(self, input: Any) -> Access:
-        return self._load(self.spec.name).access(input)
+    @property
+    def access(self) -> Callable[[Any], Access]:
+        return self._load(self.spec.name).access
 
-    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
-        return await self._load(self.spec.name).execute(input, ctx)
+    @property
+    def execute(self) -> Callable[[Any, ToolContext], Awaitable[ToolResult]]:
+        return self._load(self.spec.name).execute

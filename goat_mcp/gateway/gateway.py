@@ -22,7 +22,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.rules import RuleConditions
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.catalog.builtin_contracts import DeferredTool, builtin_contracts, meta_contracts
+from goat_mcp.catalog.builtin_contracts import LazyTool, builtin_contracts, meta_contracts
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.filter import DeferredListing
 from goat_mcp.catalog.registry import BUILTIN_SOURCE, AnyTool, Registry
@@ -210,7 +210,7 @@ class Gateway:
         """Set once a client has its list: then it is time to load the tools' code."""
         self._builtins: dict[str, AnyTool] = {}
         for contract in (*builtin_contracts(), *meta_contracts()):
-            self.registry.register(DeferredTool(contract, self.builtin))
+            self.registry.register(LazyTool(contract, self.builtin))
         self.lists_outdated: Callable[[], None] = _nobody_listens
         """Told when clients have to list again though the registry is the same; whoever serves them replaces it."""
         register_tools(self._extensions, self.registry, lambda: self.lists_outdated())
@@ -337,7 +337,6 @@ class Gateway:
     def pipeline(self) -> Pipeline:
         """The way of every call; its modules are loaded by the first, or in the pause after the first list."""
         from goat_mcp.calls.concurrency_limiter import ConcurrencyLimiter
-        from goat_mcp.calls.extensions import Extensions
         from goat_mcp.calls.hooks import Hooks
         from goat_mcp.calls.permissions.permission import Permission
         from goat_mcp.calls.permissions.remembered import RememberedRules
@@ -365,7 +364,8 @@ class Gateway:
             session_settings=self.session_settings,
             calls=self.calls,
             hooks=replace(self._hooks or Hooks(), programs=self._hook_programs),
-            extensions=Extensions(self._around.layers),
+            layers=self._around.layers,
+            mail=self._around.with_mail,
             steps=self.steps,
             max_chars=settings.output.max_chars,
         )

@@ -5,10 +5,10 @@ Loaded with the pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from goat_mcp.calls.extensions import CallNext, Extension
+from goat_mcp.calls.extensions import Extension
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
@@ -20,21 +20,18 @@ if TYPE_CHECKING:  # loaded where there are some
 
 
 class Middleware:
-    """`layers` are the extensions of the pipeline; `agents` is None until a call has needed some."""
+    """`agents` is None until a call has needed some: a call before that has nothing of theirs around it."""
 
     def __init__(self, sessions: SessionEvents | None, chosen: Sequence[InstalledExtension]) -> None:
-        begins_sessions = (sessions.around,) if sessions is not None else ()
-        wrapping = [extension for extension in chosen if extension.function is not None]
-        self.layers: tuple[Extension, ...] = (*begins_sessions, self._bring_mail, *wrapping)
+        self._sessions = (sessions.around,) if sessions is not None else ()
+        self._chosen = tuple(extension for extension in chosen if extension.function is not None)
         self.agents: GatewayAgents | None = None
 
-    async def _bring_mail(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
-    ) -> ToolResult:
-        """With a result comes what agents, and members of a team, wrote to the session they serve."""
-        if self.agents is not None:
-            result = await self.agents.with_letters(spec, arguments, ctx, call_next)
-        else:
-            result = await call_next(arguments)
-        # Looked for again: this very call may have started the first agent.
+    def layers(self) -> tuple[Extension, ...]:
+        """What is wrapped around a call that starts now."""
+        letters = (self.agents.with_letters,) if self.agents is not None else ()
+        return (*self._sessions, *letters, *self._chosen)
+
+    def with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        """With a result comes what agents wrote to the session they serve; this very call may have started them."""
         return self.agents.with_mail(spec, result, ctx) if self.agents is not None else result

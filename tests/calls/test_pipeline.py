@@ -13,7 +13,7 @@ import pytest
 
 from goat_mcp.calls.audit import AuditLog
 from goat_mcp.calls.audit.verify import verify
-from goat_mcp.calls.extensions import CallNext, Extensions
+from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.hooks import Hooks, PreToolUse
 from goat_mcp.calls.hooks.stages import PreHook
 from goat_mcp.calls.permissions.mode import Approval, Mode
@@ -300,8 +300,8 @@ async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
         return around
 
     tool = fake("Read")
-    extensions = Extensions((layer("outer"), layer("inner")))
-    await pipeline_over(tmp_path, tool, extensions=extensions).call("Read", {}, CTX)
+    layers = (layer("outer"), layer("inner"))
+    await pipeline_over(tmp_path, tool, layers=lambda: layers).call("Read", {}, CTX)
 
     assert order == ["outer in", "inner in", "inner out", "outer out"]
     assert tool.calls == [{"outer": True, "inner": True}]

@@ -6,8 +6,7 @@ What an extension raises is told apart from what came through it: a bug of its o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from goat_mcp.core.context import ToolContext
@@ -27,20 +26,14 @@ class ExtensionFailed(Exception):
         self.name = name
 
 
-@dataclass(frozen=True)
-class Extensions:
-    """Extensions in the order they wrap: the first is the outermost."""
+def wrapped(extensions: Sequence[Extension], spec: ToolSpec, ctx: ToolContext, innermost: CallNext) -> CallNext:
+    """`innermost` with the extensions around it, the first outermost.
 
-    around: tuple[Extension, ...] = ()
-
-    async def call(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, innermost: CallNext
-    ) -> ToolResult:
-        """Raises what `innermost` raises, a `ToolError` of an extension, and `ExtensionFailed`."""
-        call_next = innermost
-        for extension in reversed(self.around):
-            call_next = _Layer(extension, spec, ctx, call_next).call
-        return await call_next(arguments)
+    It raises what `innermost` raises, a `ToolError` of an extension, and `ExtensionFailed`.
+    """
+    for extension in reversed(extensions):
+        innermost = _Layer(extension, spec, ctx, innermost).call
+    return innermost
 
 
 class _Layer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from goat_mcp.catalog.schemas import dialects
 
 RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
-DIGEST = "e63b6d7c015847c5816d5eea64745c017a395b571a2a419660a43cbac35a4cff"
+DIGEST = "df1bde47382d6d97fdea2e5e5654f586e5823ccf9b4ba5c3b29623246db4bea3"
 
 
 def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:
