@@ -108,9 +108,9 @@ class Admission:
                 if judged.wants_person is not None and not asked:
                     wish = Decision(Effect.ASK, f"a hook asks for it: {judged.wants_person}", by_rule=True)
                     decision = await self._settled(tool, call, judged, ctx, wish)
-                seen = seen_arguments(call.arguments, call.asked)
+                seen = hook_arguments(call.arguments, call.asked)
                 return Admitted(input, seen, access, decision.reason, "\n".join(judged.context))
-            if access.seen is not None:
+            if access.judged_arguments is not None:
                 raise _rewritten(spec, judged.arguments)
             seen_before = call.arguments
         raise ToolError(ErrorCode.HOOK_DENIED, "the hooks keep rewriting this call's input", "Mend the hooks.")
@@ -152,7 +152,7 @@ class Admission:
         arguments = copied_json(judged.arguments)
         input = tool.validate(arguments)
         access = tool.access(input)
-        judged.arguments = access.seen or canonical_arguments(input, arguments)
+        judged.arguments = access.judged_arguments or canonical_arguments(input, arguments)
         spec = tool.spec if access.risk is None else replace(tool.spec, risk=access.risk)
         roots = self.permission.root_texts()
         if ctx.rights.writes_below:
@@ -172,7 +172,7 @@ class Admission:
         """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
         if not self.hooks:
             return True
-        seen = seen_arguments(call.arguments, call.asked)
+        seen = hook_arguments(call.arguments, call.asked)
         verdict = await self.hooks.pre_tool_use(spec, copied_json(seen), ctx)
         judged.outcomes += verdict.outcomes
         if verdict.problem is not None:
@@ -226,7 +226,7 @@ def _watched(ctx: ToolContext, asked: list[Form]) -> ToolContext:
 _PATHS = ("file_path", "notebook_path")
 
 
-def seen_arguments(arguments: Mapping[str, Any], asked: Sequence[str]) -> Mapping[str, Any]:
+def hook_arguments(arguments: Mapping[str, Any], asked: Sequence[str]) -> Mapping[str, Any]:
     """`asked` are the paths the call names, as the tool understands them."""
     if len(asked) != 1:
         return arguments

@@ -274,7 +274,7 @@ class Catalog:
         upstream = {name: tool for name, tool in own.items() if tool.spec.toolset == "upstream"}
         self._listed = {name: self._as_listed(name, tool.spec) for name, tool in own.items()}
         entries = {name: dict(listed.entry) for name, listed in self._listed.items()}
-        if self._deferral.wanted(entries.values(), has_upstream_tools=bool(upstream)):
+        if self._deferral.applies(entries.values(), has_upstream_tools=bool(upstream)):
             self._tools, self._deferred = tools, upstream
             self._listing = [
                 entries.get(name) or _entry(tool, upstream) for name, tool in tools.items() if name not in upstream

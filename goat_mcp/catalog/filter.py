@@ -118,7 +118,7 @@ class DeferredListing(NamedTuple):
     mode: CatalogMode = "auto"
     token_budget: int = TOKEN_BUDGET
 
-    def wanted(self, entries: Iterable[Mapping[str, Any]], *, has_upstream_tools: bool) -> bool:
+    def applies(self, entries: Iterable[Mapping[str, Any]], *, has_upstream_tools: bool) -> bool:
         """`entries` are those of the whole catalog, without meta-tools: what listing it would cost."""
         if self.mode != "auto":
             return self.mode == "search"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goat_mcp.catalog.registry import Collision, kept_name
+from goat_mcp.catalog.registry import Collision, name_in_other_case
 
 Entry = Mapping[str, Any]
 Kind = Literal["resources", "templates", "prompts"]
@@ -125,7 +125,7 @@ class Offerings:
                 owner = self._prompt_owner.setdefault(prompt.name.casefold(), source)
                 if prompt.name in kept or owner != source:
                     owners = (own.name for own in self._offers.get(owner, Offering()).prompts)
-                    collisions.append(Collision(prompt.name, source, owner, kept_name(prompt.name, owners)))
+                    collisions.append(Collision(prompt.name, source, owner, name_in_other_case(prompt.name, owners)))
                 else:
                     kept[prompt.name] = (source, prompt)
         return kept

@@ -163,7 +163,8 @@ class Registry:
                     tools[name] = tool
                     source_of[name] = source
                 else:
-                    collisions.append(Collision(name, source, owner, kept_name(name, self._sources.get(owner, ()))))
+                    in_other_case = name_in_other_case(name, self._sources.get(owner, ()))
+                    collisions.append(Collision(name, source, owner, in_other_case))
         before = self._snapshot
         if _same(before.tools, tools) and before.collisions == tuple(collisions):
             return False
@@ -175,7 +176,7 @@ class Registry:
         return True
 
 
-def kept_name(name: str, kept: Iterable[str]) -> str:
+def name_in_other_case(name: str, kept: Iterable[str]) -> str:
     """Which of `kept` is the name in other case; empty if the name itself is there, or none is."""
     alike = [one for one in kept if one.casefold() == name.casefold()]
     return "" if name in alike else next(iter(alike), "")

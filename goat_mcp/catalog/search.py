@@ -83,7 +83,7 @@ _END = re.compile(r"[.!?。](\s|\Z)|\n\s*\n")
 _SHORT = {"string": "str", "integer": "int", "number": "number", "boolean": "bool"}
 
 
-def found_tool(spec: ToolSpec, server: str) -> dict[str, Any]:
+def tool_summary(spec: ToolSpec, server: str) -> dict[str, Any]:
     """As an object: name, server, first sentence, parameters with their types (`?`: optional), risk."""
     return {
         "name": spec.name,
@@ -94,7 +94,7 @@ def found_tool(spec: ToolSpec, server: str) -> dict[str, Any]:
     }
 
 
-def in_words(found: Mapping[str, Any]) -> str:
+def summary_text(found: Mapping[str, Any]) -> str:
     """The same as text for a model."""
     inside = ", ".join(f"{name}: {kind}" for name, kind in found["parameters"].items())
     return f"{found['name']}({inside})\n  {found['description']} [{found['server']}, risk {found['risk']}]"

@@ -76,7 +76,7 @@ def verify(expect_head: str | None, file: Path | None, config: Path | None, as_j
 
     try:
         expected = verification.parse_head(expect_head) if expect_head is not None else None
-    except verification.NotAHead:
+    except verification.InvalidHead:
         raise ToolError(
             ErrorCode.INPUT, f"--expect-head {expect_head!r:.100} is no head", "Write what verify printed: NUMBER:HASH."
         ) from None
@@ -146,12 +146,12 @@ def _since(text: str | None) -> datetime | None:
         return None
     from datetime import UTC, datetime
 
-    from goat_mcp.calls.audit.records import NotATime, parse_since
+    from goat_mcp.calls.audit.records import InvalidTime, parse_since
     from goat_mcp.core.errors import ErrorCode, ToolError
 
     try:
         return parse_since(text, datetime.now(UTC))
-    except (NotATime, OverflowError):
+    except (InvalidTime, OverflowError):
         raise ToolError(
             ErrorCode.INPUT, f"--since {text!r:.100} is no time", "Write e.g. 2026-11-22, 2026-11-22T10:00:00Z or 12h."
         ) from None

@@ -73,7 +73,7 @@ async def _explain(
     facts: dict[str, Any] = {
         "tool": call.spec.rule_name,
         "effect": decision.effect.value,
-        "reason": decision.told,
+        "reason": decision.explanation,
         "mode": permission.modes.default.value,
         "risk": call.spec.risk.name.lower(),
     }

@@ -71,13 +71,13 @@ def silent_hooks(programs: Programs | None, registry: Registry, upstreams: Upstr
     """Hooks whose matcher means no tool that is there now, and why; of tools that nobody has listed yet none."""
     if programs is None:
         return ()
-    from goat_mcp.calls.hooks import command as silent
+    from goat_mcp.calls.hooks.command import unmatched_hooks
 
     tools = {*names_of_ours(), *(tool.spec.rule_name for tool in registry.snapshot.tools.values())}
     listed = {name.removeprefix(UPSTREAM_PREFIX).partition(SEPARATOR)[0] for name in tools}
     unlisted = {status.server for status in upstreams.status() if not status.version} - listed
     return tuple(
-        silent.silent_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
+        unmatched_hooks(programs.hooks, tools, is_off=lambda name: why_off(name) is not None, unlisted=unlisted)
     )
 
 

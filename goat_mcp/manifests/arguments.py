@@ -58,13 +58,13 @@ class Parameters:
         return ready
 
     def _mismatches(self, ready: Mapping[str, Any], known: Sequence[Problem]) -> list[Problem]:
-        from goat_mcp.catalog.schemas.bounded_schema import LeadsNowhere, Uncheckable
+        from goat_mcp.catalog.schemas.bounded_schema import Uncheckable, UnresolvableReference
 
         found: dict[Problem, None] = {}
         try:
             for error in self._compiled.errors(ready):
                 found[self._described(error)] = None
-        except LeadsNowhere as why:
+        except UnresolvableReference as why:
             raise _broken(why) from None
         except Uncheckable as why:
             raise ToolError(ErrorCode.INPUT, f"these arguments cannot be checked: {why}", "Send less.") from None

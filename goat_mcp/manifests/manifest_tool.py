@@ -108,7 +108,7 @@ class ManifestTool:
             _real(reads),
             _real(writes),
             fields.category,
-            seen=shell.seen,
+            judged_arguments=shell.seen,
             runs=shell.runs,
             script_sha256=shell.script_sha256,
         )

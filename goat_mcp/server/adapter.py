@@ -24,7 +24,7 @@ from goat_mcp.catalog.registry import BUILTIN_SOURCE
 from goat_mcp.core.context import Progress, ToolContext, no_progress
 from goat_mcp.core.errors import ErrorCode, UpstreamError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity, Transport
 from goat_mcp.server.chaining import Chaining
@@ -214,7 +214,7 @@ class Adapter:
         try:
             return await outcome
         except UpstreamError as refused:
-            message = visible_surrogates(refused.message)
+            message = escaped_surrogates(refused.message)
             raise MCPError(code=refused.code, message=message, data=sound(refused.data)) from None
 
     async def _converse(

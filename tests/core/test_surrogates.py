@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.core.surrogates import mended_in_steps, with_visible_surrogates
+from goat_mcp.core.surrogates import escaped_in_steps, with_escaped_surrogates
 
 TEXTS = st.sampled_from(["", "a", "é", "\ud800", "x\udfff", "\U0001f600"])
 VALUES = st.recursive(
@@ -21,7 +21,7 @@ VALUES = st.recursive(
 
 def ended(value: Any) -> tuple[Any, int]:
     """What it becomes, and in how many steps."""
-    steps = mended_in_steps(value)
+    steps = escaped_in_steps(value)
     number = 0
     while True:
         try:
@@ -33,7 +33,7 @@ def ended(value: Any) -> tuple[Any, int]:
 
 @given(VALUES)
 def test_it_is_the_same_in_steps_as_in_one_go(value: Any) -> None:
-    expected = repr(with_visible_surrogates(copy.deepcopy(value)))
+    expected = repr(with_escaped_surrogates(copy.deepcopy(value)))
 
     assert repr(ended(value)[0]) == expected
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 
-def kept_files(path: Path) -> list[tuple[int, Path]]:
+def rotated_files(path: Path) -> list[tuple[int, Path]]:
     """The finished files beside `path` with their numbers, oldest first."""
     pattern = re.compile(rf"{re.escape(path.stem)}\.(\d{{6,12}}){re.escape(path.suffix)}")
     try:
@@ -28,13 +28,13 @@ def kept_files(path: Path) -> list[tuple[int, Path]]:
     return sorted((int(match.group(1)), file) for match, file in found)
 
 
-def kept_name(path: Path, number: int) -> Path:
+def rotated_name(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}.{number:06d}{path.suffix}")
 
 
 def next_number(path: Path) -> int:
     """The number that the growing file will be kept under."""
-    kept = kept_files(path)
+    kept = rotated_files(path)
     return kept[-1][0] + 1 if kept else 1
 
 
@@ -162,7 +162,7 @@ class ChainFile:
         known_seq, known_prev = self._seq, self._prev
         self._end = (facts.st_ino, facts.st_size)
         if facts.st_size == 0:
-            kept = kept_files(self.path)[-self._kept :]
+            kept = rotated_files(self.path)[-self._kept :]
             self._seq, self._prev, _ = _end_of_file(kept[-1][1]) if kept else (0, NO_LINE, 0)
             if kept:
                 self._write(descriptor, {"event": "rotated", "file": kept[-1][0] + 1, "oldest": kept[0][0]})
@@ -177,12 +177,12 @@ class ChainFile:
     def _rotate(self, descriptor: int) -> int:
         """Keep the full file under its number and begin the next one, which carries the chain on."""
         number = next_number(self.path)
-        self.path.rename(kept_name(self.path, number))
+        self.path.rename(rotated_name(self.path, number))
         self._unlock(descriptor)
         self.close()
         descriptor = self._lock()
         self._catch_up(descriptor)
-        for _, surplus in kept_files(self.path)[: -self._kept]:
+        for _, surplus in rotated_files(self.path)[: -self._kept]:
             surplus.unlink(missing_ok=True)
         return descriptor
 

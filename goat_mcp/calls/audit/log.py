@@ -137,7 +137,7 @@ class AuditLog:
         self._append(ctx, tool, event="outcome", error_code=error_code, duration_ms=elapsed_ms)
 
     @contextmanager
-    def deed(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
+    def user_action(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
         """Record what the user does beside all calls (undo, review) as calls are: before it and after it.
 
         What the block adds to the list is an error code: some of it was refused. Raises `ToolError(AUDIT)` as

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, kept_files
+from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, rotated_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def record_files(path: Path) -> Generator[RecordFiles]:
         try:
             growing = stack.enter_context(path.open("rb"))
         except FileNotFoundError:
-            if not kept_files(path):
+            if not rotated_files(path):
                 raise
         if growing is not None and fcntl is not None:
             fcntl.flock(growing, fcntl.LOCK_SH)
         try:
             opened: list[tuple[int, BinaryIO, int]] = []
-            for number, file in kept_files(path):
+            for number, file in rotated_files(path):
                 kept = stack.enter_context(file.open("rb"))
                 opened.append((number, kept, os.fstat(kept.fileno()).st_size))
             if growing is not None and not any(_same(growing, kept) for _, kept, _ in opened):
@@ -89,7 +89,7 @@ EVENT_FIELDS = (
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-class NotATime(ValueError):
+class InvalidTime(ValueError):
     """The text is neither a time nor a span of one."""
 
 
@@ -128,13 +128,13 @@ def last_calls(path: Path, count: int, *, tool: str = "", call_id: str = "") -> 
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """`2026-11-22`, `2026-11-22T10:00:00Z`, or `30m`, `12h`, `7d` before now. Raises `NotATime`."""
+    """`2026-11-22`, `2026-11-22T10:00:00Z`, or `30m`, `12h`, `7d` before now. Raises `InvalidTime`."""
     if text[:-1].isdigit() and len(text) <= 7 and text[-1:] in _UNITS:
         return now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise NotATime(text) from None
+        raise InvalidTime(text) from None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 

@@ -18,7 +18,7 @@ from goat_mcp.calls.audit.records import Line, record_files
 _HEAD = re.compile(r"(?:(?P<seq>\d{1,18}):)?(?P<hash>[0-9a-f]{64})")
 
 
-class NotAHead(ValueError):
+class InvalidHead(ValueError):
     """The text is not what `head` of a verification looks like."""
 
 
@@ -52,10 +52,10 @@ class Verification:
 
 
 def parse_head(text: str) -> tuple[int, str]:
-    """`SEQ:HASH` or `HASH`; a number of 0 where there is none. Raises `NotAHead`."""
+    """`SEQ:HASH` or `HASH`; a number of 0 where there is none. Raises `InvalidHead`."""
     match = _HEAD.fullmatch(text.strip().lower())
     if match is None:
-        raise NotAHead(text)
+        raise InvalidHead(text)
     return int(match.group("seq") or 0), match.group("hash")
 
 
@@ -165,7 +165,7 @@ class _Chain:
         if read.record.get("event") == "rotated" and isinstance(oldest := read.record.get("oldest"), int):
             self._oldest = oldest
         if read.record.get("event") == "gap":
-            self.found.gaps.append(Finding(read.line.place, _told(read.record)))
+            self.found.gaps.append(Finding(read.line.place, _gap_text(read.record)))
 
     def _take_file_start(self, read: _Read, number: int, *, is_first: bool) -> bool:
         """A file after a rotation says which one it is and which the oldest kept one was."""
@@ -207,7 +207,7 @@ class _Chain:
 _CUT = "lines are gone"
 
 
-def _told(record: dict[str, Any]) -> str:
+def _gap_text(record: dict[str, Any]) -> str:
     match record.get("reason"):
         case "torn":
             return f"a line of {record.get('torn_bytes')} bytes before this one was not written whole"

@@ -58,7 +58,7 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
     """The answer in a program's end. `strict`: anything that is not clearly an answer is a failure."""
     if run.failure:
         return HookAnswer(failure=run.failure)
-    answer, fault = _spoken(event, run.stdout.strip(), strict)
+    answer, fault = _read_output(event, run.stdout.strip(), strict)
     if run.exit_code == BLOCKS:
         said = answer if answer is not None else HookAnswer()
         reason = said.block or cut_middle(run.stderr.strip(), MAX_CHARS) or "a hook refused it without a reason"
@@ -71,7 +71,7 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
     return answer
 
 
-def _spoken(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | None, str]:
+def _read_output(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | None, str]:
     """What standard output says; where it is no answer, why not."""
     if not text:
         return HookAnswer(), ""

@@ -98,7 +98,7 @@ class HookCommand:
     in_shell: bool = False
 
 
-def own_hooks(settings: HookSettings) -> Iterator[HookCommand]:
+def configured_hooks(settings: HookSettings) -> Iterator[HookCommand]:
     """The hooks of our own settings (R-HOOK-1: words, no shell). Raises `BrokenHook`."""
     for event, place, matcher, program in settings.entries():
         if program.condition and event not in TOOL_EVENTS:
@@ -148,7 +148,7 @@ _WORD = re.compile(r"[A-Za-z]\w{2,}")
 _SHOWN_CHARS = 80
 
 
-def silent_hooks(
+def unmatched_hooks(
     hooks: Iterable[HookCommand],
     tools: Collection[str],
     *,

@@ -18,7 +18,7 @@ import anyio
 from goat_mcp.calls.hooks.answer import BLOCKS, HookAnswer, HookRun, read_answer
 from goat_mcp.calls.hooks.command import HookCommand, RuleMatch
 from goat_mcp.calls.hooks.options import HookEvent
-from goat_mcp.calls.hooks.stages import HookOutcome, PostToolUse, PreToolUse, merged, said_by
+from goat_mcp.calls.hooks.stages import HookOutcome, PostToolUse, PreToolUse, merged, verdict_word
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult, text_block
 from goat_mcp.core.spec import ToolSpec
@@ -189,7 +189,8 @@ class Programs:
             started_s = time.monotonic()
             answer = await self.ask(hook, data)
             verdict = _verdict(hook, answer)
-            outcome = HookOutcome(hook.place, _said(answer, verdict), round((time.monotonic() - started_s) * 1000, 3))
+            ms = round((time.monotonic() - started_s) * 1000, 3)
+            outcome = HookOutcome(hook.place, _outcome_text(answer, verdict), ms)
             if hook.observes:
                 outcome, verdict = replace(outcome, result=f"observed: {outcome.result}"), PreToolUse()
             so_far = merged(so_far, replace(verdict, outcomes=(outcome,)))
@@ -297,8 +298,8 @@ def _verdict(hook: HookCommand, answer: HookAnswer) -> PreToolUse:
     )
 
 
-def _said(answer: HookAnswer, verdict: PreToolUse) -> str:
-    return f"failed: {answer.failure[:200]}" if answer.failure else said_by(verdict)
+def _outcome_text(answer: HookAnswer, verdict: PreToolUse) -> str:
+    return f"failed: {answer.failure[:200]}" if answer.failure else verdict_word(verdict)
 
 
 def _to_user(hook: HookCommand, answer: HookAnswer) -> str:

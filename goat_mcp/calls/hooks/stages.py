@@ -141,10 +141,10 @@ def _outcome(hook: PreHook, verdict: PreToolUse, started_s: float) -> HookOutcom
     ms = round((time.monotonic() - started_s) * 1000, 3)
     if verdict.problem is not None:
         return HookOutcome(_name_of(hook), f"failed: {type(verdict.problem).__name__}", ms)
-    return HookOutcome(_name_of(hook), said_by(verdict), ms)
+    return HookOutcome(_name_of(hook), verdict_word(verdict), ms)
 
 
-def said_by(verdict: PreToolUse) -> str:
+def verdict_word(verdict: PreToolUse) -> str:
     """A verdict as one word."""
     if verdict.deny is not None:
         return "deny"

@@ -1,4 +1,4 @@
-"""Rules about files, held against those that a command names: the best that can be told without running it.
+"""Rules about files, compared with the files that a command names, as far as one can know without running it.
 
 Only rules that deny or ask are: what `Read(...)` allows, no command is allowed by it. What cannot be followed exactly
 as bash would is met by the first rule that could mean it (R-SHELL-5b). A sandbox is what keeps files from what a
@@ -32,7 +32,7 @@ _OF_A_PROCESS = re.compile(r"/(?:cwd|root|fd|task|map_files)(?=/|\Z)")
 _BELOW_DESCRIPTOR = re.compile(r"/dev/(?:fd(?:/|\Z)|std(?:in|out|err)/)")
 
 
-class Unfollowed(Exception):
+class UnresolvedPath(Exception):
     """A path cannot be followed as the system would; the reason, for people."""
 
 
@@ -66,7 +66,7 @@ class NamedPaths:
     def with_folders(self, words: Sequence[str]) -> list[str]:
         """The directories of the script, and those of the words that are directories.
 
-        Raises `Unfollowed`.
+        Raises `UnresolvedPath`.
         """
         found = [
             path
@@ -75,13 +75,13 @@ class NamedPaths:
             if _is_folder(path := normpath(join(base, _at_home(word, base))))
         ]
         if len(found) > _MAX_FOLDERS * len(self.directories):
-            raise Unfollowed("it names too many directories")
+            raise UnresolvedPath("it names too many directories")
         return list(dict.fromkeys((*self.directories, *found)))
 
     def of(self, use: FileUse, bases: Sequence[str]) -> Iterator[str]:
         """The paths a word may stand for, as asked for and as they really are. Those need not exist.
 
-        Raises `Unfollowed`.
+        Raises `UnresolvedPath`.
         """
         if not _is_a_name(use.text):
             return
@@ -95,7 +95,7 @@ class NamedPaths:
                     yield from self._both(found)
 
     def below(self, folder: str, use: FileUse) -> Iterator[str]:
-        """What lies below a directory, near things first. Raises `Unfollowed` after 20,000 entries of one script."""
+        """What is below a directory, near things first. Raises `UnresolvedPath` after 20,000 entries of one script."""
         waiting, known = [(folder, os.path.realpath(folder))], {os.path.realpath(folder)}
         start = len(folder.rstrip("/"))
         for above, real_above in waiting:
@@ -130,11 +130,11 @@ class NamedPaths:
 
     def _check(self, path: str) -> None:
         if _BELOW_DESCRIPTOR.match(path):
-            raise Unfollowed(f"{path} leads to what a process has open")
+            raise UnresolvedPath(f"{path} leads to what a process has open")
         for found in _OF_A_PROCESS.finditer(path):
             above = path[: found.start()] or "/"
             if above.startswith("/proc/") or f"{self._real_folder(above)}/".startswith("/proc/"):
-                raise Unfollowed(f"{path} leads to what a process has open")
+                raise UnresolvedPath(f"{path} leads to what a process has open")
 
     def _expanded(self, pattern: str) -> list[str]:
         found = ["/"] if pattern.startswith("/") else [""]
@@ -159,7 +159,7 @@ class NamedPaths:
                 for entry in entries:
                     self._entries_left -= 1
                     if self._entries_left < 0:
-                        raise Unfollowed(
+                        raise UnresolvedPath(
                             f"more than {_MAX_ENTRIES:,} files would have to be looked at; name smaller folders"
                         )
                     yield entry
@@ -214,10 +214,10 @@ _WAY_OUT = "write each path as it is, or use the tools Read, Grep, Edit and Writ
 
 
 class FileHit(NamedTuple):
-    """`told`: which file it is, or what could not be followed, for people."""
+    """`explanation`: which file it is, or what could not be followed, for people."""
 
     rule: Rule
-    told: str
+    explanation: str
 
 
 def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
@@ -226,7 +226,7 @@ def rule_on_files(rules: RuleList, call: Call) -> FileHit | None:
     for use, paths, bases in _uses(call, doubts):
         try:
             hit = _hit(rules, call, use, paths, bases)
-        except Unfollowed as reason:
+        except UnresolvedPath as reason:
             doubts.append(FileDoubt(use.text, str(reason)))
             continue
         if hit is not None:
@@ -239,7 +239,7 @@ def paths_written(call: Call) -> Iterator[str]:
     something is written into, some name in it."""
     for use, paths, _ in _uses(call, []):
         if use.writes:
-            with suppress(Unfollowed):
+            with suppress(UnresolvedPath):
                 for path in paths.of(use, paths.directories):
                     yield path
                     if use.inside:
@@ -259,7 +259,7 @@ def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedP
             doubts += files.doubts
             try:
                 bases = paths.with_folders(files.folders) if files.folders else paths.directories
-            except Unfollowed as reason:
+            except UnresolvedPath as reason:
                 doubts.append(FileDoubt("a command", str(reason)))
                 bases = paths.directories
             yield from ((use, paths, bases) for use in files.uses)

@@ -38,8 +38,8 @@ class Decision:
         return self.by_rule and _strictness(self) > _strictness(other)
 
     @property
-    def told(self) -> str:
-        """The reason as people are told it."""
+    def explanation(self) -> str:
+        """The reason, for people."""
         return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
@@ -98,7 +98,7 @@ def _on_files(call: Call, rules: RuleList, effect: Effect) -> Decision | None:
 
     if (hit := rule_on_files(rules, call)) is None:
         return None
-    return Decision(effect, f"rule {hit.rule.text}", by_rule=True, rule=hit.rule, detail=hit.told)
+    return Decision(effect, f"rule {hit.rule.text}", by_rule=True, rule=hit.rule, detail=hit.explanation)
 
 
 def _hidden(call: Call, rules: RuleList) -> str:

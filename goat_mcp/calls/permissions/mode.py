@@ -93,13 +93,13 @@ def words_of(command: str) -> list[str]:
     return shlex.split(command.strip().removeprefix("/"))
 
 
-def setting_asked(command: str) -> str | None:
+def setting_read(command: str) -> str | None:
     """The setting that `config KEY` reads; None for other commands."""
     words = _words(command)
     return words[1] if len(words) == 2 and words[0] == "config" else None
 
 
-def mode_asked(words: Sequence[str]) -> Mode | None:
+def mode_chosen(words: Sequence[str]) -> Mode | None:
     """The mode that `mode NAME` changes to: the one command that changes anything. None for other words, and for a
     mode that there is not."""
     return MODES.get(words[1].lower()) if len(words) == 2 and words[0] == "mode" else None
@@ -107,7 +107,7 @@ def mode_asked(words: Sequence[str]) -> Mode | None:
 
 def changes_something(command: str) -> bool:
     """Whether it is a command that does; what is none of ours is refused, and changes nothing."""
-    return mode_asked(_words(command)) is not None
+    return mode_chosen(_words(command)) is not None
 
 
 def _words(command: str) -> list[str]:

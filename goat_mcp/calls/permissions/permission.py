@@ -122,7 +122,7 @@ class Permission:
         if self.approval is not Approval.DENY or decision.by_rule:
             # An allow rule lifts neither an ask rule nor the protection of a path: remembering one would be a lie.
             rules = () if decision.by_rule else narrowest_rules(call)
-            answer = await ctx.ask(approval_form(call, decision.told, rules))
+            answer = await ctx.ask(approval_form(call, decision.explanation, rules))
             choice = answer.text(DECISION)
             if choice == ALLOW_ONCE or (choice in (ALLOW_SESSION, ALLOW_ALWAYS) and rules):
                 return self._allowed(choice, rules, decision, call, ctx)
@@ -136,7 +136,7 @@ class Permission:
                 )
         raise _denied(
             call,
-            f"{call.spec.rule_name} needs an approval ({decision.told}) and nobody could be asked",
+            f"{call.spec.rule_name} needs an approval ({decision.explanation}) and nobody could be asked",
             _could_lift(decision, call),
         )
 
@@ -154,7 +154,7 @@ class Permission:
                 how = f"once; the rule could not be written down: {problem.strerror}"
         return Decision(Effect.ALLOW, f"{decision.reason}, allowed {how} by the user", decided_by="user")
 
-    def runs_some_unasked(self, rule_name: str, session: str, principal: str) -> bool:
+    def allows_without_asking(self, rule_name: str, session: str, principal: str) -> bool:
         """Whether a mode or a rule lets calls of this tool run without anybody's word."""
         if self.modes.of(session) is Mode.BYPASS:
             return True
@@ -228,13 +228,13 @@ def _refused(decision: Decision, call: Call) -> ToolError:
     if decision.is_blocked:
         return ToolError(
             ErrorCode.BLOCKED,
-            f"{call.spec.rule_name} is denied by {decision.told}",
+            f"{call.spec.rule_name} is denied by {decision.explanation}",
             "Leave that command out; only the user can change the setting bash.blocked.",
             facts={"tool": call.spec.rule_name},
         )
     return _denied(
         call,
-        f"{call.spec.rule_name} is denied by {decision.told}",
+        f"{call.spec.rule_name} is denied by {decision.explanation}",
         "Choose another way; only the user can change the rule." if decision.by_rule else _could_allow(call),
     )
 

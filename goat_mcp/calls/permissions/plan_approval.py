@@ -56,7 +56,7 @@ class PlanApproval:
     ) -> tuple[Plan, Mode]:
         """The user said yes: the session leaves plan mode, once, with these tools granted."""
         decided = self._decide(presenter, plan, PlanStatus.USED, edited=edited)
-        mode = self.modes.leave_plan(presenter.session, grantable(granted))
+        mode = self.modes.leave_plan(presenter.session, grant_rules(granted))
         return decided, mode
 
     def reject(self, presenter: Presenter, plan: Plan, feedback: str) -> Plan:
@@ -88,7 +88,7 @@ class PlanApproval:
         self.announcements.changed(f"goat://plans/{plan.name}", plan.principal)
 
 
-def grantable(tools: Sequence[str]) -> tuple[Rule, ...]:
+def grant_rules(tools: Sequence[str]) -> tuple[Rule, ...]:
     """The tools as allow rules; names that are no rules are left out."""
     rules: list[Rule] = []
     for tool in tools:

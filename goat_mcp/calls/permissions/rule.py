@@ -55,9 +55,9 @@ def setting_read_by(call: Call) -> str | None:
     command = call.arguments.get("command") if call.spec.rule_name == OWN_COMMANDS else None
     if not isinstance(command, str):
         return None
-    from goat_mcp.calls.permissions.mode import setting_asked
+    from goat_mcp.calls.permissions.mode import setting_read
 
-    return setting_asked(command)
+    return setting_read(command)
 
 
 class Specifier(Protocol):

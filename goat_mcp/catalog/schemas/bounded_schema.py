@@ -41,7 +41,7 @@ class Uncheckable(Exception):
     """The schema, or this data against it, is beyond what we check. The text says why."""
 
 
-class LeadsNowhere(Uncheckable):
+class UnresolvableReference(Uncheckable):
     """A schema whose references lead to nothing, in circles, or to something that is none."""
 
 
@@ -96,7 +96,7 @@ class BoundedSchema:
         except Exception as failure:
             # A foreign schema can break the library in ways of its own (references that lead nowhere or in
             # circles among them). That is no fault of the data.
-            raise LeadsNowhere(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
+            raise UnresolvableReference(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
 
 
 def _dialect_of(schema: Any) -> str:

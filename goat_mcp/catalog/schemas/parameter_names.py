@@ -57,7 +57,7 @@ def renamed(schema: Any) -> dict[str, str]:
     return {name: accepted_name(name) for name in declared_names(schema) if not is_accepted(name)}
 
 
-def alike(schema: Any) -> str:
+def duplicate_name(schema: Any) -> str:
     """A name that two properties would have; empty if there is none. Only an upstream that wants it gets there."""
     names = declared_names(schema)
     given: set[str] = {name for name in names if is_accepted(name)}

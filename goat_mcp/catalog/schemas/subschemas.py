@@ -87,7 +87,7 @@ class Subschemas:
         for key, value in given.items():
             if not is_well_formed(key, value):
                 new = new or dict(given)
-                is_exact &= self._mend(new, key, path)
+                is_exact &= self._repair(new, key, path)
             elif key in ONE or key in SEVERAL or key in NAMED:
                 if self._is_refused(key) and key not in ("oneOf", "allOf"):
                     continue  # dropped below, with all it holds
@@ -169,7 +169,7 @@ class Subschemas:
                 new.pop(each, None)
             self._note(path, "contains was left out")
 
-    def _mend(self, new: Object, key: str, path: str) -> bool:
+    def _repair(self, new: Object, key: str, path: str) -> bool:
         """A keyword whose value is not of its form. Returns whether what it meant is kept."""
         value = new.pop(key)
         if key == "required" and isinstance(value, list):

@@ -63,11 +63,11 @@ def hook_programs(
     """All hooks that are programs; None where there are none. Raises `BrokenSettings` for one that is broken."""
     if not any(settings.hooks.entries()) and not any(file.hooks for file in imported):
         return None
-    from goat_mcp.calls.hooks.command import BrokenHook, check_condition, own_hooks
+    from goat_mcp.calls.hooks.command import BrokenHook, check_condition, configured_hooks
     from goat_mcp.calls.hooks.programs import HookRunner, Programs
 
     try:
-        hooks = (*own_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))
+        hooks = (*configured_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))
         for hook in hooks:
             check_condition(hook, matches_rule)
     except BrokenHook as broken:

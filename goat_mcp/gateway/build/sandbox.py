@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from goat_mcp.calls.audit.chain import kept_files
+from goat_mcp.calls.audit.chain import rotated_files
 from goat_mcp.calls.permissions.rules import FileRules
 from goat_mcp.commands.sandbox.factory import SandboxServices, sandbox
 from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
@@ -53,4 +53,4 @@ def _records_elsewhere(named: Path | None) -> list[Path]:
     if named is None:
         return []
     path = named.expanduser()
-    return [path, *(kept for _, kept in kept_files(path))]
+    return [path, *(kept for _, kept in rotated_files(path))]

@@ -10,7 +10,7 @@ import mcp_types as types
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.downgrade_result import downgraded_contents
@@ -47,7 +47,7 @@ class Resources:
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
         if (reading := await self.own_reading(uri, self._requests.reader(ctx))) is not None:
-            text = visible_surrogates(reading.text)
+            text = escaped_surrogates(reading.text)
             contents = types.TextResourceContents(uri=uri, mime_type=reading.mime_type, text=text)
             return types.ReadResourceResult(contents=[contents])
         if uri.startswith(OWN):

@@ -22,7 +22,7 @@ from mcp_types import (
 )
 from pydantic_core import to_json
 
-from goat_mcp.core.surrogates import mended_in_steps, with_visible_surrogates
+from goat_mcp.core.surrogates import escaped_in_steps, with_escaped_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
 from goat_mcp.upstreams.transports.json_parts import JsonParts
 from goat_mcp.upstreams.transports.large_blocks import LARGE_BYTES, give_back_large_blocks
@@ -194,7 +194,7 @@ class FrameReader:
         except ValueError as broken:
             return self._broken(line, broken)
         if parts.have_halves and _goes_on(frame):
-            frame["params"] = yield from mended_in_steps(frame["params"])
+            frame["params"] = yield from escaped_in_steps(frame["params"])
         return self._understood(frame)
 
     def _broken(self, line: bytes | bytearray, broken: ValueError) -> JSONRPCMessage | None:
@@ -262,7 +262,7 @@ def loads(line: bytes | bytearray) -> Any:
     parts = JsonParts()
     frame = parts.loads(line)
     if parts.have_halves and _goes_on(frame):
-        return {**frame, "params": with_visible_surrogates(frame["params"])}
+        return {**frame, "params": with_escaped_surrogates(frame["params"])}
     return frame
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.calls.audit import AuditLog, chain
-from goat_mcp.calls.audit.chain import ChainFile, kept_files
+from goat_mcp.calls.audit.chain import ChainFile, rotated_files
 from goat_mcp.calls.audit.verify import verify
 from tests.calls.audit.records import lines_of, write_calls
 
@@ -52,7 +52,7 @@ def test_R_AUDIT_3_processes_that_write_at_the_same_time_make_one_chain(tmp_path
     found = verify(path)
     assert (found.bad, found.gaps) == (None, [])
     assert (found.first_seq, found.last_seq) == (1, found.events)
-    files = [file for _, file in kept_files(path)] + [path]
+    files = [file for _, file in rotated_files(path)] + [path]
     events = [line for file in files for line in lines_of(file)]
     assert sum(line["event"] != "rotated" for line in events) == 4 * 300 * 2
     assert {line["call_id"] for line in events if line["event"] == "outcome"} == {
@@ -65,7 +65,7 @@ def test_AU_12_a_file_that_is_full_is_kept_whole_and_the_chain_goes_on(tmp_path:
     path = tmp_path / "audit.jsonl"
     write_calls(path, 100, max_bytes=5_000, kept_files=3)
 
-    kept = [file for _, file in kept_files(path)]
+    kept = [file for _, file in rotated_files(path)]
     found = verify(path)
     assert len(kept) == 3
     assert found.files == [*(file.name for file in kept), "audit.jsonl"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.calls.audit.chain import NO_LINE, hash_of, kept_files
-from goat_mcp.calls.audit.verify import NotAHead, Verification, parse_head, verify
+from goat_mcp.calls.audit.chain import NO_LINE, hash_of, rotated_files
+from goat_mcp.calls.audit.verify import InvalidHead, Verification, parse_head, verify
 from tests.calls.audit.records import write_calls
 
 COUNT = 6
@@ -120,7 +120,7 @@ def test_a_rewritten_record_shows_against_a_head_that_was_kept(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["", "abc", "1:" + "g" * 64, "x:" + "0" * 64, "-1:" + "0" * 64])
 def test_what_is_no_head_is_said_so(text: str) -> None:
-    with pytest.raises(NotAHead):
+    with pytest.raises(InvalidHead):
         parse_head(text)
 
 
@@ -128,14 +128,14 @@ def test_what_is_no_head_is_said_so(text: str) -> None:
 def rotated(tmp_path: Path) -> Path:
     path = tmp_path / "audit.jsonl"
     write_calls(path, 100, max_bytes=5_000, kept_files=4)
-    assert len(kept_files(path)) == 4
+    assert len(rotated_files(path)) == 4
     assert verify(path).bad is None
     return path
 
 
 @pytest.mark.parametrize("which", range(4))
 def test_a_missing_file_shows(rotated: Path, which: int) -> None:
-    kept_files(rotated)[which][1].unlink()
+    rotated_files(rotated)[which][1].unlink()
 
     assert verify(rotated).bad is not None
 
@@ -143,19 +143,19 @@ def test_a_missing_file_shows(rotated: Path, which: int) -> None:
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("count", [1, 2, -1])
 def test_AU_12_a_kept_file_without_its_head_or_tail_shows(rotated: Path, which: int, count: int) -> None:
-    file = kept_files(rotated)[which][1]
+    file = rotated_files(rotated)[which][1]
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[count:] if count > 0 else lines[:count]))
 
     found = verify(rotated)
 
     assert found.bad is not None
-    after = [*(file.name for _, file in kept_files(rotated)), rotated.name][which + (count < 0)]
+    after = [*(file.name for _, file in rotated_files(rotated)), rotated.name][which + (count < 0)]
     assert found.bad.place == f"{after}:1"
 
 
 def test_files_in_exchanged_places_show(rotated: Path) -> None:
-    (_, first), (_, second), *_ = kept_files(rotated)
+    (_, first), (_, second), *_ = rotated_files(rotated)
     first.rename(rotated.with_name("x"))
     second.rename(first)
     rotated.with_name("x").rename(second)
@@ -165,10 +165,10 @@ def test_files_in_exchanged_places_show(rotated: Path) -> None:
 
 def test_the_number_of_kept_files_may_be_changed(rotated: Path) -> None:
     write_calls(rotated, 100, max_bytes=5_000, kept_files=2)
-    assert (len(kept_files(rotated)), verify(rotated).bad) == (2, None)
+    assert (len(rotated_files(rotated)), verify(rotated).bad) == (2, None)
 
     write_calls(rotated, 100, max_bytes=5_000, kept_files=9)
-    assert (len(kept_files(rotated)), verify(rotated).bad) == (9, None)
+    assert (len(rotated_files(rotated)), verify(rotated).bad) == (9, None)
 
 
 def test_an_empty_record_is_intact_and_a_missing_one_is_an_error(tmp_path: Path) -> None:

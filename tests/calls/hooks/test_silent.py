@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.calls.hooks.command import HookCommand, Matcher, silent_hooks
+from goat_mcp.calls.hooks.command import HookCommand, Matcher, unmatched_hooks
 from goat_mcp.calls.hooks.options import HookEvent
 
 TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github__search")
@@ -18,7 +18,7 @@ def told(matcher: str, *unlisted: str, event: HookEvent = "PreToolUse", is_impor
         matcher=Matcher.parse(matcher, whole_servers=not is_imported),
         is_imported=is_imported,
     )
-    found = silent_hooks([hook], TOOLS, is_off=lambda name: name == "http-fetch__get", unlisted=unlisted)
+    found = unmatched_hooks([hook], TOOLS, is_off=lambda name: name == "http-fetch__get", unlisted=unlisted)
     return [f"{place}: {problem}" for place, problem in found]
 
 
