@@ -145,7 +145,7 @@ class Pipeline:
             ctx = ctx.changed(script_sha256=access.script_sha256, handler=access.handler)
         # Conflicts with calls that run, then the execution.
         async with self.scheduler.slot(
-            access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.given_away
+            access, session_key=ctx.session_key, max_wait_s=ctx.wait_left_s(), while_waiting=permit.released
         ):
             turn.begin()
             failure: Exception | None = None
