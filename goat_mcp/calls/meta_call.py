@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
+from goat_mcp.catalog.builtin_contracts import LazyTool
 from goat_mcp.catalog.catalog import Resolver
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -31,14 +32,14 @@ def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Tar
     """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
     tool = catalog.resolve(name)
     if not _calls_through(tool.spec):
-        return Target(tool, arguments)
+        return Target(_loaded(tool), arguments)
     wanted = tool.validate(arguments)
     target = catalog.resolve(wanted.name)
     if _calls_through(target.spec):
         raise ToolError(
             ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
         )
-    return Target(target, wanted.arguments, tool.spec)
+    return Target(_loaded(target), wanted.arguments, tool.spec)
 
 
 def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
@@ -82,6 +83,10 @@ def check_only_reads(through: ToolSpec, spec: ToolSpec, decision: Decision) -> N
         f"Use {CALL_TOOL}, with the same name and arguments.",
         facts={"tool": spec.rule_name},
     )
+
+
+def _loaded(tool: AnyTool) -> AnyTool:
+    return tool.loaded() if isinstance(tool, LazyTool) else tool
 
 
 def _calls_through(spec: ToolSpec) -> bool:

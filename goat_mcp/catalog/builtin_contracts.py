@@ -6,7 +6,7 @@ A client gets its list, and rules know the names, before the code of any tool is
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,20 +78,20 @@ def _spec(entry: Mapping[str, Any]) -> ToolSpec:
 
 
 class LazyTool:
-    """Stands in the registry for the tool of its name, which `load` returns. A call runs that one directly."""
+    """Stands in the registry for the tool of its name, which `load` returns. A call goes on with that one."""
 
     def __init__(self, spec: ToolSpec, load: Callable[[str], AnyTool]) -> None:
         self.spec = spec
         self._load = load
 
-    @property
-    def validate(self) -> Callable[[Mapping[str, Any]], Any]:
-        return self._load(self.spec.name).validate
+    def loaded(self) -> AnyTool:
+        return self._load(self.spec.name)
 
-    @property
-    def access(self) -> Callable[[Any], Access]:
-        return self._load(self.spec.name).access
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        return self.loaded().validate(arguments)
 
-    @property
-    def execute(self) -> Callable[[Any, ToolContext], Awaitable[ToolResult]]:
-        return self._load(self.spec.name).execute
+    def access(self, input: Any) -> Access:
+        return self.loaded().access(input)
+
+    async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+        return await self.loaded().execute(input, ctx)

@@ -8,7 +8,7 @@ from pathlib import Path
 from goat_mcp.catalog.schemas import dialects
 
 RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
-DIGEST = "df1bde47382d6d97fdea2e5e5654f586e5823ccf9b4ba5c3b29623246db4bea3"
+DIGEST = "02dbb6300fb8b6d25722abaaecf848a4fee70381c0839c063819360ae12b3164"
 
 
 def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:
