@@ -170,46 +170,6 @@ class RuleSet:
     def asking(self, call: Call) -> Rule | None:
         return self.ask.hitting(call) if self.ask.rules else None
 
-    @cached_property
-    def hides_files(self) -> bool:
-        """Whether some files may not be read, or not unasked: then each that a search found is looked at."""
-        return any(True for listed in (self.deny, self.ask) for _ in listed.about_paths("Read"))
-
-    def hides(self, path: str, roots: Sequence[str]) -> bool:
-        """Whether a search leaves this file out: nobody is asked about each of the files it finds."""
-        return any(True for listed in (self.deny, self.ask) for _ in listed.about_path(path, roots, "Read"))
-
-    def never_read(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """The paths that deny rules name without a wildcard."""
-        return self._denied_exactly(roots, "Read")
-
-    @cached_property
-    def keeps_files(self) -> bool:
-        """Whether no command may change some files, by their paths."""
-        return any(True for _ in self.deny.about_paths("Read", *WRITES_OF_COMMANDS))
-
-    def never_written(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """As `never_read`, of what no command may change."""
-        return self._denied_exactly(roots, "Read", *WRITES_OF_COMMANDS)
-
-    def denies_commands_to_write(self, path: str, roots: Sequence[str]) -> bool:
-        """Whether no command may change this file, or what is in this directory."""
-        families = ("Read", *WRITES_OF_COMMANDS)
-        return any(True for one in (path, f"{path}/_") for _ in self.deny.about_path(one, roots, *families))
-
-    def _denied_exactly(self, roots: Sequence[str], *families: str) -> tuple[str, ...]:
-        named = [specifier.pattern for _, specifier in self.deny.about_paths(*families) if specifier.pattern.is_exact]
-        return tuple(
-            f"{anchor.rstrip('/')}/{pattern.relative}"
-            for pattern in named
-            for anchor in ((pattern.anchor,) if pattern.anchor else roots)
-        )
-
-    def denying_path(self, path: str, roots: Sequence[str], *, writes: bool) -> str:
-        """The text of a rule about paths that keeps this file from being read (or written); empty if none does."""
-        found = self.deny.about_path(path, roots, *(("Read", "Edit") if writes else ("Read",)))
-        return next((rule.text for rule in found), "")
-
     def denies_tool(self, spec: ToolSpec) -> bool:
         """Whether no call of this tool is let through, whatever its arguments."""
         call = Call(spec)
@@ -281,47 +241,62 @@ def _parsed(text: str) -> Rule:
 
 
 class FileRules:
-    """`rules` for the workspace as it is when one asks: `roots`."""
+    """What the rules say of a file, whoever asks: the workspace, a search, a sandbox. Calls are decided elsewhere.
+
+    `roots` are the workspace's directories at the time of the question.
+    """
 
     def __init__(self, rules: RuleSet, roots: Callable[[], Sequence[Path]]) -> None:
         self._rules = rules
         self._roots = roots
 
-    @property
+    @cached_property
     def hide_some(self) -> bool:
-        """Whether some files may not be read, or not unasked."""
-        return self._rules.hides_files
+        """Whether some files may not be read, or not without asking: then each that a search found is looked at."""
+        return any(True for listed in (self._rules.deny, self._rules.ask) for _ in listed.about_paths("Read"))
+
+    @cached_property
+    def keep_some(self) -> bool:
+        """Whether commands may not change some files."""
+        return any(True for _ in self._rules.deny.about_paths("Read", *WRITES_OF_COMMANDS))
 
     def why_denied(self, path: str, writes: bool) -> str:
-        """The rule that forbids to read or write a file; empty where there is none."""
+        """The rule that forbids to read or write a file; empty if none does."""
         if not self._rules.deny.rules:
             return ""
-        return self._rules.denying_path(path, self._named_roots(), writes=writes)
+        found = self._rules.deny.about_path(path, self._root_texts(), *(("Read", "Edit") if writes else ("Read",)))
+        return next((rule.text for rule in found), "")
 
     def hides(self, path: str) -> bool:
-        """Whether a search leaves the file out."""
-        return self._rules.hides(path, self._named_roots())
+        """Whether a search leaves the file out: nobody is asked about each of the files it finds."""
+        roots = self._root_texts()
+        return any(True for one in (self._rules.deny, self._rules.ask) for _ in one.about_path(path, roots, "Read"))
 
     def forbids_to_read(self, path: str) -> bool:
         """Whether nobody may be asked for it."""
         return bool(self.why_denied(path, writes=False))
 
-    def never_read(self) -> list[Path]:
-        """The files that a rule names as they are, and not by a pattern."""
-        return [Path(path) for path in self._rules.never_read(self._named_roots())]
-
-    @property
-    def keep_some(self) -> bool:
-        """Whether commands may not change some files."""
-        return self._rules.keeps_files
-
     def forbids_commands_to_write(self, path: str) -> bool:
-        """Whether a command may not change a file, or what is in a directory."""
-        return self._rules.denies_commands_to_write(path, self._named_roots())
+        """Whether no command may change this file, or what is in this directory."""
+        roots, families = self._root_texts(), ("Read", *WRITES_OF_COMMANDS)
+        return any(True for one in (path, f"{path}/_") for _ in self._rules.deny.about_path(one, roots, *families))
+
+    def never_read(self) -> list[Path]:
+        """The files that deny rules name without a wildcard."""
+        return self._denied_exactly("Read")
 
     def never_written(self) -> list[Path]:
-        """As `never_read`, of what commands may not change."""
-        return [Path(path) for path in self._rules.never_written(self._named_roots())]
+        """As `never_read`, of what no command may change."""
+        return self._denied_exactly("Read", *WRITES_OF_COMMANDS)
 
-    def _named_roots(self) -> tuple[str, ...]:
+    def _denied_exactly(self, *families: str) -> list[Path]:
+        found = self._rules.deny.about_paths(*families)
+        named = [specifier.pattern for _, specifier in found if specifier.pattern.is_exact]
+        return [
+            Path(f"{anchor.rstrip('/')}/{pattern.relative}")
+            for pattern in named
+            for anchor in ((pattern.anchor,) if pattern.anchor else self._root_texts())
+        ]
+
+    def _root_texts(self) -> tuple[str, ...]:
         return tuple(map(str, self._roots()))
