@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from goat_mcp.calls.audit import AuditLog, Decided
 from goat_mcp.calls.hooks import HookOutcome, Hooks
-from goat_mcp.calls.meta_call import check_only_reads, target_of
+from goat_mcp.calls.meta_call import check_only_reads, resolve_call
 from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
@@ -164,7 +164,7 @@ class Admission:
 
     def decide(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[Call, Decision]:
         """What would be decided about a call; nothing runs, nobody is asked, hooks are not. Raises `ToolError`."""
-        target = target_of(self.catalog.of(ctx.rights), name, arguments)
+        target = resolve_call(self.catalog.of(ctx.rights), name, arguments)
         call = self._checked(target.tool, _Judged(target.arguments), ctx)[2]
         return call, self._decided(call, target.through, ctx)
 

@@ -20,7 +20,7 @@ from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import HasDefinition
 
 
-class Target(NamedTuple):
+class ResolvedCall(NamedTuple):
     """What a call is about. `through` is the meta-tool it came by, None for one that names its tool itself."""
 
     tool: AnyTool
@@ -28,18 +28,18 @@ class Target(NamedTuple):
     through: ToolSpec | None = None
 
 
-def target_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> Target:
+def resolve_call(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> ResolvedCall:
     """Raises `ToolError` as `Catalog.resolve` does, and INPUT for arguments that name no tool to call."""
     tool = catalog.resolve(name)
     if not _calls_through(tool.spec):
-        return Target(_loaded(tool), arguments)
+        return ResolvedCall(_loaded(tool), arguments)
     wanted = tool.validate(arguments)
     target = catalog.resolve(wanted.name)
     if _calls_through(target.spec):
         raise ToolError(
             ErrorCode.INPUT, f"{tool.spec.name} does not call {target.spec.name}", "Name the tool you want."
         )
-    return Target(_loaded(target), wanted.arguments, tool.spec)
+    return ResolvedCall(_loaded(target), wanted.arguments, tool.spec)
 
 
 def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def target_name(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> s
 def definition_of(catalog: Resolver, name: str, arguments: Mapping[str, Any]) -> str:
     """Stands for what a call would run, as that is now; the same wherever it is the same. Empty for no tool."""
     try:
-        target = target_of(catalog, name, arguments)
+        target = resolve_call(catalog, name, arguments)
         access = target.tool.access(target.tool.validate(target.arguments))
     except ToolError:
         return ""

@@ -18,7 +18,7 @@ from goat_mcp.calls.batch import Batch, BatchOutcome, Turn
 from goat_mcp.calls.concurrency_limiter import ConcurrencyLimiter, Permit
 from goat_mcp.calls.extensions import Extension, ExtensionFailed, wrapped
 from goat_mcp.calls.hooks import Hooks
-from goat_mcp.calls.meta_call import target_of
+from goat_mcp.calls.meta_call import resolve_call
 from goat_mcp.calls.permissions.permission import Permission
 from goat_mcp.calls.result_limits import ResultLimits
 from goat_mcp.calls.scheduler import Scheduler
@@ -51,7 +51,7 @@ class CallRequest:
     ctx: ToolContext
 
 
-class Mail(Protocol):
+class MailDelivery(Protocol):
     """A call's result, and with it what agents have written to the session that called."""
 
     def __call__(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult: ...
@@ -73,7 +73,7 @@ class Pipeline:
     slots: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter)
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
-    mail: Mail | None = None
+    mail: MailDelivery | None = None
     calls: CallLog | None = None
     max_chars: int = MAX_CHARS
 
@@ -97,7 +97,7 @@ class Pipeline:
                 if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
                     ctx = replace(ctx, overrides={**ctx.overrides, **changed})
                 # The tool that is meant. Other stages never see a meta-tool.
-                tool, arguments, through = target_of(self.catalog.of(ctx.rights), name, arguments)
+                tool, arguments, through = resolve_call(self.catalog.of(ctx.rights), name, arguments)
                 rule_name = tool.spec.rule_name
                 self._check_visible(tool.spec, ctx)
                 # The number of calls at a time.

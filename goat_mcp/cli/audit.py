@@ -196,15 +196,15 @@ def _document(path: Path, found: Verification) -> dict[str, Any]:
         "first_seq": found.first_seq,
         "last_seq": found.last_seq,
         "head": found.head,
-        "bad": None if found.bad is None else {"place": found.bad.place, "problem": found.bad.problem},
-        "gaps": [{"place": gap.place, "problem": gap.problem} for gap in found.gaps],
+        "bad": None if found.bad is None else {"place": found.bad.location, "problem": found.bad.problem},
+        "gaps": [{"place": gap.location, "problem": gap.problem} for gap in found.gaps],
     }
 
 
 def _in_words(found: Verification) -> str:
-    lines = [f"gap: {gap.place} {gap.problem}" for gap in found.gaps if gap != found.bad]
+    lines = [f"gap: {gap.location} {gap.problem}" for gap in found.gaps if gap != found.bad]
     if found.bad is not None:
-        return "\n".join([*lines, f"not intact: {found.bad.place} {found.bad.problem}"])
+        return "\n".join([*lines, f"not intact: {found.bad.location} {found.bad.problem}"])
     files = f"{len(found.files)} file{'s' if len(found.files) != 1 else ''}"
     lines.append(f"intact: {found.events} events in {files}, numbers {found.first_seq} to {found.last_seq}")
     if found.first_seq > 1:

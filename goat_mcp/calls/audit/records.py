@@ -15,7 +15,7 @@ from goat_mcp.calls.audit.chain import MAX_LINE_BYTES, fcntl, rotated_files
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecordLine:
     """`text` is without its line end; `is_whole` says whether it had one. Counted from 1 in each file."""
 
     file: Path
@@ -24,7 +24,7 @@ class Line:
     is_whole: bool = True
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.file.name}:{self.number}"
 
 
@@ -35,7 +35,7 @@ class RecordFiles:
     files: tuple[tuple[int, BinaryIO, int], ...]
     path: Path
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[RecordLine]:
         for _, file, size in self.files:
             number, left = 0, size
             while left > 0:
@@ -45,7 +45,7 @@ class RecordFiles:
                     break
                 left -= len(text)
                 number += 1
-                yield Line(Path(os.fsdecode(file.name)), number, text.removesuffix(b"\n"), text.endswith(b"\n"))
+                yield RecordLine(Path(os.fsdecode(file.name)), number, text.removesuffix(b"\n"), text.endswith(b"\n"))
 
 
 @contextmanager

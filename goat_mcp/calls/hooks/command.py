@@ -77,7 +77,7 @@ class RuleMatch(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class HookCommand:
-    """`place` is where it is configured, its name in records and messages.
+    """`location` is where it is configured, its name in records and messages.
 
     `refuses_on_failure`: a call it should have judged does not run where it cannot. `strict`: what is no proper
     answer is a failure; Claude Code passes over it. `is_imported` is one of a Claude Code settings file: it gets
@@ -85,7 +85,7 @@ class HookCommand:
     """
 
     event: HookEvent
-    place: str
+    location: str
     argv: tuple[str, ...]
     matcher: Matcher = field(default_factory=Matcher)
     condition: str = ""
@@ -100,16 +100,18 @@ class HookCommand:
 
 def configured_hooks(settings: HookSettings) -> Iterator[HookCommand]:
     """The hooks of our own settings (R-HOOK-1: words, no shell). Raises `BrokenHook`."""
-    for event, place, matcher, program in settings.entries():
+    for event, location, matcher, program in settings.entries():
         if program.condition and event not in TOOL_EVENTS:
-            raise BrokenHook(f"{place}.if: {event} is about no tool call; only {', '.join(TOOL_EVENTS)} take an `if`")
+            raise BrokenHook(
+                f"{location}.if: {event} is about no tool call; only {', '.join(TOOL_EVENTS)} take an `if`"
+            )
         try:
             parsed = Matcher.parse(matcher)
         except BrokenMatcher as broken:
-            raise BrokenHook(f"{place}: {broken}") from None
+            raise BrokenHook(f"{location}: {broken}") from None
         yield HookCommand(
             event=event,
-            place=place,
+            location=location,
             argv=program.command,
             matcher=parsed,
             condition=program.condition,
@@ -127,7 +129,7 @@ def check_condition(hook: HookCommand, matches_rule: RuleMatch) -> None:
     try:
         matches_rule(hook.condition, _NO_TOOL, {})
     except ValueError as broken:
-        raise BrokenHook(f"{hook.place}: if: {broken}") from None
+        raise BrokenHook(f"{hook.location}: if: {broken}") from None
 
 
 _RISK, _HINTS = risk_and_hints(SideEffect.NONE)
@@ -167,10 +169,13 @@ def unmatched_hooks(
         if pattern is None:
             for name in sorted(hook.matcher.names):
                 if not _means_some(name, tools, unlisted, hook.is_imported) and not is_off(name):
-                    yield hook.place, f"its matcher names {name[:_SHOWN_CHARS]}, which is no tool{_near([name], tools)}"
+                    yield (
+                        hook.location,
+                        f"its matcher names {name[:_SHOWN_CHARS]}, which is no tool{_near([name], tools)}",
+                    )
         elif not unlisted and not any(map(hook.matcher.matches, tools)):
             near = _near(_WORD.findall(pattern.pattern), tools)
-            yield hook.place, f"its matcher {pattern.pattern[:_SHOWN_CHARS]!r} matches no tool{near}"
+            yield hook.location, f"its matcher {pattern.pattern[:_SHOWN_CHARS]!r} matches no tool{near}"
 
 
 def _means_some(name: str, tools: Collection[str], unlisted: Collection[str], is_imported: bool) -> bool:

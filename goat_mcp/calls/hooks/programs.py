@@ -162,7 +162,7 @@ class SessionFacts(Protocol):
     def mode(self, session_key: str) -> str: ...
 
 
-class Warn(Protocol):
+class WarningLog(Protocol):
     """One line in the log."""
 
     def __call__(self, event: str, **fields: Any) -> None: ...
@@ -176,7 +176,7 @@ class Programs:
     runner: HookRunner
     facts: SessionFacts
     matches_rule: RuleMatch
-    warn: Warn
+    warn: WarningLog
 
     async def before(self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> PreToolUse:
         so_far = PreToolUse()
@@ -190,7 +190,7 @@ class Programs:
             answer = await self.ask(hook, data)
             verdict = _verdict(hook, answer)
             ms = round((time.monotonic() - started_s) * 1000, 3)
-            outcome = HookOutcome(hook.place, _outcome_text(answer, verdict), ms)
+            outcome = HookOutcome(hook.location, _outcome_text(answer, verdict), ms)
             if hook.observes:
                 outcome, verdict = replace(outcome, result=f"observed: {outcome.result}"), PreToolUse()
             so_far = merged(so_far, replace(verdict, outcomes=(outcome,)))
@@ -223,9 +223,9 @@ class Programs:
         run = await self.runner.run(hook, data, timeout_s=timeout_s)
         answer = read_answer(hook.event, run, strict=hook.strict)
         if answer.failure:
-            self.warn("hook failed", hook=hook.place, hook_event=hook.event, problem=answer.failure)
+            self.warn("hook failed", hook=hook.location, hook_event=hook.event, problem=answer.failure)
         elif hook.observes and (answer.block or answer.ask or answer.stop):
-            self.warn("an observing hook objects", hook=hook.place, reason=answer.block or answer.ask or answer.stop)
+            self.warn("an observing hook objects", hook=hook.location, reason=answer.block or answer.ask or answer.stop)
         return answer
 
     def common(self, event: HookEvent, ctx: ToolContext) -> dict[str, Any]:
@@ -267,12 +267,14 @@ class Programs:
         result = left.result
         if answer.failure:
             if hook.strict:
-                result = with_text(result, f"[hook {hook.place} failed; the call had run: {answer.failure}]")
+                result = with_text(result, f"[hook {hook.location} failed; the call had run: {answer.failure}]")
             return replace(left, result=result)
         if answer.output is not None:
             replaced = with_output(result, answer.output)
             if replaced is None:
-                self.warn("hook output cannot be used", hook=hook.place, problem="updatedToolOutput is no tool output")
+                self.warn(
+                    "hook output cannot be used", hook=hook.location, problem="updatedToolOutput is no tool output"
+                )
             # Who wanted something taken out must not find it left in; Claude Code keeps the original here.
             result = replaced or (with_output(result, SUPPRESSED) if hook.strict else None) or result
         elif answer.suppress and hook.strict and not result.is_error:
@@ -286,7 +288,7 @@ class Programs:
 def _verdict(hook: HookCommand, answer: HookAnswer) -> PreToolUse:
     if answer.failure:
         if hook.refuses_on_failure:
-            return PreToolUse(deny=f"hook {hook.place} has to judge this call and failed: {answer.failure}")
+            return PreToolUse(deny=f"hook {hook.location} has to judge this call and failed: {answer.failure}")
         return PreToolUse()
     if answer.stop is not None:
         return PreToolUse(deny=_stopped(answer.stop), interrupt=True)
@@ -303,7 +305,7 @@ def _outcome_text(answer: HookAnswer, verdict: PreToolUse) -> str:
 
 
 def _to_user(hook: HookCommand, answer: HookAnswer) -> str:
-    return f"[hook {hook.place}, for the user: {answer.message}]" if answer.message else ""
+    return f"[hook {hook.location}, for the user: {answer.message}]" if answer.message else ""
 
 
 def _stopped(reason: str) -> str:

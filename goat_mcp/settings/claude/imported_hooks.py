@@ -91,7 +91,7 @@ def _hook(file: JsonFile, at: int, event: HookEvent, matcher: Matcher, notes: li
         notes.append(f"{place}: a hook that runs in the background there is waited for here; its answer is only logged")
     return HookCommand(
         event=event,
-        place=place,
+        location=place,
         argv=(command, *_args(file, members["args"])) if "args" in members else ("/bin/sh", "-c", command),
         matcher=matcher,
         condition=condition,

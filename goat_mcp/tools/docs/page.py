@@ -25,7 +25,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True)
-class ToolDocument:
+class ToolPage:
     """What there is to say about one tool. `long` is empty for an upstream's: its description is all we know."""
 
     spec: ToolSpec
@@ -64,9 +64,9 @@ class ToolDocument:
         return "\n\n".join(parts) + "\n"
 
 
-def document(spec: ToolSpec) -> ToolDocument:
+def document(spec: ToolSpec) -> ToolPage:
     """The documentation of any tool, ours or an upstream's."""
-    return ToolDocument(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
+    return ToolPage(spec, short_doc(spec), long_doc(spec.name) if spec.rule_name == spec.name else "")
 
 
 def short_doc(spec: ToolSpec) -> str:

@@ -103,13 +103,13 @@ def test_R_AUDIT_5_a_torn_line_is_marked_by_the_next_writer(tmp_path: Path, torn
     write_calls(path, 1)
     with path.open("ab") as file:
         file.write(torn)
-    assert [gap.place for gap in verify(path).gaps] == ["audit.jsonl:3"]  # before anybody has marked it
+    assert [gap.location for gap in verify(path).gaps] == ["audit.jsonl:3"]  # before anybody has marked it
 
     write_calls(path, 1)
 
     found = verify(path)
     assert (found.bad, found.last_seq) == (None, 5)
-    assert [(gap.place, gap.problem) for gap in found.gaps] == [
+    assert [(gap.location, gap.problem) for gap in found.gaps] == [
         ("audit.jsonl:4", f"a line of {len(torn)} bytes before this one was not written whole")
     ]
 

@@ -58,7 +58,7 @@ def test_the_changed_line_is_named(tmp_path: Path, change: Change, named: int, p
     found = changed(tmp_path, change, at)
 
     assert found.bad is not None
-    assert found.bad.place == f"audit.jsonl:{at + 1 + named}"
+    assert found.bad.location == f"audit.jsonl:{at + 1 + named}"
     assert problem in found.bad.problem
 
 
@@ -70,7 +70,7 @@ def test_an_edited_line_with_a_new_hash_behind_it_moves_the_break_and_does_not_m
 
     found = changed(tmp_path, rehashed, 3)
 
-    assert found.bad is not None and found.bad.place == "audit.jsonl:5"
+    assert found.bad is not None and found.bad.location == "audit.jsonl:5"
 
 
 def test_a_false_mark_does_not_cover_a_removed_line(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_false_mark_does_not_cover_a_removed_line(tmp_path: Path) -> None:
 
     found = changed(tmp_path, covered, 3)
 
-    assert found.bad is not None and found.bad.place == "audit.jsonl:5"
+    assert found.bad is not None and found.bad.location == "audit.jsonl:5"
 
 
 def test_a_cut_tail_shows_against_a_head_that_was_kept_and_only_then(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_cut_tail_shows_against_a_head_that_was_kept_and_only_then(tmp_path: P
     assert verify(path).bad is None
     bad = verify(path, expected=parse_head(head)).bad
     assert bad is not None and "the head that was kept is not in the record" in bad.problem
-    assert bad.place == f"audit.jsonl:{2 * COUNT - 1}"
+    assert bad.location == f"audit.jsonl:{2 * COUNT - 1}"
 
 
 def test_a_record_that_grew_still_holds_the_head_that_was_kept(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_AU_12_a_kept_file_without_its_head_or_tail_shows(rotated: Path, which: 
 
     assert found.bad is not None
     after = [*(file.name for _, file in rotated_files(rotated)), rotated.name][which + (count < 0)]
-    assert found.bad.place == f"{after}:1"
+    assert found.bad.location == f"{after}:1"
 
 
 def test_files_in_exchanged_places_show(rotated: Path) -> None:

@@ -57,7 +57,7 @@ def specific(event: str = "PreToolUse", **members: Any) -> dict[str, Any]:
 
 def own(argv: tuple[str, ...], **options: Any) -> HookCommand:
     """A hook as our own settings configure it."""
-    given: dict[str, Any] = {"event": "PreToolUse", "place": "hook", "argv": argv, **options}
+    given: dict[str, Any] = {"event": "PreToolUse", "location": "hook", "argv": argv, **options}
     return HookCommand(**given)
 
 

@@ -13,7 +13,7 @@ TOOLS = ("Agent", "Bash", "Read", "Write", "Edit", "NotebookEdit", "mcp__github_
 def told(matcher: str, *unlisted: str, event: HookEvent = "PreToolUse", is_imported: bool = False) -> list[str]:
     hook = HookCommand(
         event=event,
-        place="hooks.0",
+        location="hooks.0",
         argv=("x",),
         matcher=Matcher.parse(matcher, whole_servers=not is_imported),
         is_imported=is_imported,
