@@ -169,7 +169,7 @@ class Admission:
         return call, self._decided(call, target.through, ctx)
 
     async def _hooks_leave(self, spec: ToolSpec, judged: _Judged, call: Call, ctx: ToolContext) -> bool:
-        """Whether the hooks let the call pass as it is; where they do not, `judged` has what they made of it."""
+        """Whether the hooks let the call pass as it is; if they do not, `judged` has what they made of it."""
         if not self.hooks:
             return True
         seen = hook_arguments(call.arguments, call.asked)

@@ -80,7 +80,7 @@ class ResultLimits:
         return replace(failed, content=(*failed.content, *self._link(path, len(text))))
 
     def _kept(self, text: str, suffix: str) -> tuple[Path | None, str]:
-        """Where the whole is, as a path and in words. The call is done: a full disk takes its result from nobody."""
+        """Where the whole text is, as a path and in words. The call is done: a full disk takes its result from nobody."""
         try:
             path = self.spill.write(self.spec.rule_name.lower(), text, suffix)
         except OSError as problem:

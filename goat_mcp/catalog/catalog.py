@@ -165,7 +165,7 @@ class Catalog:
         return tuple(self._tools.values())
 
     def deferred(self) -> Sequence[AnyTool]:
-        """The tools that are left out of the list (DEF-1), in their order; none where all is listed."""
+        """The tools that are left out of the list (DEF-1), in their order; none if all is listed."""
         self._refresh()
         return tuple(self._deferred.values())
 

@@ -82,7 +82,7 @@ class ResourceCatalog:
         self._generation = -1
 
     def ttl_ms(self, kind: Kind) -> int:
-        """The shortest time that a part of the list stays fresh; 0 where that is not known of one (CHG-5)."""
+        """The shortest time that a part of the list stays fresh; 0 if that is not known of one (CHG-5)."""
         sources = self.items().sources
         known = [
             ttls[kind]

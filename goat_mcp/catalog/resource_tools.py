@@ -109,7 +109,7 @@ def completion_result(answer: Mapping[str, Any] | None) -> ToolResult:
 
 
 def completion_of(result: ToolResult) -> dict[str, Any]:
-    """The answer to `completion/complete`; nothing, where a hook took it away."""
+    """The answer to `completion/complete`; nothing, if a hook took it away."""
     answer = result.structured
     return dict(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else {"completion": {"values": []}}
 

@@ -43,7 +43,7 @@ class CatalogSearch:
         self._built: dict[Catalog, tuple[int, ToolIndex]] = {}
 
     async def find(self, query: str, ctx: ToolContext, *, limit: int, server: str = "") -> FoundTools:
-        """The deferred tools that `query` means, of one server where it is named."""
+        """The deferred tools that `query` means, of one server if it is named."""
         catalog = self._catalog.of(ctx.rights)
         open_to_caller = [spec for spec in _deferred(catalog) if self.shows(spec, ctx)]
         names = {spec.name for spec in open_to_caller if not server or server_of(spec) == server}
@@ -101,7 +101,7 @@ def summary_text(found: Mapping[str, Any]) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """On one line, cut where it is long."""
+    """On one line, cut if it is long."""
     end = _END.search(text.strip())
     sentence = text.strip()[: end.start() + 1] if end is not None else text.strip()
     return cut_middle(" ".join(sentence.split()), _SENTENCE_CHARS)

@@ -22,7 +22,7 @@ class AgentRuntime(Protocol):
 
     async def spawn(self, type: str, *, name: str = "", message: str = "") -> Mapping[str, Any]:
         """Start an agent of a type: `{"name": ..., "type": ..., "taskId": ...}`, and the
-        `correlationId` of its answer to `message`, where there is one."""
+        `correlationId` of its answer to `message`, if there is one."""
         ...
 
     async def list(self) -> Sequence[Mapping[str, Any]]:

@@ -48,11 +48,11 @@ class Told(Protocol):
 
     @property
     def log_level(self) -> str:
-        """The least level of log messages it wants to see; empty where it wants none."""
+        """The least level of log messages it wants to see; empty if it wants none."""
         ...
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification. Lost where the client cannot be reached any more."""
+        """Send a notification. Lost if the client cannot be reached any more."""
         ...
 
 
@@ -61,7 +61,7 @@ class ClientSide(Told, Protocol):
 
     @property
     def notices(self) -> Told | None:
-        """The way to the same client beside its calls, as long as it is there; None where its era has none."""
+        """The way to the same client beside its calls, as long as it is there; None if its era has none."""
         ...
 
     @property
@@ -84,11 +84,11 @@ class ClientSide(Told, Protocol):
 
     @property
     def known_roots(self) -> Sequence[Path] | None:
-        """What `roots` returns without asking; None where it has to."""
+        """What `roots` returns without asking; None if it has to."""
         ...
 
     async def roots(self) -> Sequence[Path]:
-        """Its local folders, asked for once a session; empty where it has none or does not say."""
+        """Its local folders, asked for once a session; empty if it has none or does not say."""
         ...
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ _TRUTH = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no"
 
 
 def coerced(kind: Kind, value: Any) -> Any:
-    """The value a field of this kind was meant to have; as it came where that is not clear."""
+    """The value a field of this kind was meant to have; as it came if that is not clear."""
     if kind in ("text", "any"):
         return value
     if isinstance(value, str):

@@ -37,7 +37,7 @@ class ToolContext:
 
     `session_key` scopes short-lived state (read state, shell directory), `principal` scopes what
     outlives a session (tasks); see design D6. `ask` reaches the person behind the client, `host_model` the client's
-    own model (None where it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
+    own model (None if it offers none). `client` is whom an upstream may ask and tell while it works. `rights`
     narrow the calls of an agent. `overrides` are the settings this session has changed (tool Config), by key. `meta`
     is the `_meta` of the client's request as it came; only an upstream call has a use for it. `while_elsewhere` is held
     by a call that somebody else works on: others run in its place. `model` is there where one of our own agents calls

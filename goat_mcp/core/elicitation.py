@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice: `value` is what comes back, `title` what the person reads (the value where it is empty)."""
+    """One choice: `value` is what comes back, `title` what the person reads (the value if it is empty)."""
 
     value: str
     title: str = ""
@@ -27,7 +27,7 @@ class Question:
     multiple: bool = False
     required: bool = False
     default: str = ""
-    """What a text field shows at first, where the client can."""
+    """What a text field shows at first, if the client can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Answer:
     values: Mapping[str, Value] = field(default_factory=dict[str, Value])
 
     def text(self, name: str) -> str:
-        """The answer to a question that takes one value; empty where it was left empty."""
+        """The answer to a question that takes one value; empty if it was left empty."""
         value = self.values.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 

@@ -185,7 +185,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
         "The MCP server the tool belongs to wants a login, or refused the one it was given. Nothing was done. Where "
         "the user was shown a page to log in, `login` in the error says what became of it: declined, cancelled, "
         "unfinished, failed or not_shown.",
-        "Tell the user: they log in with the command in the suggestion, then the same call works. Where they were "
+        "Tell the user: they log in with the command in the suggestion, then the same call works. If they were "
         "shown a page and have not finished, they may finish there.",
     ),
     ErrorCode.QUARANTINED: (

@@ -17,7 +17,7 @@ RESOURCE_PREFIX = "resource:"
 """What marks a declared resource where all of its exports are meant."""
 NOTES_TOOL = "memento__note"
 NOTES_FOLDER = ".goa/memory"
-"""Where a project's notes lie in it. Source: goa, "memento"."""
+"""Where a project's notes are. Source: goa, "memento"."""
 NAME_CAP = 50
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 _EXPOSED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -90,7 +90,7 @@ def clean_server_name(key: str) -> str:
 
 
 def exposed_name(prefix: str, native: str, *, server: str, cap: int = NAME_CAP) -> str:
-    """The name clients see for `native` of `server`: `prefix + native`, cleaned and cut where hosts need it.
+    """The name clients see for `native` of `server`: `prefix + native`, cleaned and cut if hosts need it.
 
     Every name that had to be altered ends in `_` and 8 hex digits of SHA-256(server NUL native), so it
     depends on nothing but the upstream's own config entry and the native name.

@@ -174,7 +174,7 @@ _QUOTES_FILES = frozenset(
 
 
 def redacted_error(error: ToolError, redactor: Redactor) -> ToolError:
-    """The error itself where it holds no secret. `output`, what a tool gave until it failed, is not ours to change."""
+    """The error itself if it holds no secret. `output`, what a tool gave until it failed, is not ours to change."""
     only_values = error.code in _QUOTES_FILES
     clean = redactor.values if only_values else redactor.text
     message, suggestion = clean(error.message), clean(error.suggestion)

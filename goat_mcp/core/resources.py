@@ -36,7 +36,7 @@ class ResourceProvider(Protocol):
         ...
 
     async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
-        """What `ctx.principal` may see there; None where there is nothing, or nothing of that principal's."""
+        """What `ctx.principal` may see there; None if there is nothing, or nothing of that principal's."""
         ...
 
 

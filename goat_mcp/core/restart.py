@@ -21,7 +21,7 @@ def _nothing() -> None:
 
 
 class Restart:
-    """`prevented` says why this process cannot; empty where it can. `check` raises `ToolError` where the process
+    """`prevented` says why this process cannot; empty if it can. `check` raises `ToolError` if the process
     that would follow could not start.
 
     `times_s` are when this server did so before and does now, of a clock that goes on over restarts: a model that asks
@@ -47,7 +47,7 @@ class Restart:
         return count
 
     def wait_s(self) -> float:
-        """How long it is until the next one is allowed; 0 where that is now."""
+        """How long it is until the next one is allowed; 0 if that is now."""
         count = self.in_a_row
         if count < AT_ONCE:
             return 0.0

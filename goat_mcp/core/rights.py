@@ -23,7 +23,7 @@ class Rights:
     """Names are rule names, or `mcp__SERVER` for all tools of a server; `allowed` None means the whole catalog.
 
     `modes` are permission modes of which each may only narrow. `depth` counts agents: 0 is a client's own call.
-    `client_session` is the session whose permission mode holds, where it is not the call's own. `writes_below` is the
+    `client_session` is the session whose permission mode holds, if it is not the call's own. `writes_below` is the
     absolute path that every file written lies below, or empty. `profiles` are those of the settings of which each
     narrows what there is (PRF-1).
     """
@@ -53,7 +53,7 @@ class Rights:
         writes_below: str = "",
         granted: frozenset[str] = frozenset(),
     ) -> Rights:
-        """The rights of an agent that a call with these rights starts. Where a limit is there already it stays."""
+        """The rights of an agent that a call with these rights starts. If a limit is there already it stays."""
         return Rights(
             allowed=_both(self.allowed, allowed),
             denied=self.denied | denied,

@@ -60,4 +60,4 @@ def _is_base_url(url: str) -> bool:
 
 
 BaseUrl = Annotated[str, AfterValidator(_check)]
-"""Whole, without a secret in it and without a slash at its end; empty where there is none."""
+"""Whole, without a secret in it and without a slash at its end; empty if there is none."""

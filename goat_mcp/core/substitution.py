@@ -98,7 +98,7 @@ def _refuse_mistyped(text: str) -> None:
 
 
 def secret_reference_in(value: Any) -> str:
-    """The first reference to a secret in the texts of `value`, as it is written; empty where there is none.
+    """The first reference to a secret in the texts of `value`, as it is written; empty if there is none.
 
     A variable is one by its name: `${env:GITHUB_TOKEN}`.
     """

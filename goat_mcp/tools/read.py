@@ -294,7 +294,7 @@ def _hash(file: OpenedFile) -> str:
 
 
 async def _in_thread(work: Callable[[], T], request: _Request, ctx: ToolContext) -> T:
-    """Run `work` where it holds up nobody; the client hears from it, and a cancelled call ends at once."""
+    """Run `work` off the event loop; the client hears from it, and a cancelled call ends at once."""
     try:
         with anyio.fail_after(ctx.wait_left_s()):
             in_thread = partial(anyio.to_thread.run_sync, work, abandon_on_cancel=True)

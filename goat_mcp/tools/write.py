@@ -181,7 +181,7 @@ class Write(
 
 
 def _check_characters(content: str, old: StoredText) -> None:
-    """Refuse what the codec cannot hold. Where nobody knows the codec, lines the file has already may stay."""
+    """Refuse what the codec cannot hold. If nobody knows the codec, lines the file has already may stay."""
     if not old.format.is_guess:
         check_insertion(content, old.format)
         return

@@ -88,7 +88,7 @@ class ChainFile:
             raise
 
     def check(self) -> None:
-        """Raises `OSError` where nothing could be appended."""
+        """Raises `OSError` if nothing could be appended."""
         descriptor = self._lock()
         self._unlock(descriptor)
 

@@ -73,7 +73,7 @@ class AuditLog:
         self._decided: set[str] = set()
         self._known: dict[tuple[int, int, str], str] = {}
         self.problem = ""
-        """Why nothing can be recorded at present; empty where it can."""
+        """Why nothing can be recorded at present; empty if it can."""
 
     def decision(
         self,
@@ -93,7 +93,7 @@ class AuditLog:
             rule: what decided, in words.
             by: who decided: a rule, the mode, the user, the host.
             hooks: the outcome of each hook that ran, in order.
-            changes: whether the call may change something or reach out. Where nothing can be recorded, such a call
+            changes: whether the call may change something or reach out. If nothing can be recorded, such a call
                 that was allowed is refused: raises `ToolError(AUDIT)`, unless `audit.on_failure` is `warn`.
         """
         if self._file is None:
@@ -157,7 +157,7 @@ class AuditLog:
             self.outcome(what, ctx, error_code=next(iter(refused), None))
 
     def check(self) -> None:
-        """Raises `OSError` where nothing could be recorded."""
+        """Raises `OSError` if nothing could be recorded."""
         if self._file is not None:
             self._file.check()
 

@@ -50,7 +50,7 @@ class RecordFiles:
 
 @contextmanager
 def record_files(path: Path) -> Generator[RecordFiles]:
-    """Open all files of the record of calls at `path`. Raises `OSError` where there is none.
+    """Open all files of the record of calls at `path`. Raises `OSError` if there is none.
 
     Writers wait while the files are opened, and not while they are read.
     """
@@ -94,7 +94,7 @@ class InvalidTime(ValueError):
 
 
 def events(path: Path, *, since: datetime | None = None) -> Iterator[dict[str, Any]]:
-    """All readable lines, oldest first. Raises `OSError` where there is no record."""
+    """All readable lines, oldest first. Raises `OSError` if there is no record."""
     with record_files(path) as record:
         for line in record.lines():
             try:
@@ -110,7 +110,7 @@ def events(path: Path, *, since: datetime | None = None) -> Iterator[dict[str, A
 def last_calls(path: Path, count: int, *, tool: str = "", call_id: str = "") -> list[dict[str, Any]]:
     """The last `count` calls that fit, oldest first: the fields of the decision with those of the outcome.
 
-    `ended` is when; it is missing where no outcome was recorded.
+    `ended` is when; it is missing if no outcome was recorded.
     """
     calls: dict[str, dict[str, Any]] = {}
     for event in events(path):

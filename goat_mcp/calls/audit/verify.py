@@ -32,7 +32,7 @@ class RecordFault:
 
 @dataclass
 class Verification:
-    """What was found. `bad` is the first line that is not as it was written, None where all are.
+    """What was found. `bad` is the first line that is not as it was written, None if all are.
 
     `gaps` are those that the writers themselves have marked: a line torn by a crash, calls that a full disk kept from
     being recorded. They are no forgeries, and a reader should know of them.
@@ -52,7 +52,7 @@ class Verification:
 
 
 def parse_head(text: str) -> tuple[int, str]:
-    """`SEQ:HASH` or `HASH`; a number of 0 where there is none. Raises `InvalidHead`."""
+    """`SEQ:HASH` or `HASH`; a number of 0 if there is none. Raises `InvalidHead`."""
     match = _HEAD.fullmatch(text.strip().lower())
     if match is None:
         raise InvalidHead(text)
@@ -60,7 +60,7 @@ def parse_head(text: str) -> tuple[int, str]:
 
 
 def verify(path: Path, *, expected: tuple[int, str] | None = None) -> Verification:
-    """Read the record from its oldest kept line. Raises `OSError` where there is none.
+    """Read the record from its oldest kept line. Raises `OSError` if there is none.
 
     `expected` is a head kept from an earlier time: it must be among the lines.
     """
@@ -72,7 +72,7 @@ def verify(path: Path, *, expected: tuple[int, str] | None = None) -> Verificati
 
 @dataclass(frozen=True)
 class _ParsedLine:
-    """A line with its record, None where it has none of ours."""
+    """A line with its record, None if it has none of ours."""
 
     line: RecordLine
     seq: int
@@ -119,7 +119,7 @@ class _Chain:
         self._end()
 
     def _take(self, read: _ParsedLine, *, followed_by: _ParsedLine | None) -> bool:
-        """Check one line and go on to it. False where it is bad."""
+        """Check one line and go on to it. False if it is bad."""
         line = read.line
         if followed_by is not None and followed_by.torn_bytes == len(line.text) > 0:
             # Its writer was ended in the middle of it; the mark after it says so, and holds its hash.

@@ -75,7 +75,7 @@ class ExtensionTools:
         )
 
     def register(self, tool: AnyTool) -> None:
-        """Add any `core.tool.Tool`. Raises `ValueError` for a bad name, `NameTaken` where there is a tool of it."""
+        """Add any `core.tool.Tool`. Raises `ValueError` for a bad name, `NameTaken` if there is a tool of it."""
         name = tool.spec.name
         if not _NAME.match(name) or name.startswith(UPSTREAM_PREFIX):
             raise ValueError(f"{name[:80]!r} cannot be a tool's name: letters, digits, - and _, at most 64, no mcp__")

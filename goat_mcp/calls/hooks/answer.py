@@ -32,7 +32,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook said. `failure` where it said nothing that can be understood; nothing else counts then.
+    """What a hook said. `failure` if it said nothing that can be understood; nothing else counts then.
 
     `block` is why the call is refused (before it), or what to tell of its result (after it). `stop` is why nothing
     else should be begun. `message` is for the user. `text` is plain output.
@@ -72,7 +72,7 @@ def read_answer(event: HookEvent, run: HookRun, *, strict: bool) -> HookAnswer:
 
 
 def _read_output(event: HookEvent, text: str, strict: bool) -> tuple[HookAnswer | None, str]:
-    """What standard output says; where it is no answer, why not."""
+    """What standard output says; if it is no answer, why not."""
     if not text:
         return HookAnswer(), ""
     members: Any = None

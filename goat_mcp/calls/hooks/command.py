@@ -81,7 +81,7 @@ class HookCommand:
 
     `refuses_on_failure`: a call it should have judged does not run where it cannot. `strict`: what is no proper
     answer is a failure; Claude Code passes over it. `is_imported` is one of a Claude Code settings file: it gets
-    CLAUDE_PROJECT_DIR, and `in_shell` where it is a shell's command line.
+    CLAUDE_PROJECT_DIR, and `in_shell` if it is a shell's command line.
     """
 
     event: HookEvent

@@ -90,7 +90,7 @@ _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 
 @dataclass(frozen=True)
 class HookRunner:
-    """`project` is the folder programs run in: the workspace's first directory, None where there is none."""
+    """`project` is the folder programs run in: the workspace's first directory, None if there is none."""
 
     environment: CommandEnvironment
     guard: ProcessGuard

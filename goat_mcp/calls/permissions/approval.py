@@ -53,7 +53,7 @@ _AGENT_TYPE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def narrowest_rules(call: Call) -> tuple[str, ...]:
-    """Texts of rules; empty where none would let this call pass again: it is asked about each time."""
+    """Texts of rules; empty if none would let this call pass again: it is asked about each time."""
     if call.spec.rule_name == "Bash":
         return _of_script(call)
     if call.runs:

@@ -22,7 +22,7 @@ class Decision:
     it is for people and never for the record.
 
     `by_rule` marks an ask that a user's own rule demands: the host's dialog never stands in for it. `rule` is that
-    rule, where it is one; `decided_by` who answered an ask. `is_blocked`: by `bash.blocked`, and no permission rule.
+    rule, if it is one; `decided_by` who answered an ask. `is_blocked`: by `bash.blocked`, and no permission rule.
     """
 
     effect: Effect
@@ -102,7 +102,7 @@ def _on_files(call: Call, rules: RuleList, effect: Effect) -> Decision | None:
 
 
 def _hidden(call: Call, rules: RuleList) -> str:
-    """Why rules about commands cannot see all that a script would run; empty where they can, or there are none.
+    """Why rules about commands cannot see all that a script would run; empty if they can, or there are none.
 
     Source: R-SHELL-5, R-SHELL-6.
     """
@@ -112,7 +112,7 @@ def _hidden(call: Call, rules: RuleList) -> str:
 
 
 def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
-    """Why a script runs something that `bash.allowed` does not list; empty where it runs nothing else."""
+    """Why a script runs something that `bash.allowed` does not list; empty if it runs nothing else."""
     for script in call.scripts:
         if script.hidden:
             return f"what it would run cannot be told: {script.hidden}"

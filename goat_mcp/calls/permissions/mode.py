@@ -53,7 +53,7 @@ def allows_more(before: Mode, wanted: Mode) -> bool:
 def changes_nothing(spec: ToolSpec) -> bool:
     """Whether plan mode leaves the tool to `default`: its side effect and its own hints both say that nothing changes.
 
-    A network tool changes nothing where it is not destructive and repeatable (WebFetch, not Bash).
+    A network tool changes nothing if it is not destructive and repeatable (WebFetch, not Bash).
     """
     if spec.side_effect in _CHANGES_NOTHING:
         return spec.hints.read_only
@@ -89,7 +89,7 @@ MODES: Mapping[str, Mode] = {mode.value.lower(): mode for mode in Mode} | {"conf
 
 
 def words_of(command: str) -> list[str]:
-    """Raises `ValueError` where quotes do not close."""
+    """Raises `ValueError` if quotes do not close."""
     return shlex.split(command.strip().removeprefix("/"))
 
 

@@ -54,7 +54,7 @@ class Permission:
     """The workspace's directories: what is protected is judged below them, wherever they themselves lie."""
     remembered: RememberedRules | None = None
     why_unconfined: Callable[[], str] = _is_confined
-    """Why commands would run without the sandbox that the settings want for them; empty where all is well."""
+    """Why commands would run without the sandbox that the settings want for them; empty if all is well."""
     shell_directory: Callable[[ToolContext, str], str] = _nowhere
     """Where a command of a call would begin, which may name a `workdir`."""
     _merged: dict[str, tuple[tuple[Rule, ...], RuleSet]] = field(

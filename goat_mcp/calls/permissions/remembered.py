@@ -66,7 +66,7 @@ class RememberedRules:
         return self._rules.get(principal, ())
 
     def add(self, principal: str, texts: Sequence[str], directory: str = "") -> None:
-        """Write rules down, those about commands for one directory. Raises `OSError` where that cannot be done."""
+        """Write rules down, those about commands for one directory. Raises `OSError` if that cannot be done."""
         folder = self._state.folder(FOLDER)
         place = {"directory": directory} if directory else {}
         lines = [
@@ -85,7 +85,7 @@ class RememberedRules:
             os.close(descriptor)
 
     def oldest_first(self) -> tuple[RememberedRule, ...]:
-        """Everybody's, each once. Raises `OSError` where they cannot be read."""
+        """Everybody's, each once. Raises `OSError` if they cannot be read."""
         found = (one for _, one in self._lines() if one is not None)
         return tuple({one.id: one for one in found}.values())
 

@@ -42,7 +42,7 @@ _MAX_PATTERN_CHARS = 4096
 
 
 def same_as(call: Call) -> str:
-    """The tool whose denying and asking rules hold for a call, too; empty where there is none."""
+    """The tool whose denying and asking rules hold for a call, too; empty if there is none."""
     if call.spec.rule_name == NOTES:
         return "Write" if call.writes else "Read" if call.reads else ""
     if call.spec.rule_name == OWN_COMMANDS:
@@ -51,7 +51,7 @@ def same_as(call: Call) -> str:
 
 
 def setting_read_by(call: Call) -> str | None:
-    """The setting that a command of ours reads; None where it is none, or another one."""
+    """The setting that a command of ours reads; None if it is none, or another one."""
     command = call.arguments.get("command") if call.spec.rule_name == OWN_COMMANDS else None
     if not isinstance(command, str):
         return None

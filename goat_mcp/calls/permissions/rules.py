@@ -141,7 +141,7 @@ class RuleSet:
     ask: RuleList = field(default_factory=RuleList)
     deny: RuleList = field(default_factory=RuleList)
     only_commands: tuple[CommandPattern, ...] = ()
-    """Where there are any, no command runs that is none of these, whatever else allows it."""
+    """If there are any, no command runs that is none of these, whatever else allows it."""
 
     @classmethod
     def parse(cls, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> RuleSet:
@@ -212,7 +212,7 @@ _PATHS = ("file_path", "notebook_path", "path")
 class RuleConditions:
     """Implements `hooks.command.RuleMatch`. `roots` are the workspace's directories, `real_path` follows links.
 
-    As with a rule that asks, some part of a call is enough. Where a script cannot be seen through, it is taken to be
+    As with a rule that asks, some part of a call is enough. If a script cannot be seen through, it is taken to be
     meant: so does Claude Code, whose hooks say `if` in this way.
     """
 

@@ -73,7 +73,7 @@ DIALECTS: Mapping[DialectName, Dialect] = {
 
 
 class HostLimit(NamedTuple):
-    """None where a host is not known to have the limit. Names are ours, without what the host puts before them."""
+    """None if a host is not known to have the limit. Names are ours, without what the host puts before them."""
 
     host: str
     tools: int | None = None
@@ -119,7 +119,7 @@ def is_for_handshake(entry: Mapping[str, Any]) -> bool:
 
 
 def for_handshake(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry as those clients get it; itself where they take all of it."""
+    """The entry as those clients get it; itself if they take all of it."""
     if is_for_handshake(entry):
         return entry
     return {key: value for key, value in entry.items() if key != "outputSchema"}

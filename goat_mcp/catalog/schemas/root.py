@@ -192,7 +192,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _all_of(schema: Any) -> list[Any]:
-    """What has to hold, flat where the schema is nothing but a list of such."""
+    """What has to hold, flat if the schema is nothing but a list of such."""
     if isinstance(schema, dict) and list(cast("Object", schema)) == ["allOf"] and isinstance(schema["allOf"], list):
         return cast("list[Any]", schema["allOf"])
     return [schema]

@@ -78,7 +78,7 @@ def short_doc(spec: ToolSpec) -> str:
 
 
 def long_doc(name: str) -> str:
-    """The hand-written part; empty where there is none."""
+    """The hand-written part; empty if there is none."""
     file = _FOLDER / f"{name}.md"
     # A name of an upstream's tool never becomes a path.
     return file.read_text(encoding="utf-8").strip() if re.fullmatch(r"[A-Za-z]+", name) and file.is_file() else ""

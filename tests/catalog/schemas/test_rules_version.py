@@ -8,7 +8,7 @@ from pathlib import Path
 from goat_mcp.catalog.schemas import dialects
 
 RULES = ("dialects", "keywords", "parameter_names", "portable", "references", "root", "subschemas")
-DIGEST = "02dbb6300fb8b6d25722abaaecf848a4fee70381c0839c063819360ae12b3164"
+DIGEST = "e4ffe07713fe01b4bc6f23bb82a1ff84f5c715fdf39d60fdd0f07434bc475f38"
 
 
 def test_a_change_of_the_rules_is_a_change_of_their_version() -> None:
