@@ -1,7 +1,4 @@
-"""Whether a call may run: validated, decided by rules, mode and people, left alone by hooks, and put on record.
-
-What runs afterwards is the pipeline's business.
-"""
+"""Whether a call may run: it is validated, decided by rules, mode and people, shown to hooks, and recorded."""
 
 from __future__ import annotations
 

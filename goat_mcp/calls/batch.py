@@ -1,6 +1,6 @@
-"""A batch of calls that one model turn asked for: whose turn it is, and what stops the rest.
+"""A batch of calls from one model turn: the order of admission, and what stops the rest.
 
-Running the calls is the pipeline's business. Source: Goat, "Tool Execution Flow", steps 1 and 3.
+The pipeline runs the calls. Source: Goat, "Tool Execution Flow", steps 1 and 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A call of `call_tool` is a call of the tool it names: found out before anything else is done with it (DEF-3).
+"""A call of `call_tool` is a call of the tool it names. This is resolved before all other stages (DEF-3).
 
-So rules, hooks, the record and whatever comes after see the target, under its own name and with its own arguments.
+So rules, hooks, the record and all that follows see the target, with its own name and arguments.
 """
 
 from __future__ import annotations

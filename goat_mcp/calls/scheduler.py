@@ -1,4 +1,4 @@
-"""Who may run now: calls that do not conflict run in parallel, conflicting ones in arrival order."""
+"""Which calls run together: those that do not conflict in parallel, conflicting ones in the order of their arrival."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Which tools are chosen: by their names, toolsets and servers, and how a profile narrows that."""
+"""Which tools are chosen, by names, toolsets and servers, and how a profile narrows that; when a list is too long.
+
+A profile is a narrower view for some clients (PRF-1). If listing all tools costs too much, tools of upstreams are found
+by search instead (DEF-1).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What sources offer beside tools: resources, templates, prompts. The sibling of `registry`.
 
-A URI belongs to the first source in config order that lists it, whatever was listed before (NAM-6). The name of a live
-prompt never moves to another source (COL-2). What one client may see of it is the business of `item_catalog`.
+A URI belongs to the first source, in config order, that lists it (NAM-6). The name of a live prompt never moves to
+another source (COL-2). What one client may see of it, `resource_catalog` decides.
 """
 
 from __future__ import annotations

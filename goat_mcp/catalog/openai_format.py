@@ -1,6 +1,6 @@
-"""OpenAI's function calling, in and out: tool definitions, `tool_calls` of a reply, `role: tool` messages.
+"""OpenAI's function calling: tool definitions, `tool_calls` of a reply, `role: tool` messages. `embed` runs the calls.
 
-Nothing is called here; `goat_mcp.embed` runs what is read here. Source: Goat Spec 04, sections 5 and 6.
+Source: Goat Spec 04, sections 5 and 6.
 """
 
 from __future__ import annotations

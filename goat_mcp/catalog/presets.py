@@ -1,7 +1,6 @@
-"""What a person may write to select tools - names, aliases, servers, toolsets, presets - as the labels tools carry.
+"""What a person may write to select tools (names, aliases, servers, toolsets, presets), as labels of tools.
 
-Which of them a client sees is the catalog's business. Source: Goat Spec 04, `Tools option (string[] | preset)`,
-`DisallowedTools`.
+Source: Goat Spec 04, `Tools option (string[] | preset)`, `DisallowedTools`.
 """
 
 from __future__ import annotations

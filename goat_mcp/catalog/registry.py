@@ -1,7 +1,4 @@
-"""Every tool of the process by name. Readers take an immutable snapshot and never lock.
-
-What one client may see is the catalog's business, not this module's.
-"""
+"""Every tool of the process by name. Readers take an immutable snapshot and never lock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What one client sees of the offers: resources, templates and prompts without those it may not have, and their owners.
+"""What one client sees of the resources, templates and prompts of upstreams, and which upstream owns a URI.
 
-What is hidden is neither listed nor found (PRF-2). Computed once per generation.
+What is hidden is neither listed nor found (PRF-2). A URI that an upstream gave a client in a result can be read there
+(NAM-6).
 """
 
 from __future__ import annotations

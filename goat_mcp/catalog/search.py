@@ -1,4 +1,4 @@
-"""Search over the deferred tools of one catalog: the index of its present generation, made when it is first asked."""
+"""Search over the deferred tools of one catalog, and what is shown of a tool that was found (DEF-4)."""
 
 from __future__ import annotations
 

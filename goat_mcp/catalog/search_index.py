@@ -1,4 +1,7 @@
-"""An index of tools: which of them a query in plain words means, best first (DEF-4)."""
+"""An index of tools: which of them a query in plain words means, best first (DEF-4).
+
+BM25 in our own few lines: the libraries for it (`rank-bm25`, `bm25s`) bring numpy, and weigh no fields.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler may ask of agents. Source: Goondan, `ToolContext.runtime`. Who runs agents is not here."""
+"""What a handler may ask of agents. Source: Goondan, `ToolContext.runtime`."""
 
 from __future__ import annotations
 

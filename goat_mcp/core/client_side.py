@@ -1,4 +1,4 @@
-"""The client behind a call, as an upstream may ask it meanwhile. Tools of our own use `ToolContext.ask`."""
+"""The client behind a call, for upstreams that send requests to it. Our own tools use `ToolContext.ask`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Scalars and JSON as hosts and models send them: `"5"` for 5, `"true"` for true, a list as text. Data is not touched:
-which fields are data is for whoever asks to know. Contract: tools.md, "Arguments"."""
+"""Scalars and JSON as hosts and models send them: `"5"` for 5, `"true"` for true, a list as text; and input errors.
+
+The caller knows which fields are data, which is never converted. Contract: tools.md, "Arguments".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to the person behind a client: a flat form and its answer. How it is shown is the adapter's business."""
+"""Questions to the person behind a client: a flat form and its answer. The server shows them."""
 
 from __future__ import annotations
 

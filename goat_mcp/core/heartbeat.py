@@ -1,4 +1,4 @@
-"""A sign of life while a call waits for something that tells nothing of its progress."""
+"""Progress messages for a call that waits for something that reports none."""
 
 from __future__ import annotations
 

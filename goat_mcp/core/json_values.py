@@ -1,4 +1,4 @@
-"""JSON of values that may have millions of parts, how long it is and the text: nobody else stands still for it."""
+"""JSON from others: its depth and size, its text without blocking others, and members read as what they should be."""
 
 from __future__ import annotations
 

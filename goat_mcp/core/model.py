@@ -1,4 +1,4 @@
-"""A language model as agents and summaries see it, whoever serves it: an endpoint, or the host through sampling."""
+"""A language model as agents and summaries see it: an endpoint, or the host's model through sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken out of texts before they are logged, recorded or told: secrets by value, by name and by shape.
+"""Removes secrets from texts before they are logged, recorded or sent: by value, by name and by shape.
 
 It is incomplete by nature: a secret of no known shape that nobody configured, or one that was encoded, is not
 recognised. What a tool returns of the user's own files and commands is never touched.

@@ -1,4 +1,4 @@
-"""What of our own can be read under `goat://...`. A provider lies beside the state it shows; a server reads it."""
+"""Our own resources, under `goat://...`, and who wants to know when one changes. A server reads the providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That the server is to start itself anew: from whoever asks for it to whoever serves. How: `server.restart`."""
+"""A request that the server restarts itself. `server.restart_handoff` does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call may do: no more than its client's profiles leave it, an agent's no more than the call that started it."""
+"""For whom a call is made, and what it may do: profiles limit it, and an agent has no more than its starter."""
 
 from __future__ import annotations
 

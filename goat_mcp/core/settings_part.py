@@ -1,4 +1,4 @@
-"""Base of every part of the settings tree. A part lives beside the code it configures."""
+"""Base classes and types for the parts of the settings tree. A part is beside the code it configures."""
 
 from __future__ import annotations
 

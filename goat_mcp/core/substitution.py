@@ -1,7 +1,7 @@
-"""References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and to secrets.
+"""References in a setting or an upstream entry: `${env:NAME}`, `${NAME}` as other hosts write it, and secrets.
 
-Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; where those are read from is the caller's. `:-default` may
-follow the name of a variable. What looks like a reference and is none is refused rather than handed on as it is.
+Secrets are `${file:PATH}` and `${keyring:SERVICE/USER}`; the caller reads them. `:-default` may follow the name of a
+variable. A text that looks like a reference and is none is refused.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Halves of surrogate pairs, which JSON's escapes can hold and UTF-8 cannot: many readers refuse a whole message that
-has one. Whether input has one is asked in `lenient_values`."""
+"""Halves of surrogate pairs: JSON escapes can hold them, UTF-8 cannot, and many readers refuse a message with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""call_tool: call any tool of the catalog by its name. The pipeline runs the tool it names in its place (DEF-3)."""
+"""call_tool: call any tool of the catalog by name. The pipeline runs the named tool instead (DEF-3)."""
 
 from __future__ import annotations
 

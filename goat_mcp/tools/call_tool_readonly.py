@@ -1,6 +1,6 @@
-"""call_tool_readonly: `call_tool` for tools that surely only read, so that a host need not ask about it (DEF-2).
+"""call_tool_readonly: `call_tool` for tools that only read, so that a host need not ask (DEF-2).
 
-Which those are is decided where the call is judged, in `goat_mcp.calls.meta_call`.
+`goat_mcp.calls.meta_call` decides which those are.
 """
 
 from __future__ import annotations

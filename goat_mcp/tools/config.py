@@ -1,4 +1,4 @@
-"""Config: read a setting, or change one of a closed list for this session. Which ones, `SettingsView` says."""
+"""Config: read a setting, or change one of a closed list for this session. `SettingsView` knows which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit: replace text in a file. How text is found, fitted and shown lives in `goat_mcp.files.editing`."""
+"""Edit: replace text in a file. `goat_mcp.files.editing` finds and changes the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""search_tools: find tools by what they are for, if there are too many to list (DEF-2)."""
+"""search_tools: find tools by purpose if there are too many to list (DEF-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TodoWrite: the list of what is to do, shown to the user. Lists are kept by `goat_mcp.state.todos`."""
+"""TodoWrite: the list of tasks, shown to the user. `goat_mcp.state.todos` stores lists."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A file of JSON lines that several processes append to, each line holding its number and the hash of the one before.
+"""A file of JSON lines that several processes append to. Each line has its number and the hash of the line before.
 
-What the lines say is none of its business. Readers of the file are in `lines`.
+`audit.jsonl` grows; full files before it are `audit.000001.jsonl` and so on. What the lines say is not known here.
 """
 
 from __future__ import annotations

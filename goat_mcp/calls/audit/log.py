@@ -1,6 +1,6 @@
-"""What is recorded of a call: one JSON line before it has any effect and one after it, same id.
+"""What is recorded of a call: one JSON line before it has any effect and one after it, with the same id.
 
-Contents never enter it, only their length and hash (R-AUDIT-1, R-AUDIT-2). How lines get into the file is `chain`'s.
+Contents are never recorded, only their length and hash (R-AUDIT-1, R-AUDIT-2). `chain` writes the lines to the file.
 """
 
 from __future__ import annotations

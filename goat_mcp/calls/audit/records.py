@@ -1,4 +1,4 @@
-"""The calls that a record tells of: decision and outcome of one call put together, or its events as they are."""
+"""Reads a record of calls: its lines in order, over all files, while others write; and the calls they describe."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether a record of calls is as it was written: numbers without a gap, each line's hash in the next one.
+"""Whether a record of calls is unchanged: numbers without a gap, and in each line the hash of the line before.
 
-A tail that was cut off, or a record that was rewritten from some line on, shows only against a head kept elsewhere.
+A tail that was cut off, or lines that were all rewritten from some point on, show only against a head stored elsewhere.
 """
 
 from __future__ import annotations

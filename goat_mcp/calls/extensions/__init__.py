@@ -1,4 +1,4 @@
-"""User code wrapped around each call: `onion` runs it, `installed` finds it among the installed packages."""
+"""User code around each call: `wrapping` runs it, `installed` finds it among the installed packages."""
 
 from goat_mcp.calls.extensions.wrapping import CallNext, Extension, ExtensionFailed, wrapped
 

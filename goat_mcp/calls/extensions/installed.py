@@ -2,6 +2,8 @@
 
 [project.entry-points."goat_mcp.extensions"]
 shout = "my_package.shouting:shout"
+
+An extension may bring tools. It adds and removes only its own (Goondan, "What Extensions cannot do").
 """
 
 from __future__ import annotations

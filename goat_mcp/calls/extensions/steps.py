@@ -1,7 +1,6 @@
 """Which tools one step sees: a client's `tools/list`, or one turn of an agent (source: Goondan, "Tool Catalog").
 
-What a client may call at all is the catalog's business; a step can only leave something out of that, or list what was
-left out of the list.
+The catalog says what a client may call. A step only hides some of that, or lists tools that the list leaves out.
 """
 
 from __future__ import annotations

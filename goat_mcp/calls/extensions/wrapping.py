@@ -1,6 +1,6 @@
-"""User code wrapped around a call, onion style. Source: Goondan middleware.
+"""Extensions around a call, each inside the one before. Source: Goondan middleware.
 
-What an extension raises is told apart from what came through it: a bug of its own names it, and nothing else does.
+A bug of an extension names that extension. An error that only passed through it stays as it was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What the end of a hook's program means: exit code, standard output and standard error, read as Claude Code does.
+"""What a hook's program answered, read from its exit code, standard output and standard error as Claude Code does.
 
-Source: Claude Code's hooks reference, "Exit code output" and "JSON output". What is done with an answer is decided in
-`programs`.
+Source: Claude Code's hooks reference, "Exit code output" and "JSON output". `programs` acts on the answer.
 """
 
 from __future__ import annotations

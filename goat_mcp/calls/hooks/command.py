@@ -1,4 +1,8 @@
-"""One hook that is a program, ready to run: what it is about, what runs, and what its failure means."""
+"""One hook that is a program: the calls it is for (its `matcher`), what runs, and what its failure means.
+
+Source of matchers: Claude Code's hooks reference, "Matcher patterns". Names are canonical; Claude Code's names of
+built-in tools match as well.
+"""
 
 from __future__ import annotations
 

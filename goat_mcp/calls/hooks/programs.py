@@ -1,6 +1,6 @@
-"""The hooks of a gateway that are programs: which run for a call, in which order, and what follows from their answers.
+"""The hooks that are programs: which run for a call, in which order, how they run, and what follows from their answers.
 
-One after the other, as configured: ours first, then those of imported files. The first denial ends it (R-HOOK-3).
+One runs after the other, as configured: ours first, then those of imported files. The first denial ends it (R-HOOK-3).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Hooks around calls: when a session begins and ends, and when an agent has ended.
+"""Hooks for the start and the end of a session, and for the end of an agent.
 
-A session begins with its first call: that is the same on every transport, delays no start, and what its hooks have to
-say goes with the first result. It ends with the process. Agents and the connections of 2026-07-28 HTTP, which has no
-sessions, have neither.
+A session starts with its first call, on every transport alike, so no start waits for a hook; what hooks say goes with
+the first result. It ends with the process. Agents and 2026-07-28 HTTP connections, which have no sessions, have none.
 """
 
 from __future__ import annotations

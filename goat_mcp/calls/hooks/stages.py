@@ -1,7 +1,7 @@
-"""The hook stages of the pipeline: what runs before a tool and after it, in a fixed order, one after the other.
+"""The hook stages of the pipeline: what runs before a tool and after it, in a fixed order.
 
-Python functions come first, in the order given, then programs (see `commands`). Hooks only tighten: an input they
-rewrite is validated and decided again, and one that fails before a call refuses it (R-HOOK-2, R-HOOK-3).
+Python functions come first, in their order, then programs (`programs`). Hooks only tighten: an input that they rewrite
+is validated and decided again, and a hook that fails before a call refuses it (R-HOOK-2, R-HOOK-3).
 """
 
 from __future__ import annotations

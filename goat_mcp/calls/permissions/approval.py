@@ -1,4 +1,4 @@
-"""What a person is asked who decides about one call, and what the choices are called."""
+"""What a person is asked about one call: the form, its choices, and the rules that "always allow" would write."""
 
 from __future__ import annotations
 

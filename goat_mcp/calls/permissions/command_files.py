@@ -1,8 +1,8 @@
 """Rules about files, compared with the files that a command names, as far as one can know without running it.
 
-Only rules that deny or ask are: what `Read(...)` allows, no command is allowed by it. What cannot be followed exactly
-as bash would is met by the first rule that could mean it (R-SHELL-5b). A sandbox is what keeps files from what a
-command starts.
+Wildcards are expanded and links followed as bash and the programs would. Only rules that deny or ask count: `Read(...)`
+allows no command. If a path cannot be followed exactly, the first rule that could match it counts (R-SHELL-5b). A
+sandbox keeps files from what a command starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of design D8: what a mode says about a risk when no rule does."""
+"""The permission modes, and what a mode says about a risk if no rule does (the table of design D8)."""
 
 from __future__ import annotations
 

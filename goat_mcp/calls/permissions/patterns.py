@@ -1,7 +1,6 @@
-"""Patterns of paths in rules, as ignore files write them: `./secrets/**`, `src/*.py`, `.env`, `//etc/**`, `~/.ssh/**`.
+"""Patterns in rules: of paths, as ignore files write them (`./secrets/**`, `.env`, `//etc/**`, `~/.ssh/**`); of text.
 
-A pattern that matches a directory matches all that is in it. Whether a path may be read at all is the workspace's
-business; patterns only compare texts.
+A pattern that matches a directory matches all that is in it. The workspace decides whether a path may be read at all.
 """
 
 from __future__ import annotations

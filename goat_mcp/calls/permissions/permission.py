@@ -1,4 +1,4 @@
-"""The pipeline's permission stage: decide, and where the decision is to ask, ask whoever `approval` names."""
+"""The permission stage of the pipeline: it decides, and if the decision is to ask, asks whom `approval` names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan mode's end: a plan is saved, the user decides, and the session that made it goes on. The model never decides."""
+"""The end of plan mode: the plan is saved, the user decides, and its session goes on. The model never decides."""
 
 from __future__ import annotations
 

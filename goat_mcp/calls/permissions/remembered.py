@@ -1,6 +1,6 @@
-"""Allow rules that a person told us to remember: one JSON line each, in a file of the workspace's own.
+"""Allow rules that a person chose to remember: one JSON line each, in a file for each workspace.
 
-Only the person who was asked profits from an answer: a rule holds for the principal it was given by.
+A rule holds only for the principal who gave it.
 """
 
 from __future__ import annotations

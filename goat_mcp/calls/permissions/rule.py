@@ -1,6 +1,8 @@
-"""One rule a user writes: the tool, or the calls of a tool, that it is about.
+"""One rule of a user: the tool it is about, and the pattern in brackets that says which calls of it.
 
-One that is not understood stops the start (R-PERM-7): a rule that is silently ignored protects nobody.
+`hits`: some part of a call matches, which is enough to deny or ask. `covers`: all of it does, which allowing needs.
+Several allow rules may cover one script together (see `decide`). A rule that is not understood stops the start
+(R-PERM-7): one that is silently ignored protects nobody.
 """
 
 from __future__ import annotations

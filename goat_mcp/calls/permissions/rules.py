@@ -1,4 +1,4 @@
-"""The rules in force: what is allowed, asked about and denied, and which of them means a call or a file."""
+"""The rules in force: what is allowed, asked about and denied, and which of them match a call or a file."""
 
 from __future__ import annotations
 

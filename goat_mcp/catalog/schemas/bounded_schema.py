@@ -1,7 +1,7 @@
-"""Somebody else's JSON Schema, compiled so that a check ends soon whatever schema and data say (SCH-4, R-SCHEMA-3).
+"""A JSON Schema from others, compiled so that a check ends soon, whatever schema and data say (SCH-4, R-SCHEMA-3).
 
-Nothing is fetched, patterns run in linear time, and work is counted. What to do about a mismatch is the caller's.
-Loaded with the first value there is a schema for: the validation library costs more than the rest of a call.
+Nothing is fetched, patterns run in linear time, and work is counted. It is imported with the first value to check: the
+validation library costs more than the rest of a call.
 """
 
 from __future__ import annotations

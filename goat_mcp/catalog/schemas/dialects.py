@@ -1,6 +1,6 @@
-"""What each kind of host accepts of a tool's schema, as data (gateway contract SCH-2; hosts, section 3).
+"""What each kind of host accepts, as data: of a schema (SCH-2), of a whole catalog, and of older clients (SCH-3).
 
-Chosen by `catalog.schema_dialect`. Every dialect but `mcp` has the root folded, since one root combinator makes model
+Setting: `catalog.schema_dialect`. Every dialect but `mcp` has a folded root, since one root combinator makes model
 APIs refuse the whole request, with all other tools in it.
 """
 

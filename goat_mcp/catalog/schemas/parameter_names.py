@@ -1,7 +1,7 @@
 """Names of parameters that model APIs refuse, the names we give them instead, and the way back (SCH-2).
 
-A new name depends on the old one alone, so the way back needs no record: whatever dialect a client was shown, its
-arguments are put under the upstream's own names before rules, hooks or the upstream see them.
+A new name depends on the old one alone, so the way back needs no record: arguments get the upstream's own names before
+rules, hooks or the upstream see them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A listed tool as the hosts of a dialect accept it: pure, idempotent, for any JSON (SCH-1, SCH-2).
+"""A listed tool as the hosts of a dialect accept it: pure, idempotent, for any JSON (SCH-1, SCH-2); or why none can.
 
-The entry that came stays the authority: pins, calls and checks of results go by it.
+The entry that came stays the authority: pins, calls and checks of results use it.
 """
 
 from __future__ import annotations
