@@ -170,7 +170,7 @@ class Pipeline:
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """Run what one model turn asked for: admitted in request order, run in parallel where calls do not conflict.
 
-        An interrupting denial (`ToolError.interrupts`) begins nothing new; what runs is let finish. Setting
+        After an interrupting denial (`ToolError.interrupts`) nothing new starts; running calls may finish. Setting
         `cancelled` ends all of it. Either way each request has its result: an error for what was not run.
         """
         batch = Batch()

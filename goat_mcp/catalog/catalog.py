@@ -170,7 +170,7 @@ class Catalog:
         return tuple(self._deferred.values())
 
     def listed(self, rights: Rights = NO_LIMITS) -> Sequence[AnyTool]:
-        """The tools of the list that these rights permit. Whoever may call only tools they name gets those whole."""
+        """The tools of the list that these rights permit; all of them if the rights name the tools."""
         self._refresh()
         return tuple(
             tool

@@ -84,7 +84,7 @@ class Offerings:
         return self._offers[source]
 
     def replace(self, source: str, offer: Offering) -> None:
-        """Swap all that one source offers in one step; listeners hear of it if anything changed."""
+        """Swap all that one source offers in one step; listeners are called if anything changed."""
         if self._offers.get(source) == offer:
             return
         self._offers[source] = offer

@@ -73,7 +73,7 @@ class Registry:
         """Take away the tools of the sources `gone` and list those of `order` in this order, after all others.
 
         What the block changes beside that becomes visible with it, in one step. A name whose source lists it still
-        stays with it; the others are free for whoever comes first (COL-2: a late clash is withheld until now).
+        stays with it; the others are free for the first source that lists them (COL-2).
         """
         for source in gone:
             self._sources.pop(source, None)

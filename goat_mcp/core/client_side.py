@@ -40,11 +40,11 @@ class ClientRefused(Exception):
 
 
 class NotAsked(ClientRefused):
-    """We put it to nobody; the client has refused nothing."""
+    """Nobody was asked; the client has refused nothing."""
 
 
 class Told(Protocol):
-    """Whom notifications go to."""
+    """A receiver of notifications."""
 
     @property
     def log_level(self) -> str:
@@ -79,7 +79,7 @@ class ClientSide(Told, Protocol):
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """Answers that came with the call before anybody asked: for the upstream to use or to leave."""
+        """Answers that came with the call before anybody asked; the upstream may use them."""
         ...
 
     @property
@@ -88,9 +88,9 @@ class ClientSide(Told, Protocol):
         ...
 
     async def roots(self) -> Sequence[Path]:
-        """Its local folders, asked for once a session; empty if it has none or does not say."""
+        """Its local folders, requested once a session; empty if it has none or does not say."""
         ...
 
     async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, dict[str, Any]]:
-        """Put several requests at once; the raw results under the same keys. Raises `ClientRefused`."""
+        """Send several requests at once. Returns the raw results under the same keys. Raises `ClientRefused`."""
         ...

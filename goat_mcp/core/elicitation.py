@@ -34,7 +34,7 @@ class Question:
 class Form:
     """What is asked in one go.
 
-    `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made anew, by another
+    `opens_call` says that nothing of the call has happened yet when it is asked: the call may be made again, by another
     process too, with the answer at hand.
     """
 
@@ -44,7 +44,7 @@ class Form:
 
 
 class Reply(StrEnum):
-    """What became of a form."""
+    """The outcome of a form."""
 
     ACCEPTED = "accepted"
     DECLINED = "declined"

@@ -119,7 +119,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.STALE: (
         "The file has changed since you read it, and the change cannot be placed safely. Nothing was done.",
-        "Read it again and make the change anew.",
+        "Read it again and repeat the change.",
     ),
     ErrorCode.NO_CHANGE: (
         "The old and the new text are the same, so there is nothing to change.",
@@ -143,7 +143,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.NOTEBOOK: (
         "The file is no notebook that can be read: its JSON is broken or its parts are missing. It was left as it is.",
-        "Mend it with Edit as the text that it is, or make a new one.",
+        "Fix it with Edit as plain text, or make a new one.",
     ),
     ErrorCode.CELL: (
         "The notebook has no cell of this id or number.",
@@ -226,7 +226,7 @@ PAGES: Mapping[ErrorCode, tuple[str, str]] = {
     ),
     ErrorCode.CONFIG: (
         "The settings cannot be used. The message names the file or flag, the key and what is wanted.",
-        "The user mends them and starts goat-mcp again.",
+        "The user fixes them and starts goat-mcp again.",
     ),
     ErrorCode.SETTING: (
         "There is no setting of this name.",

@@ -95,8 +95,8 @@ class ToolError(Exception):
             not part of the message and not cut with it.
         name: what the failure is called, if that is not the code's name: a handler's own exception.
         help_url: where to read more, if that is not the code's page.
-        message_limit: characters of the message that are told.
-        interrupts: a person (or a policy that speaks for one) refused and wants nothing else begun: the calls
+        message_limit: characters of the message that are sent.
+        interrupts: a person (or a policy) refused and wants nothing else started: the calls
             that came together with this one are not run. Source: Goat, "deny -> error + maybe interrupt".
     """
 

@@ -1,4 +1,4 @@
-"""The resources of other MCP servers, as tools see them. Whoever talks to those servers implements `McpResources`."""
+"""The resources of other MCP servers, as tools see them. The client of those servers implements `McpResources`."""
 
 from __future__ import annotations
 

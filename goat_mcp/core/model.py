@@ -26,7 +26,7 @@ class ModelMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelTool:
-    """A tool as a model is told of it."""
+    """A tool as a model sees it."""
 
     name: str
     description: str

@@ -170,7 +170,7 @@ _QUOTES_FILES = frozenset(
         ErrorCode.EXIT,
     }
 )
-"""Their messages quote what a Read of the same file shows; an edit that is mended by them needs it as it is."""
+"""Their messages quote what a Read of the same file shows; who fixes the edit needs it unchanged."""
 
 
 def redacted_error(error: ToolError, redactor: Redactor) -> ToolError:

@@ -71,7 +71,7 @@ class Announcements:
         self._watches: list[IsWatched] = []
 
     def listen(self, listener: Listener, is_watched: IsWatched = lambda uri, principal: True) -> None:
-        """`is_watched` tells whether anybody would hear of a change; it spares the work of noticing one."""
+        """`is_watched` says whether a change interests anybody; if not, nobody need look for one."""
         self._listeners.append(listener)
         self._watches.append(is_watched)
 

@@ -55,7 +55,7 @@ class Restart:
         return max(0.0, self.times_s[-1] + wait_s - self._clock())
 
     def request(self, reason: str) -> None:
-        """Calls that run are let finish, and answered; then the process is replaced."""
+        """Calls that run may finish, and are answered; then the process is replaced."""
         if not self.wanted.is_set():
             self.times_s = (*self.times_s, self._clock())[-_REMEMBERED:]
         self.reason = reason

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 
 LOCAL = "local"
-"""Whoever started this process, and whatever has no other principal."""
+"""The user who started this process, and all that has no other principal."""
 OPERATOR = "operator"
-"""Who holds the server's own token."""
+"""A client with the server's own token."""
 ANONYMOUS = "anonymous"
-"""Whoever reaches a server that wants no token."""
+"""A client of a server that needs no token."""
 USERS = frozenset({LOCAL, OPERATOR, ANONYMOUS})
-"""Those who stand for the user, not for a profile: what is the user's own in every workspace is theirs to see."""
+"""Those who are the user, not a profile: they see what is the user's own in every workspace."""
 OWNERS = frozenset({LOCAL, OPERATOR})
-"""Those who run goat-mcp: what serves all its clients is theirs to decide."""
+"""Those who run goat-mcp and decide about what serves all its clients."""
 
 
 @dataclass(frozen=True, slots=True)

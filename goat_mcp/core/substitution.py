@@ -41,7 +41,7 @@ def substitute(
 ) -> Any:
     """`value` with the references in all its texts replaced. Raises `Unresolved`.
 
-    `on_variable` hears the name and the value of each variable that was used.
+    `on_variable` gets the name and the value of each variable that was used.
     """
 
     def found(match: re.Match[str]) -> str:

@@ -75,7 +75,7 @@ class BuiltinTool(ABC, Generic[ModelT]):
     """
 
     contract: ClassVar[ToolSpec]
-    """The spec, for whoever has only the class."""
+    """The spec, without an instance."""
     examples: ClassVar[tuple[ToolExample, ...]] = ()
     _reader: ClassVar[ArgumentReader[Any]]
 

@@ -20,7 +20,7 @@ from goat_mcp.state.session_settings import SessionSettings
 
 
 class SettingsView(Protocol):
-    """The settings by their keys, dots as levels, as whoever started the server left them."""
+    """The settings by their keys, dots as levels, as the server was started with them."""
 
     def key_of(self, name: str) -> str:
         """The key that `name` stands for. Raises `ToolError(SETTING)` with near ones."""

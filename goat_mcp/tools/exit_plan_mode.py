@@ -55,7 +55,7 @@ class ExitPlanMode(
         ToolExample(
             "Present a plan and say what it will run",
             {
-                "plan": "# Rename the module\n1. Move `a.py` to `b.py`\n2. Mend the imports\n3. Run the tests",
+                "plan": "# Rename the module\n1. Move `a.py` to `b.py`\n2. Fix the imports\n3. Run the tests",
                 "allowedPrompts": [{"tool": "Bash", "prompt": "run the tests"}],
             },
         ),

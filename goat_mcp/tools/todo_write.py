@@ -77,7 +77,7 @@ class TodoWrite(
             {
                 "todos": [
                     {"content": "Write the test", "status": "in_progress", "activeForm": "Writing the test"},
-                    {"content": "Mend the bug", "status": "pending", "activeForm": "Mending the bug"},
+                    {"content": "Fix the bug", "status": "pending", "activeForm": "Fixing the bug"},
                 ]
             },
         ),

@@ -42,7 +42,7 @@ def _hide_create_dirs(schema: dict[str, Any]) -> None:
 
 
 class WriteInput(ToolInput):
-    # goa's create_dirs works, but folders are created anyway: no model needs to be told of it.
+    # goa's create_dirs works, but folders are created anyway: no model needs to know it.
     model_config = ConfigDict(json_schema_extra=_hide_create_dirs)
 
     aliases: ClassVar[Mapping[str, str]] = {"path": "file_path"}

@@ -47,7 +47,7 @@ NO_LINE = "0" * 64
 """`prev` of the very first line."""
 MAX_LINE_BYTES = 64 * 1024
 LOCK_WAIT_S = 1.0
-"""Each append takes some 50 us; whoever holds the lock for so long is stopped."""
+"""Each append takes some 50 us; a process that holds the lock longer is stopped."""
 _LOCK_PAUSE_S = 0.0005
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 _OTHERS = 0o077
@@ -55,13 +55,13 @@ _OTHERS_WRITE = 0o022
 
 
 class Unsafe(OSError):
-    """The file or its folder is not one that a record may lie in."""
+    """The file or its folder is not safe for a record."""
 
 
 class ChainFile:
-    """Appends lines under a lock on the file itself, so that there is one chain whoever writes.
+    """Appends lines under a lock on the file itself, so that several writers make one chain.
 
-    What ends the file (number, hash, size) is remembered and only read again where somebody else has written since.
+    The end of the file (number, hash, size) is remembered, and read again only if another process has written.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, kept: int) -> None:
@@ -79,7 +79,7 @@ class ChainFile:
         self._lost = 0
 
     def append(self, fields: Mapping[str, Any]) -> None:
-        """Write one line, whole or not at all. Raises `OSError`; how many lines were lost so is told by a later one."""
+        """Write one line, whole or not at all. Raises `OSError`; a later line says how many were lost."""
         try:
             self._locked_append(fields)
         except OSError:
@@ -154,7 +154,7 @@ class ChainFile:
         return self._descriptor
 
     def _catch_up(self, descriptor: int) -> None:
-        """Know what the next line follows, and mark what is not as we or others left it."""
+        """Find out what the next line follows, and mark what is not as its writers left it."""
         facts = self._facts
         assert facts is not None
         if self._end == (facts.st_ino, facts.st_size):

@@ -54,7 +54,7 @@ def _nobody(event: str, **facts: Any) -> None:
 class AuditLog:
     """One record of calls, opened on first use. A path of None records nothing.
 
-    `warn` hears, once each time, that nothing can be recorded, and that it can again.
+    `warn` is called once when nothing can be recorded, and once when it can again.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class AuditLog:
             raise ToolError(
                 ErrorCode.AUDIT,
                 f"{tool} was not run: the record of calls cannot be written ({self.problem})",
-                "Tell the user: free the disk or mend audit.path. Tools that only read still work.",
+                "Tell the user: free the disk or fix audit.path. Tools that only read still work.",
             )
 
     def outcome(
@@ -138,7 +138,7 @@ class AuditLog:
 
     @contextmanager
     def user_action(self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str) -> Generator[list[str]]:
-        """Record what the user does beside all calls (undo, review) as calls are: before it and after it.
+        """Record what the user does outside of calls (undo, review) in the same way: before it and after it.
 
         What the block adds to the list is an error code: some of it was refused. Raises `ToolError(AUDIT)` as
         `decision` does.

@@ -32,10 +32,10 @@ class RecordFault:
 
 @dataclass
 class Verification:
-    """What was found. `bad` is the first line that is not as it was written, None if all are.
+    """The result. `bad` is the first line that is not as it was written, None if all are.
 
-    `gaps` are those that the writers themselves have marked: a line torn by a crash, calls that a full disk kept from
-    being recorded. They are no forgeries, and a reader should know of them.
+    `gaps` are marked by the writers themselves: a line torn by a crash, calls that could not be recorded on a full
+    disk. They are no forgeries, but a reader should know them.
     """
 
     events: int = 0

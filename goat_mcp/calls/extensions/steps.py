@@ -31,7 +31,7 @@ class StepView:
     hidden: set[str] = field(default_factory=set[str])
 
     def hide(self, *names: str) -> None:
-        """Leave these out: whoever calls one in this step is told that it is not in the catalog."""
+        """Leave these out: a call of one in this step is refused as not in the catalog."""
         for name in names:
             if name in self.tools:
                 self.others[name] = self.tools.pop(name)

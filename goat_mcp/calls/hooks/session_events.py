@@ -53,7 +53,7 @@ class SessionEvents:
         self._begun.clear()
 
     async def agent_ended(self, agent_id: str, agent_type: str, last_words: str, ctx: ToolContext) -> tuple[str, ...]:
-        """What hooks of SubagentStop have to say to whoever started the agent. It is over: nothing makes it go on."""
+        """What hooks of SubagentStop say to the starter of the agent, which has ended in any case."""
         said: list[str] = []
         for hook in self.programs.of("SubagentStop", agent_type):
             data = {

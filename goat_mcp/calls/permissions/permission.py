@@ -101,13 +101,13 @@ class Permission:
         return decision
 
     def _is_note(self, call: Call, path: str) -> bool:
-        """Notes belong to the project, whichever checkout of it an agent works in."""
+        """Notes belong to the project, in every checkout of it."""
         if call.spec.rule_name != NOTES_TOOL:
             return False
         return any(PurePath(path).is_relative_to(PurePath(root, NOTES_FOLDER)) for root in self.root_texts())
 
     async def settle(self, decision: Decision, call: Call, ctx: ToolContext) -> Decision:
-        """The decision with who allowed it; whoever is asked sees the arguments.
+        """The decision, with who allowed it. Who is asked sees the arguments.
 
         Raises `ToolError`: PERMISSION, or PLAN_MODE.
         """

@@ -78,7 +78,7 @@ class RememberedRules:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                lines.insert(0, "\n")  # whoever wrote last was killed in the middle of a line
+                lines.insert(0, "\n")  # the last writer was killed in the middle of a line
             os.write(descriptor, "".join(lines).encode())
             os.fsync(descriptor)
         finally:

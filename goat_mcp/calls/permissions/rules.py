@@ -182,7 +182,7 @@ class RuleSet:
 
 
 def _families_of_all_files(call: Call) -> tuple[str, ...]:
-    """As `_families_against`, for rules without a path. A search reads files, whichever it finds."""
+    """As `_families_against`, for rules without a path. A search reads all files that it finds."""
     families = _families_against(call)
     return (*families, "Read") if call.spec.rule_name in SEARCHES else families
 
@@ -241,7 +241,7 @@ def _parsed(text: str) -> Rule:
 
 
 class FileRules:
-    """What the rules say of a file, whoever asks: the workspace, a search, a sandbox. Calls are decided elsewhere.
+    """What the rules say of a file, for the workspace, a search, a sandbox. Calls are decided elsewhere.
 
     `roots` are the workspace's directories at the time of the question.
     """

@@ -94,7 +94,7 @@ class BoundedSchema:
         except Uncheckable:
             raise
         except Exception as failure:
-            # A foreign schema can break the library in ways of its own (references that lead nowhere or in
+            # A schema from others can break the library in ways of its own (references that lead nowhere or in
             # circles among them). That is no fault of the data.
             raise UnresolvableReference(f"its {self._name} cannot be followed: {type(failure).__name__}") from None
 

@@ -36,7 +36,7 @@ class Dialect:
     hosts: str
     """For people: who needs it."""
     is_verbatim: bool = False
-    """Only what MCP itself demands is mended."""
+    """Only what MCP itself demands is repaired."""
     inlines_references: bool = False
     names_properties: bool = False
     """A root without properties says so with an empty object."""
