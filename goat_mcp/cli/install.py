@@ -23,8 +23,7 @@ def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> No
     from goat_mcp.cli.hosts.importing import plan_install, write_host
     from goat_mcp.cli.hosts.sources import one_source
     from goat_mcp.cli.hosts.table import host_named
-    from goat_mcp.state.config_folder import own_upstreams_file
-    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
     refuse_a_model(dry_run)
     machine = HostEnvironment.this()

@@ -185,7 +185,7 @@ def _lines(project: ProjectSettings) -> dict[str, Any]:
 
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
-    from goat_mcp.state.trust.denials import DENIALS
+    from goat_mcp.state.trust.project import DENIALS
 
     denials = {f"{part}.{name}" for part, name in DENIALS}
     click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")

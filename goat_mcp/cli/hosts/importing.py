@@ -20,8 +20,7 @@ from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.config_folder import own_upstreams_file
-from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory
+from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
 
 _OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
 _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goat_mcp.cli.hosts.host import Host
-from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.upstreams.config.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
 
 OWN_NAME = "goat"

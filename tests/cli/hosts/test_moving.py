@@ -21,8 +21,7 @@ from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_files
 from goat_mcp.core.errors import ToolError
-from goat_mcp.state.config_folder import own_upstreams_file
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
 GOLDEN = Path(__file__).with_name("golden")
 
