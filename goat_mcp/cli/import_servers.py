@@ -44,7 +44,7 @@ def import_servers(
     changed, and nothing comes twice.
     """
     from goat_mcp.cli.host_changes import refuse_a_model
-    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.host import HostEnvironment
     from goat_mcp.cli.hosts.importing import carry_out, plan_import
     from goat_mcp.cli.terminal import escaped
     from goat_mcp.state.directory import StateDirectory, own_upstreams_file
