@@ -26,8 +26,7 @@ from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.settings.settings import Settings
 from goat_mcp.settings.view import ConfigView
-from goat_mcp.state.config_folder import search_priority_files
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.directory import StateDirectory, search_priority_files
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.sessions import Sessions
