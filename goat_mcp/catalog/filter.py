@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints
 
 from goat_mcp.catalog.schemas.dialects import DialectName
 from goat_mcp.core.names import RESOURCE_PREFIX, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
-from goat_mcp.core.settings_part import Names, SettingsPart, left_out
+from goat_mcp.core.settings_part import Names, SettingsPart, default_part
 from goat_mcp.core.side_effect import Risk
 from goat_mcp.core.spec import DECLARED_TOOLSETS, DEFAULT_TOOLSETS, Toolset, ToolSpec
 
@@ -146,7 +146,7 @@ class ProfileOptions(SettingsPart):
 
     upstreams: Names | None = None
     toolsets: Names | None = None
-    tools: ProfileTools = left_out()
+    tools: ProfileTools = default_part()
     read_only: bool = False
     name_cap: int | None = Field(default=None, ge=32, le=128)
     schema_dialect: DialectName | None = None

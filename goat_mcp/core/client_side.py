@@ -39,11 +39,11 @@ class ClientRefused(Exception):
         self.data = data
 
 
-class NotAsked(ClientRefused):
+class RequestNotSent(ClientRefused):
     """Nobody was asked; the client has refused nothing."""
 
 
-class Told(Protocol):
+class NotificationTarget(Protocol):
     """A receiver of notifications."""
 
     @property
@@ -51,16 +51,16 @@ class Told(Protocol):
         """The least level of log messages it wants to see; empty if it wants none."""
         ...
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification. Lost if the client cannot be reached any more."""
         ...
 
 
-class ClientSide(Told, Protocol):
+class ClientSide(NotificationTarget, Protocol):
     """One client, for as long as one call of it lasts."""
 
     @property
-    def notices(self) -> Told | None:
+    def notices(self) -> NotificationTarget | None:
         """The way to the same client beside its calls, as long as it is there; None if its era has none."""
         ...
 

@@ -15,7 +15,7 @@ class SettingsPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-def left_out() -> Any:
+def default_part() -> Any:
     """The default of a part inside another: an empty one, made by the validator of the whole.
 
     An object as the default would have each part compiled for itself at every start.

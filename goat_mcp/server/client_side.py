@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotAsked, Told
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, NotificationTarget, RequestNotSent
 from goat_mcp.server.client_channel import AskedEnough, ClientChannel, Question
 from goat_mcp.server.client_roots import ClientRoots, local_folders
 
@@ -30,7 +30,7 @@ class ChannelClient:
         given: Mapping[str, Any],
         known_roots: ClientRoots,
         session_key: str,
-        notices: Told | None = None,
+        notices: NotificationTarget | None = None,
     ) -> None:
         self.notices = notices
         self._dialogue = dialogue
@@ -70,7 +70,7 @@ class ChannelClient:
         try:
             return await self._dialogue.ask_all(questions)
         except AskedEnough as enough:
-            raise NotAsked(enough.error.code, enough.error.message) from None
+            raise RequestNotSent(enough.error.code, enough.error.message) from None
         except MCPError as refused:
             raise ClientRefused(refused.error.code, refused.error.message, refused.error.data) from None
 
@@ -97,10 +97,10 @@ class ChannelClient:
                 self._known_roots.keep(self._session_key, known)
         return known
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         if self.is_over:
             if self.notices is not None:
-                await self.notices.tell(method, params)
+                await self.notices.notify(method, params)
             return
         try:
             await self._dialogue.notify(method, params)

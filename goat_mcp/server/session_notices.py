@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 
 class SessionNotices:
-    """A `Told` over one connection."""
+    """A `NotificationTarget` over one connection."""
 
     def __init__(self, session: ServerSession, level: Callable[[], str]) -> None:
         self._session = session
@@ -22,7 +22,7 @@ class SessionNotices:
     def log_level(self) -> str:
         return self._level()
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
         try:
             await self._session.send_notification(notification)

@@ -20,7 +20,7 @@ from goat_mcp.catalog.schemas.dialects import DEFAULT_DIALECT, DialectName
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NAME_CAP
-from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_many
+from goat_mcp.core.settings_part import Names, SettingsPart, default_part, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.editing.options import EditOptions, FileOptions
 from goat_mcp.files.search.options import SearchLimits
@@ -86,24 +86,24 @@ class Settings(SandboxOptions):
     tools: Mapping[str, Mapping[str, Any]] = {}
     mode: Mode = Mode.DEFAULT
     approval: Approval | None = None
-    plan: PlanOptions = left_out()
-    permissions: PermissionSettings = left_out()
+    plan: PlanOptions = default_part()
+    permissions: PermissionSettings = default_part()
     claude_settings: Paths = ()
-    hooks: HookSettings = left_out()
+    hooks: HookSettings = default_part()
     extensions: Names = ()
-    output: OutputSettings = left_out()
-    files: FileOptions = left_out()
-    edit: EditOptions = left_out()
-    bash: BashOptions = left_out()
-    search: SearchLimits = left_out()
-    web: WebOptions = left_out()
-    agent: AgentOptions = left_out()
-    catalog: CatalogSettings = left_out()
+    output: OutputSettings = default_part()
+    files: FileOptions = default_part()
+    edit: EditOptions = default_part()
+    bash: BashOptions = default_part()
+    search: SearchLimits = default_part()
+    web: WebOptions = default_part()
+    agent: AgentOptions = default_part()
+    catalog: CatalogSettings = default_part()
     profiles: Mapping[ProfileName, ProfileOptions] = {}
     profile: str = ""
     profile_of_client: Mapping[str, str] = {}
-    audit: AuditSettings = left_out()
-    limits: LimitSettings = left_out()
+    audit: AuditSettings = default_part()
+    limits: LimitSettings = default_part()
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])

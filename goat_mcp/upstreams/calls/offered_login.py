@@ -211,4 +211,4 @@ def _patience_s(ctx: ToolContext) -> float | None:
 
 async def _tell_done(client: ClientSide, name: str) -> None:
     with anyio.move_on_after(TELL_TIMEOUT_S):
-        await client.tell("notifications/elicitation/complete", {"elicitationId": name})
+        await client.notify("notifications/elicitation/complete", {"elicitationId": name})

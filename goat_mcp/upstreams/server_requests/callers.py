@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import anyio
 
-from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, NotificationTarget, RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_json import make_json_visible
 from goat_mcp.upstreams.envelope import passing_meta, strip_result
@@ -99,9 +99,9 @@ class Callers:
         self._has_new_roots = False
         self._new_roots: Sequence[Path] = ()
         """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
-        self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
+        self._notices: WeakValueDictionary[str, NotificationTarget] = WeakValueDictionary()
+        self._of_url: WeakValueDictionary[str, NotificationTarget] = WeakValueDictionary()
+        self._untold: WeakKeyDictionary[NotificationTarget, _Untold] = WeakKeyDictionary()
         self._news = anyio.Event()
         self._logs = TokenBucket(LOGS_PER_S, LOGS_AT_ONCE)
         self.dropped_logs = 0
@@ -231,7 +231,7 @@ class Callers:
             if told is not None:
                 self._tell(told, method, about)
 
-    def _whom_to_tell(self) -> Sequence[Told]:
+    def _whom_to_tell(self) -> Sequence[NotificationTarget]:
         """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
         if not self._in_flight:
             return list(self._notices.values())
@@ -240,7 +240,7 @@ class Callers:
         wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
         return wanting[:1]
 
-    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+    def _tell(self, client: NotificationTarget, method: str, params: Mapping[str, Any]) -> None:
         untold = self._untold.setdefault(client, _Untold())
         told = {key: value for key, value in params.items() if key != "_meta"}
         if meta := passing_meta(params.get("_meta")):
@@ -253,7 +253,7 @@ class Callers:
         untold.messages.append((method, told))
         self._news.set()
 
-    async def flush(self, client: Told) -> None:
+    async def flush(self, client: NotificationTarget) -> None:
         """Tell this client all there is to tell now, also what is just being told by somebody else."""
         untold = self._untold.get(client)
         if untold is None:
@@ -262,7 +262,7 @@ class Callers:
             while untold.messages:
                 method, params = untold.messages.popleft()
                 with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
-                    await client.tell(method, params)
+                    await client.notify(method, params)
                 if patience.cancelled_caught:
                     # It does not read: nothing waits for it.
                     untold.messages.clear()

@@ -16,7 +16,7 @@ from goat_mcp.core.client_side import (
     ClientRefused,
     ClientRequest,
     ClientSide,
-    NotAsked,
+    RequestNotSent,
     RootsOf,
 )
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
@@ -81,7 +81,7 @@ class RoundAnswers:
         assert client is not None
         try:
             given = await client.ask({key: labelled(self.upstream, request) for key, request in requests.items()})
-        except NotAsked as unasked:
+        except RequestNotSent as unasked:
             raise ToolError(
                 ErrorCode.UPSTREAM,
                 f"upstream {self.upstream} asks once more, which is put to nobody: {unasked.message}",
