@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -283,6 +284,20 @@ async def test_hooks_add_context_and_replace_output(tmp_path: Path) -> None:
     result = await pipeline_over(tmp_path, fake("Read"), hooks=hooks).call("Read", {}, CTX)
 
     assert [block["text"] for block in result.content] == ["DONE", "remember the style guide"]
+
+
+async def test_a_call_goes_to_its_tool_by_two_functions(tmp_path: Path) -> None:
+    """What only passes on costs every call time, and every reader a jump."""
+    stack: list[str] = []
+
+    class Watching(FakeTool):
+        async def execute(self, input: Any, ctx: ToolContext) -> ToolResult:
+            stack.extend(frame.name for frame in traceback.extract_stack() if "/goat_mcp/" in frame.filename)
+            return await super().execute(input, ctx)
+
+    await pipeline_over(tmp_path, Watching(fake("Read").spec)).call("Read", {}, CTX)
+
+    assert stack == ["call", "_run"]
 
 
 async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
