@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from goat_mcp.calls.pipeline import Pipeline
-from goat_mcp.catalog.resource_catalog import ResourceCatalog, UriOwnership
+from goat_mcp.catalog.resource_catalog import ResourceCatalog
 from goat_mcp.catalog.resource_tools import (
     ResourceTool,
     completion_result,
@@ -19,6 +19,7 @@ from goat_mcp.catalog.resource_tools import (
     reading_result,
     reading_spec,
 )
+from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError

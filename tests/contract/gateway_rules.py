@@ -170,7 +170,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "URIs are never rewritten: a read goes to the first upstream in config order that lists it, then to whoever "
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
         "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
-        "catalog/resource_catalog catalog/resource_catalog catalog/offerings core/uri_template",
+        "catalog/resource_catalog catalog/uri_ownership catalog/offerings core/uri_template",
         "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
         "server/test_items.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"

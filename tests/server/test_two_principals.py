@@ -27,7 +27,7 @@ from goat_mcp.calls.permissions.mode import Approval, Mode
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.session_modes import SessionModes
-from goat_mcp.catalog.resource_catalog import UriOwnership
+from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.commands.sandbox.session_folders import SessionFolders
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.records import TaskRecords
@@ -394,6 +394,7 @@ HOLDS_NOTHING_OF_CALLERS = (
     "catalog/offerings",
     "catalog/presets",
     "catalog/registry",
+    "catalog/resource_catalog",
     "catalog/schemas",
     "catalog/search",
     "catalog/search_index",
@@ -434,8 +435,7 @@ IN_MEMORY = {
     "calls/concurrency_limiter:ConcurrencyLimiter._in_depth": "a count",
     "files/changes/session_stage:SessionStage._ids": "by session",
     "calls/extensions/steps:Steps._hidden": "by session",
-    "catalog/resource_catalog:ResourceCatalogs._catalogs": "what clients see of upstreams, by profiles",
-    "catalog/resource_catalog:UriOwnership._sessions": "by session",
+    "catalog/uri_ownership:UriOwnership._sessions": "by session",
     "calls/hooks/session_events:SessionEvents._begun": "by session",
     "calls/permissions/permission:Permission._merged": OWN,
     "calls/permissions/plan_approval:PlanApproval._waiting": "by principal and session",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goat_mcp.catalog.resource_catalog import UriOwnership
+from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec
