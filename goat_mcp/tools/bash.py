@@ -16,7 +16,7 @@ from pydantic import Field
 
 from goat_mcp.commands.call_result import CallResults, CommandCall, SandboxFailed
 from goat_mcp.commands.git_hardening import GitHardening
-from goat_mcp.commands.sandbox.options import SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
 from goat_mcp.commands.start_directory import start_directory
 from goat_mcp.commands.tasks.manager import TaskManager
@@ -207,7 +207,7 @@ class Bash(
             notices.extend(confined.notices)
         if confined is not None and input.disable_sandbox:
             notices.append("dangerouslyDisableSandbox was ignored: only the user's settings turn the sandbox off")
-        return confined, "off" if state.wanted is SandboxWish.OFF else state.name
+        return confined, "off" if state.wanted is SandboxMode.OFF else state.name
 
     def _start(
         self,
