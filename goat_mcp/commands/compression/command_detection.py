@@ -9,10 +9,8 @@ from typing import Literal
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.limits import MAX_SCRIPT_BYTES
-from goat_mcp.commands.shell.names import Words, bare_name
-from goat_mcp.commands.shell.tree import parse, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import parse, text_of, word_of
+from goat_mcp.commands.shell.words import MAX_SCRIPT_BYTES, Word, Words, bare_name
 
 Join = Literal[";", "&&"]
 

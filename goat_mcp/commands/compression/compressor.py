@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from goat_mcp.commands.compression.compressor import Compressed
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _QUOTED = re.compile(r'"(?P<inside>(?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\(?:(?P<octal>[0-7]{3})|(?P<letter>.))")

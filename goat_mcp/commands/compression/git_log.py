@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from goat_mcp.commands.compression.compressor import Compressed, names_a_failure
 from goat_mcp.commands.compression.git_diff import stat_line, take_files
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _COMMIT = re.compile(r"commit (?P<hash>[0-9a-f]{40}|[0-9a-f]{64})(?P<refs> \(.+\))?")
 _HEADER = re.compile(r"(?P<key>Merge|Author|AuthorDate|Commit|CommitDate|Date): +(?P<value>.+)")

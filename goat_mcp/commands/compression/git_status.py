@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from goat_mcp.commands.compression.compressor import Compressed
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _STAGED, _UNSTAGED, _UNMERGED, _UNTRACKED, _IGNORED = "staged", "unstaged", "unmerged", "untracked", "ignored"
 _SECTIONS = {

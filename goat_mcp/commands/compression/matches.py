@@ -16,7 +16,7 @@ from functools import partial
 from itertools import groupby, islice
 
 from goat_mcp.commands.compression.compressor import Compressed, names_a_failure
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 
 @dataclass(frozen=True)

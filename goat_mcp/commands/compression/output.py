@@ -27,7 +27,7 @@ from goat_mcp.commands.compression.unit_tests import (
     compress_jest,
     compress_pytest,
 )
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _OF_GIT = {"status": compress_git_status, "diff": compress_git_diff, "log": compress_git_log, "show": compress_git_log}
 _GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from goat_mcp.commands.compression.compressor import Compressed
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _ENTRY = re.compile(
     r"(?P<type>[-dlbcpsD])[-rwxsStTlL]{9}[.+@]? +\d+ +"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from goat_mcp.commands.compression.compressor import Compressed, names_a_failure
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words
 
 _PERCENT = r"(?: +\[ *\d+%\])?"
 _DOTS = re.compile(rf"(?:(?P<file>[^\s:]+\.[A-Za-z]+) )?(?P<marks>[.FEsxXpPRu,]+){_PERCENT}")

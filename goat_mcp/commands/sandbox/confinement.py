@@ -1,4 +1,4 @@
-"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the system files for all of them."""
+"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the system files of each sandbox."""
 
 from __future__ import annotations
 

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.inner import Inner, assigned
-from goat_mcp.commands.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.commands.shell.mentions import LISTS_FOLDERS, Mentions, OwnWords
-from goat_mcp.commands.shell.names import Words, bare_name
 from goat_mcp.commands.shell.read_only import takes_stdin_as_data
 from goat_mcp.commands.shell.redirections import (
     REPEATING,
@@ -30,9 +27,10 @@ from goat_mcp.commands.shell.redirections import (
     words_after,
 )
 from goat_mcp.commands.shell.running_programs import CONTAINERS, SHELLS, WRAPPERS
-from goat_mcp.commands.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import ScriptTree, excerpt, parse, preorder, text_of, word_of
+from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Word, Words, bare_name
 from goat_mcp.commands.shell.wrapper_stripping import strip_wrappers
+from goat_mcp.commands.shell.wrappers import Inner, assigned
 
 _MAX_WORDS = 20_000
 _MAX_INNER_CHARS = 4 * MAX_SCRIPT_BYTES

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from goat_mcp.commands.shell.command_extraction import ExtractedCommand, ExtractedCommands
-from goat_mcp.commands.shell.file_use import FileDoubt, FileUse
+from goat_mcp.commands.shell.file_use import FileDoubt, FileUse, cannot_tell, parts_of
 from goat_mcp.commands.shell.known_values import KnownValues, Text
 from goat_mcp.commands.shell.not_paths import GREPS, not_paths
 from goat_mcp.commands.shell.options.followed import FOLLOWED, is_followed, not_followed
@@ -21,7 +21,6 @@ from goat_mcp.commands.shell.read_folders import folders_read
 from goat_mcp.commands.shell.read_only import GIT_NAMES_ONLY, LISTS, PRINTS, VERB_PROGRAMS, git_verb, only_reads
 from goat_mcp.commands.shell.running_programs import WRAPPERS
 from goat_mcp.commands.shell.script import ShellScript
-from goat_mcp.commands.shell.word_parts import cannot_tell, parts_of
 from goat_mcp.commands.shell.words import Word
 from goat_mcp.commands.shell.written_files import files_written
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from goat_mcp.commands.shell.git_words import without_global_options
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words, without_global_options
 
 LISTS_FOLDERS = re.compile(r"(?:PYTHON|NODE_|GO|MAN|CLASS|CD|LD_LIBRARY_|PKG_CONFIG_)?PATH")
 """Variables whose value names folders, and no program."""

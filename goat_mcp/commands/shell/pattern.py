@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
-from goat_mcp.commands.shell.names import bare_name
+from goat_mcp.commands.shell.words import bare_name
 
 _P = TypeVar("_P")
 _T = TypeVar("_T")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.names import Words
-from goat_mcp.commands.shell.tree import ScriptTree, excerpt, preorder, text_of
-from goat_mcp.commands.shell.words import bare_text, quoted_text
+from goat_mcp.commands.shell.tree import ScriptTree, bare_text, excerpt, preorder, quoted_text, text_of
+from goat_mcp.commands.shell.words import Words
 
 _STRUCTURE = frozenset({"program", "list", "pipeline", "command", "command_name", "concatenation"})
 _WORD_PARTS = frozenset({"word", "number", "string", "raw_string"})

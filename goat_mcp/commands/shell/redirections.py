@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.tree import ScriptTree, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import ScriptTree, text_of, word_of
+from goat_mcp.commands.shell.words import Word
 
 _ASSIGNED = ("variable_assignment", "for_statement")
 _ASSIGNED_BY_DEFAULT = re.compile(r"\$\{(\w+):?=")

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.names import bare_name
-from goat_mcp.commands.shell.options import unsafe_option
 from goat_mcp.commands.shell.options.text_programs import READERS
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script import ShellScript
+from goat_mcp.commands.shell.words import bare_name
 
 _SHOWN_CHARS = 60
 _CHANGE_DIRECTORY = frozenset({"cd", "pushd", "popd"})

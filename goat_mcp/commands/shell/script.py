@@ -8,9 +8,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from goat_mcp.commands.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.commands.shell.mentions import Mentions
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Words
 
 if TYPE_CHECKING:  # brings tree_sitter
     from goat_mcp.commands.shell.command_extraction import ExtractedCommands

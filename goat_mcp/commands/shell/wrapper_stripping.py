@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.after_options import after_options
 from goat_mcp.commands.shell.env_words import CannotTell, split_string
-from goat_mcp.commands.shell.git_words import verb_index
-from goat_mcp.commands.shell.inner import READ_AS_FILES, Inner
-from goat_mcp.commands.shell.names import bare_name
-from goat_mcp.commands.shell.running_options import texts_of_options
 from goat_mcp.commands.shell.running_programs import (
     BEFORE_COMMANDS,
     CONTAINERS,
@@ -27,9 +22,10 @@ from goat_mcp.commands.shell.running_programs import (
     RUNNING_VERBS,
     SHELLS,
     WRAPPERS,
+    texts_of_options,
 )
-from goat_mcp.commands.shell.words import Word
-from goat_mcp.commands.shell.wrappers import wrapped
+from goat_mcp.commands.shell.words import Word, bare_name, verb_index
+from goat_mcp.commands.shell.wrappers import READ_AS_FILES, Inner, after_options, wrapped
 
 _SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
 """bash5, bash-static"""

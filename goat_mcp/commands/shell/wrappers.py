@@ -3,12 +3,102 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from goat_mcp.commands.shell.after_options import ASSIGNMENT, after_options, takes_next
-from goat_mcp.commands.shell.inner import Inner, assigned
-from goat_mcp.commands.shell.running_options import value_attached
-from goat_mcp.commands.shell.running_programs import OPENS_SHELL, TEXT_OPTIONS, WRAPPERS
+from goat_mcp.commands.shell.running_programs import (
+    OPENS_SHELL,
+    RUN_BY_VARIABLE,
+    TEXT_OPTIONS,
+    WRAPPERS,
+    value_attached,
+)
 from goat_mcp.commands.shell.words import Word
+
+READ_AS_FILES = ("/dev/", "/proc/")
+
+
+@dataclass
+class Inner:
+    """What one command runs beside itself."""
+
+    commands: list[list[Word]] = field(default_factory=list[list[Word]])
+    texts: list[str] = field(default_factory=list[str])
+    reads_stdin: bool = False
+    """It is a shell that takes its script from standard input."""
+    hidden: str = ""
+
+    def add_text(self, words: Sequence[Word], by: str) -> None:
+        """Text that `by` has a shell run."""
+        if any(not word.literal for word in words):
+            self.hidden = f"{by} of text that is not literal"
+        self.texts.append(" ".join(word.text for word in words))
+
+    def add_commands(self, candidates: Sequence[list[Word]]) -> None:
+        self.commands.extend(command for command in candidates if command)
+
+
+def assigned(inner: Inner, name: str, value: Word) -> None:
+    """`NAME=VALUE`: programs run the text of some variables (GIT_PAGER)."""
+    if name in ("BASH_ENV", "ENV") and value.text.startswith(READ_AS_FILES):
+        inner.hidden = "a shell that reads what other commands print"
+    if RUN_BY_VARIABLE.match(name) or name.startswith("GIT_CONFIG_VALUE_"):
+        inner.add_text([Word(value.text.removeprefix("!"), value.literal)], name)
+
+
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.DOTALL)
+
+
+def after_options(rest: list[Word], with_value: frozenset[str], positions: int = 0) -> list[list[Word]]:
+    """Where the command may begin. First: if no option that we do not know takes the next word; then: if some do."""
+    found: list[list[Word]] = []
+    starts = [0]
+    known: set[int] = set()
+    for start in starts:
+        index, left = start, positions
+        while index < len(rest) and index not in known:
+            known.add(index)
+            word = rest[index].text
+            if word == "--":
+                index += 1
+                break
+            if word == "-":
+                # `env - rm`
+                index += 1
+            elif word.startswith("-") and len(word) > 1:
+                is_its_value = takes_next(word, with_value)
+                index += 2 if is_its_value else 1
+                may_be_value = is_its_value is None and index < len(rest) and not rest[index].text.startswith("-")
+                if may_be_value and positions == 0:
+                    starts.append(index + 1)
+            elif ASSIGNMENT.match(word):
+                index += 1
+            elif left:
+                left -= 1
+                index += 1
+            else:
+                break
+        else:
+            if index < len(rest):
+                continue  # as found before
+        found.append(rest[index + left :])
+    return found
+
+
+def takes_next(option: str, with_value: frozenset[str]) -> bool | None:
+    """Whether the next word is this option's value: by its name, an abbreviation, or the end of a cluster. None where
+    nobody knows."""
+    if option in with_value:
+        return True
+    if "=" in option:
+        return False
+    if option.startswith("--"):
+        return True if len(option) > 2 and any(one.startswith(option) for one in with_value) else None
+    for at, letter in enumerate(option[1:], start=2):
+        if f"-{letter}" in with_value:
+            return at == len(option)
+    return None
+
 
 _SUBSTITUTED_BY_PARALLEL = re.compile(r"\{[^{}\s]*\}")
 _INPUTS_OF_PARALLEL = re.compile(r":{3,4}\+?")
@@ -19,7 +109,7 @@ _ONLY_PRINTS = frozenset({"--help", "--version", "-V", "-h"})
 
 def wrapped(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
     options, _, positions = WRAPPERS[name].partition("|")
-    has_text = _texts_ofwrapped(inner, name, rest, fed)
+    has_text = _add_option_texts(inner, name, rest, fed)
     if name in ("env", "sudo", "doas"):
         for word in rest:
             if not ASSIGNMENT.match(word.text):
@@ -49,7 +139,7 @@ def wrapped(inner: Inner, name: str, rest: list[Word], fed: bool) -> None:
     inner.add_commands(candidates)
 
 
-def _texts_ofwrapped(inner: Inner, name: str, rest: list[Word], fed: bool) -> bool:
+def _add_option_texts(inner: Inner, name: str, rest: list[Word], fed: bool) -> bool:
     """Whether an option of it names a text that a shell runs; the texts are put into `inner`."""
     found = False
     for option in TEXT_OPTIONS.get(name, ()):
