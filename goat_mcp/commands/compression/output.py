@@ -27,10 +27,9 @@ from goat_mcp.commands.compression.unit_tests import (
     compress_jest,
     compress_pytest,
 )
-from goat_mcp.commands.shell.words import Words
+from goat_mcp.commands.shell.words import Words, without_global_options
 
 _OF_GIT = {"status": compress_git_status, "diff": compress_git_diff, "log": compress_git_log, "show": compress_git_log}
-_GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 _OTHER_DIFFS = ("--wo", "--color-w", "--output-i", "--line-p", "--ws-error")
 """Options, however far they are written out, with which a line that begins with a blank may have changed."""
 _TEST_RUNS: dict[str, Compressor] = {
@@ -135,17 +134,12 @@ def _is_test_run(words: Words) -> bool:
 
 
 def _of_git(words: Words) -> Compressor | None:
-    rest = iter(words[1:])
-    for word in rest:
-        if word in _GIT_OPTIONS_WITH_VALUE:
-            next(rest, None)
-        elif not word.startswith("-"):
-            options = {*rest}
-            if any(option.startswith(_OTHER_DIFFS) for option in options):
-                return None
-            if word == "log" and "--oneline" in options and not options & {"--graph", "--stat", "-p", "--patch"}:
-                return compress_one_line_log
-            if word == "status" and options & {"-s", "--short", "-sb", "--porcelain"}:
-                return compress_short_status
-            return _OF_GIT.get(word)
-    return None
+    verb, *rest = without_global_options(words)[1:] or ("",)
+    options = {*rest}
+    if any(option.startswith(_OTHER_DIFFS) for option in options):
+        return None
+    if verb == "log" and "--oneline" in options and not options & {"--graph", "--stat", "-p", "--patch"}:
+        return compress_one_line_log
+    if verb == "status" and options & {"-s", "--short", "-sb", "--porcelain"}:
+        return compress_short_status
+    return _OF_GIT.get(verb)

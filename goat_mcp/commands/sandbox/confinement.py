@@ -1,4 +1,4 @@
-"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the system files of each sandbox."""
+"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the /etc files that all of them show."""
 
 from __future__ import annotations
 

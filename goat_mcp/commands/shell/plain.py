@@ -1,7 +1,7 @@
 """Plain scripts: literal simple commands joined by `;`, `&&`, `||`, `|` and line ends, nothing else (R-SHELL-2).
 
-The grammar alone is not trusted: it takes some texts otherwise than bash does. So the tokens must also cover the
-whole text but for blanks, hold no character that is special to bash, and give the same words as the tree.
+The grammar alone is not trusted: it reads some texts otherwise than bash. So the tokens must also cover the whole text
+but for blanks, hold no character that is special to bash, and give the same words as the tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which programs run another program that their arguments or environment name. Tables only: `unwrapping` reads them."""
+"""Which programs run another program or a text that their arguments, options or environment name: tables."""
 
 from __future__ import annotations
 
@@ -267,13 +267,13 @@ _SAME_OPTIONS = {
 }
 _RUNS_SOMETHING = re.compile(r"!|\b(?:shell|pipe|exec|hooks)\b|command[= ]", re.IGNORECASE)
 _OWN_LANGUAGE = frozenset({"vim", "gdb", "hg", "ssh", "less"})
-"""Their values are of a language of their own, which has words for running something."""
+"""Their values are in a language of their own, which has words for running something."""
 _BEFORE_TEXT = re.compile(r"(?:exec=|[\w.-]+=!?|!|shell |:?!|\|)")
-"""What stands before the command: tar's `exec=`, hg's `alias.x=!`, `!` of editors and debuggers."""
+"""Text before the command: tar's `exec=`, hg's `alias.x=!`, `!` of editors and debuggers."""
 
 
 def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
-    """What the options among a program's arguments make a shell run. Abbreviated, attached and in clusters, too."""
+    """The texts that a program's options make a shell run. Finds abbreviated, attached and clustered options."""
     program = _SAME_OPTIONS.get(name, name)
     options = _OPTIONS_THAT_RUN.get(program, "").split()
     found: list[Word] = []
@@ -287,14 +287,14 @@ def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
             value = Word(attached, word.literal) if attached else next(iter(rest[index + 1 : index + 2]), None)
             if value is not None and (program not in _OWN_LANGUAGE or _RUNS_SOMETHING.search(value.text)):
                 found.append(value)
-                # With and without what could be the program's own word for it.
+                # With and without the program's own prefix.
                 found.append(Word(_BEFORE_TEXT.sub("", value.text, count=1), value.literal))
             break
     return found
 
 
 def value_attached(option: str, word: str) -> str | None:
-    """The value in the same word, empty if it is the next word; None where the word is not this option."""
+    """The value in the same word, empty if it is the next word; None if the word is not this option."""
     if option.startswith("--"):
         name, _, value = word.partition("=")
         matches = name == option or (len(name) >= _MIN_ABBREVIATED and option.startswith(name))

@@ -1,4 +1,7 @@
-"""Bash text as tree-sitter reads it, and walks over the tree that need no recursion (deep nesting is an attack)."""
+"""Bash text as tree-sitter reads it: its nodes, and the words that they stand for.
+
+The walks need no recursion, because deep nesting is an attack. What a word means for a command is not known here.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ _ANSI_C_LETTERS = {
 
 
 def word_of(node: Node) -> Word:
-    """The word a node stands for: a name, an argument, an assigned value."""
+    """The word of a node: a name, an argument, an assigned value."""
     while node.type in ("command_name", "concatenation") and node.child_count == 1:
         node = node.children[0]
     if node.type not in ("command_name", "concatenation"):
@@ -116,7 +119,7 @@ def bare_text(source: str) -> str:
 
 
 def quoted_text(source: str) -> str:
-    """What stands between double quotes after its escapes; `source` has the quotes."""
+    """The text between double quotes after its escapes; `source` has the quotes."""
     inner = source[1:-1]
     return _ESCAPED_IN_QUOTES.sub(_escaped, inner) if "\\" in inner else inner
 
@@ -147,7 +150,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def decode_ansi_c(text: str) -> tuple[str, bool]:
-    """The inside of `$'...'`, and whether all of it could be told."""
+    """The text inside `$'...'`, and whether all of it is known."""
     exact = True
 
     def decoded(match: re.Match[str]) -> str:

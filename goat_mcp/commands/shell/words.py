@@ -1,4 +1,4 @@
-"""The words of a command, after bash's unquoting."""
+"""The words of a command after bash's unquoting, and the limits on how much of a script is read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Words = tuple[str, ...]
-"""Of one command, unquoted, its program first."""
+"""The words of one command, unquoted, its program first."""
 
 
 def bare_name(word: str) -> str:
@@ -16,6 +16,7 @@ def bare_name(word: str) -> str:
 
 MAX_SCRIPT_BYTES = 16_384
 MAX_COMMANDS = 200
+"""A longer script is asked about (R-SHELL-6)."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,16 @@ class Word:
     text: str
     literal: bool
     is_stream: bool = False
-    """Holds a process substitution: a file that commands write as it is read."""
+    """It has a process substitution: a file that commands write while it is read."""
 
 
 _GIT_OPTIONS_WITH_VALUE = frozenset(
-    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--exec-path"}
-    | {"--attr-source"}
+    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
 )
 
 
 def verb_index(rest: Sequence[str]) -> int:
-    """Of the words behind `git`; their number where there is no verb."""
+    """Where git's verb stands in the words behind `git`; their number if there is none."""
     index = 0
     while index < len(rest) and rest[index].startswith("-"):
         index += 2 if rest[index] in _GIT_OPTIONS_WITH_VALUE else 1

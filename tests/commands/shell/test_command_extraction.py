@@ -378,4 +378,4 @@ def test_all_of_a_small_script() -> None:
         "",
         "",
     )
-    assert set(script.seen) >= {("cd", "src"), ("env", "A=b", "make", "all"), ("make", "all"), ("tee", "out")}
+    assert set(script.all_commands) >= {("cd", "src"), ("env", "A=b", "make", "all"), ("make", "all"), ("tee", "out")}
