@@ -1,4 +1,4 @@
-"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the /etc files that all of them show."""
+"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the /etc files that they show."""
 
 from __future__ import annotations
 

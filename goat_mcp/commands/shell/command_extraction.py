@@ -222,6 +222,9 @@ def _search_tree(search: _Search, tree: ScriptTree, around: _Text) -> None:
             search.hide(f"text that bash would run where it counts ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
             texts.extend(_run_in_text(node))
+        elif node.type == "heredoc_body" and not _is_quoted_body(node):
+            # Our grammar has no node for the text before the first expansion.
+            texts.extend(_in_backquotes(text_of(node)))
         if search.command_count > MAX_COMMANDS:
             search.hide(f"more than {MAX_COMMANDS} commands")
             return
@@ -308,10 +311,13 @@ def _run_in_text(node: Node) -> list[str]:
     text = text_of(node)
     if "`" not in text and "$(" not in text:
         return []
-    if node.type == "heredoc_body" and node.parent is not None and _is_quoted(node.parent):
+    if node.type == "heredoc_body" and _is_quoted_body(node):
         return []
-    quoted = [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
-    return [*quoted, *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
+    return [*_in_backquotes(text), *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
+
+
+def _in_backquotes(text: str) -> list[str]:
+    return [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
 
 
 def _heredoc(node: Node) -> Word:
@@ -322,6 +328,10 @@ def _heredoc(node: Node) -> Word:
     if not _is_quoted(node):
         text = _ESCAPED_IN_HEREDOC.sub(lambda match: match[1].strip("\n"), text)
     return Word(text, literal=all(child.type == "heredoc_content" for child in body.named_children))
+
+
+def _is_quoted_body(body: Node) -> bool:
+    return body.parent is not None and _is_quoted(body.parent)
 
 
 def _is_quoted(heredoc: Node) -> bool:

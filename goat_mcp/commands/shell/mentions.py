@@ -30,7 +30,7 @@ _MAX_MENTIONS = 200
 
 @dataclass(frozen=True)
 class OwnWords:
-    """A command's words without those of the command that it runs: `nice -n 5` of `nice -n 5 make`. `wraps`: it runs one."""
+    """A command's own words: `nice -n 5` of `nice -n 5 make`. `wraps`: it runs another command, as here."""
 
     words: Words
     wraps: bool = False

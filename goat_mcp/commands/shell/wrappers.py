@@ -1,4 +1,4 @@
-"""Programs that run the command behind their options: `nice`, `xargs`, `sudo`, `su -c`. `running_programs` lists them."""
+"""Programs that run the command behind their options: `nice`, `xargs`, `sudo`, `su -c`, as `running_programs` lists."""
 
 from __future__ import annotations
 

@@ -3,4 +3,4 @@
 from goat_mcp.commands.tasks.manager import TaskManager, new_task_id
 from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus, TaskWork
 
-__all__ = ["TaskOutcome", "Task", "TaskManager", "TaskStatus", "TaskWork", "new_task_id"]
+__all__ = ["Task", "TaskManager", "TaskOutcome", "TaskStatus", "TaskWork", "new_task_id"]
