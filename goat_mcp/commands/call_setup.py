@@ -12,9 +12,9 @@ from pathlib import Path
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.environment import check_names
-from goat_mcp.processes.options import BashOptions
-from goat_mcp.processes.self_kill import kill_of_this_server
+from goat_mcp.processes.script_words import kill_of_this_server
 from goat_mcp.state.sessions import Session
 
 

@@ -20,8 +20,7 @@ from goat_mcp.commands.sandbox.launcher import launcher_command, launcher_needs
 from goat_mcp.commands.sandbox.options import host_is_among
 from goat_mcp.commands.sandbox.proxy_connection import BadRequest, ProxyRequest, Relay, read_request
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.web.http.resolving import Resolve, addresses_to_dial
-from goat_mcp.web.http.system_resolver import SystemResolver
+from goat_mcp.web.http.resolver import Resolve, SystemResolver, addresses_to_dial
 from goat_mcp.web.http.target import Target
 
 MAX_HEAD_BYTES = 64 * 1024
