@@ -21,7 +21,6 @@ from goat_mcp.calls.permissions.call import Call
 from goat_mcp.calls.permissions.rule import Rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import HERE, NUMBER, TIME, FileDoubt, FileUse
-from goat_mcp.commands.shell.file_uses import changes_of_directory, files_of, known_values
 
 _MAX_DIRECTORIES = 40
 _MAX_FOLDERS = 16
@@ -249,13 +248,12 @@ def paths_written(call: Call) -> Iterator[str]:
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:
     """Each use of a file that can be followed, and the directories it may be relative to. Others become `doubts`."""
     for script in call.scripts:
-        values = known_values(script, str(Path.home()))
-        changes = changes_of_directory(script, values)
+        changes = script.files.changes
         doubts += changes.doubts
         paths = NamedPaths(call.directory, changes.targets, changes.perhaps)
         if paths.is_cut:
             doubts.append(FileDoubt("cd", "so many changes of directory are not followed"))
-        for files in files_of(script, values):
+        for files in script.files.commands:
             doubts += files.doubts
             try:
                 bases = paths.with_folders(files.folders) if files.folders else paths.directories
