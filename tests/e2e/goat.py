@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -21,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Tool
 
 from tests.e2e.processes import end
+from tests.quick_start import REAL_GOAT, goat_command
 
 START_TIMEOUT_S = 90.0
 EXIT_TIMEOUT_S = 30.0
@@ -40,11 +40,14 @@ class Launch:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     names_workspace: bool = True
     """Otherwise it is only started there."""
+    is_real: bool = False
+    """For what a forked process cannot show; see `tests.quick_start`."""
 
     @property
     def command(self) -> list[str]:
         workspace = ("--workspace", str(self.workspace)) if self.names_workspace else ()
-        return [sys.executable, "-m", "goat_mcp", "serve", *workspace, *self.options]
+        words = ("serve", *workspace, *self.options)
+        return [*REAL_GOAT, *words] if self.is_real else goat_command(*words)
 
     @property
     def environment(self) -> dict[str, str]:
