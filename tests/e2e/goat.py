@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Tool
 
 from tests.e2e.processes import end
-from tests.quick_start import REAL_GOAT, goat_command
+from tests.quick_start import goat_command
 
 START_TIMEOUT_S = 90.0
 EXIT_TIMEOUT_S = 30.0
@@ -40,14 +40,11 @@ class Launch:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     names_workspace: bool = True
     """Otherwise it is only started there."""
-    is_real: bool = False
-    """For what a forked process cannot show; see `tests.quick_start`."""
 
     @property
     def command(self) -> list[str]:
         workspace = ("--workspace", str(self.workspace)) if self.names_workspace else ()
-        words = ("serve", *workspace, *self.options)
-        return [*REAL_GOAT, *words] if self.is_real else goat_command(*words)
+        return goat_command("serve", *workspace, *self.options)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -5,8 +5,9 @@ thousands of processes. `goat_command` and `script_command` therefore name a sma
 environment, folder and standard streams to the fork server of this test worker (`server.py`), passes signals on, and
 exits as the forked process does. Everything else is a process of its own as always.
 
-What differs: the forked process is no child of whoever started the launcher, and its modules are loaded. Tests of
-process trees, memory, start-up and the like name `REAL_GOAT` instead. `make test-all` starts real processes only.
+What differs: the forked process is no child of the launcher, its command line is another, and its modules are loaded.
+Tests of process trees, memory, start-up and the like are marked `real_processes`: then both name Python itself.
+`make test-all` starts real processes only.
 """
 
 from __future__ import annotations
@@ -20,18 +21,33 @@ from pathlib import Path
 
 from tests.repetitions import is_full
 
-REAL_GOAT = (sys.executable, "-m", "goat_mcp")
 _FOLDER = Path(__file__).parent
+_is_real = False
 
 
 def goat_command(*words: str) -> list[str]:
     """The command line that runs `goat-mcp WORDS`."""
-    return [*REAL_GOAT, *words] if is_full() else [*_launcher(), "-m", "goat_mcp", *words]
+    return module_command("goat_mcp", *words)
+
+
+def module_command(module: str, *words: str) -> list[str]:
+    """The command line that runs a Python module."""
+    return [*_python(), "-m", module, *words]
 
 
 def script_command(script: Path, *words: str) -> list[str]:
     """The command line that runs a Python file of the tests or the examples."""
-    return [sys.executable, str(script), *words] if is_full() else [*_launcher(), str(script), *words]
+    return [*_python(), str(script), *words]
+
+
+def use_real_processes(is_wanted: bool) -> None:
+    """From now on, until it is called again."""
+    global _is_real
+    _is_real = is_wanted
+
+
+def _python() -> tuple[str, ...]:
+    return (sys.executable,) if _is_real or is_full() else _launcher()
 
 
 @cache

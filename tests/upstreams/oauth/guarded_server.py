@@ -6,7 +6,6 @@ import http.client
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.http.options import HttpOptions
 from tests.free_port import free_port
+from tests.quick_start import script_command
 from tests.upstreams.fleet import SERVERS
 
 
@@ -96,7 +96,7 @@ def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
     running = Guarded(folder, *ports)
     running.control(**control)
     arguments = [*map(str, ports), str(folder / "log"), str(folder / "control.json")]
-    process = subprocess.Popen([sys.executable, str(SERVERS / "guarded.py"), *arguments])
+    process = subprocess.Popen(script_command(SERVERS / "guarded.py", *arguments))
     try:
         for _ in range(1200):
             if all(_listens(port) for port in ports):
