@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, settings
 from goat_mcp.files.search.ripgrep import find_ripgrep
 from tests import quick_start
 from tests.contract.attack_cases import count_line
-from tests.repetitions import is_full
+from tests.repetitions import examples, is_full
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 settings.load_profile("busy machine")
 
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.

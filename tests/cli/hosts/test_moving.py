@@ -23,6 +23,7 @@ from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_fil
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.config_folder import own_upstreams_file
 from goat_mcp.state.directory import StateDirectory
+from tests.repetitions import examples
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -101,7 +102,7 @@ _ENTRY = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     servers=st.dictionaries(_NAMES, _ENTRY, max_size=4),
     indent=st.sampled_from([None, 1, 2, 4, "\t"]),
