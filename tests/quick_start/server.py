@@ -74,7 +74,7 @@ class _Forks:
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         signal.set_wakeup_fd(wake_write)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _wake)
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(wake_read, selectors.EVENT_READ)
         self._selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
@@ -141,6 +141,10 @@ class _Forks:
         os._exit(0)
 
 
+def _wake(number: int, frame: object) -> None:
+    """A signal that has a handler writes to the wake-up descriptor."""
+
+
 def _read_request(connection: socket.socket) -> Request:
     head, descriptors, _, _ = socket.recv_fds(connection, 8, 4)
     length = int.from_bytes(head, "big")
@@ -177,8 +181,8 @@ def _become(request: Request) -> None:
         code = _exit_code(end)
     except BaseException:
         traceback.print_exc()
-    threading._shutdown()  # pyright: ignore  # waits for its threads, as the end of every Python does
-    atexit._run_exitfuncs()
+    threading._shutdown()  # pyright: ignore  # waits for the threads that are no daemons
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # as at the end of every Python
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
