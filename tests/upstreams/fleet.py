@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def serving_at(port: int, script: str, *args: str | int | Path) -> Generator[Non
                 continue
         yield
     finally:
-        process.kill()
+        process.send_signal(signal.SIGHUP)  # ends it at once, and passes the launcher of a forked one
         process.wait()
 
 
