@@ -28,7 +28,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.catalog.uri_ownership import UriOwnership
-from goat_mcp.commands.sandbox.session_folders import SessionFolders
+from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.records import TaskRecords
 from goat_mcp.core.context import ToolContext
@@ -462,7 +462,7 @@ IN_MEMORY = {
     "server/handlers/tool_list:ToolList._ready": "the list of tools, by rights",
     "commands/shell/known_values:KnownValues._values": "of one script",
     "state/call_log:CallLog._calls": OWN,
-    "state/plan_changes:PlanChanges._seen": OWN,
+    "state/resources:PlanChanges._seen": OWN,
     "state/session_settings:MemoryConfigStore._sessions": "by session",
     "state/session_settings:SessionSettings._known": "by session",
     "state/sessions:ReadLedger._seen": "of one session",

@@ -8,16 +8,15 @@ from typing import Any
 
 from goat_mcp.commands.sandbox.factory import SandboxServices
 from goat_mcp.commands.sandbox.factory import sandbox as make_sandbox
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.protected import protected_reason
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.processes.login_path import LoginPath
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.processes.environment import CommandEnvironment, LoginPath
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
@@ -51,7 +50,7 @@ class ShellBench:
         self.guard = ProcessGuard()
         self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
         self.sandbox = make_sandbox(
-            sandbox or SandboxOptions(sandbox=SandboxWish.OFF),
+            sandbox or SandboxOptions(sandbox=SandboxMode.OFF),
             SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,
