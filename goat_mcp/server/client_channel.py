@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -15,6 +16,29 @@ from pydantic import BaseModel, ValidationError
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+WATCHED_AFTER_S = 0.05
+"""When a stream begins to be watched. Most calls are over by then, and cost no task of their own."""
+
+
+class MayAnswer(Protocol):
+    """The params of a request that may come again with answers."""
+
+    @property
+    def input_responses(self) -> Mapping[str, Any] | None: ...
+
+    @property
+    def request_state(self) -> str | None: ...
+
+
+class CalledTool(MayAnswer, Protocol):
+    """The params of `tools/call`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | None: ...
 
 
 class ClientChannel(Protocol):
@@ -165,3 +189,25 @@ def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:
 
 def _unreadable(request: Question) -> MCPError:
     return MCPError(types.INVALID_PARAMS, f"the client's answer to {request.method} cannot be read")
+
+
+async def while_open(request: Any, channel: DirectChannel, call: Awaitable[T]) -> T:
+    """The result of a handshake client's call over HTTP; once its stream is closed nobody will see it, and the call is
+    cancelled (FLW-2). Raises `MCPError` then. In the stateless era the SDK itself cancels such a request."""
+    loop = asyncio.get_running_loop()
+    watch: list[asyncio.Task[None]] = []
+    with anyio.CancelScope() as scope:
+
+        async def cancel_when_gone() -> None:
+            await gone(request)
+            if not channel.is_asking:
+                scope.cancel()
+
+        timer = loop.call_later(WATCHED_AFTER_S, lambda: watch.append(loop.create_task(cancel_when_gone())))
+        try:
+            return await call
+        finally:
+            timer.cancel()
+            for task in watch:
+                task.cancel()
+    raise MCPError(types.CONNECTION_CLOSED, "the client is gone")

@@ -95,7 +95,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AGG-4",
         "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page "
         "of another list neither skips nor repeats an entry.",
-        "upstreams/listing/paging server/handlers/pages",
+        "upstreams/listing/paging server/handlers/lists",
         "upstreams/test_stdio_upstreams.py::"
         "test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list upstreams/test_isolation.py::"
         "test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
@@ -375,7 +375,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-2",
         "A cancelled call is cancelled at the upstream at once; its late answer is dropped and the process kept.",
-        "upstreams/transports/direct_dispatch upstreams/calls/calls server/closed_streams",
+        "upstreams/transports/direct_dispatch upstreams/calls/calls server/client_channel",
         "upstreams/test_stdio_upstreams.py::"
         "test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process "
         "upstreams/test_isolation.py::"
@@ -406,7 +406,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/handlers/log_levels upstreams/server_requests/log_levels upstreams/server_requests/callers",
+        "server/client_side upstreams/server_requests/log_levels upstreams/server_requests/callers",
         "e2e/test_upstreams_that_ask.py::"
         "test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::"
@@ -444,7 +444,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-3",
         "A stateless client is told exactly what it listens to, an older one in its own way, from one source.",
-        "server/changes server/handlers/subscriptions",
+        "server/changes server/handlers/resources",
         "server/test_changes.py::test_listen_streams_are_kept_apart_by_principal_too "
         "server/test_changes.py::test_tools_and_resources_are_told_to_whom_each_concerns "
         "server/handlers/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
@@ -457,7 +457,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
-        "upstreams/calls/subscriptions server/handlers/subscriptions",
+        "upstreams/calls/subscriptions server/handlers/resources",
         "server/test_watched_items.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
         "server/test_watched_items.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
@@ -470,7 +470,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
-        "upstreams/listing/paging catalog/resource_catalog server/handlers/resource_lists server/adapter",
+        "upstreams/listing/paging catalog/resource_catalog server/handlers/lists server/adapter",
         "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
     ),
     _rule(
@@ -799,7 +799,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "catalog/profile_options gateway/build/profiles catalog/catalog server/client_profiles "
+        "catalog/profile_options gateway/build/tools catalog/catalog server/caller_identity "
         "server/http/token gateway/build/declared_tools",
         "e2e/test_profiles.py::"
         "test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes "
@@ -870,7 +870,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-2",
         "Four tools search, describe and call what is not listed; the reading one refuses all but what you vouch for.",
-        "gateway/build/meta_tools tools/search_tools tools/describe_tool tools/call_tool tools/call_tool_readonly",
+        "gateway/build/builtin_tools tools/search_tools tools/describe_tool tools/call_tool tools/call_tool_readonly",
         "server/test_deferred_tools.py::"
         "test_DEF_2_tools_that_are_not_listed_are_found_described_and_called "
         "server/test_deferred_tools.py::"
@@ -966,7 +966,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PIN-2",
         "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
-        "cli/lock gateway/status/unpinned upstreams/pinning/launch_fingerprint",
+        "cli/lock gateway/status/findings upstreams/pinning/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
         "gateway/status/test_unpinned.py::test_a_launch_that_names_no_version_is_told "
@@ -977,14 +977,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHN-1",
         "goat-mcp works behind goat-mcp, in every pair of eras.",
-        "core/names server/chaining upstreams/envelope",
+        "core/names server/middleware upstreams/envelope",
         "e2e/test_gateway_chains.py::test_a_tool_behind_two_gateways_is_called_in_every_pair_of_eras "
         "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same",
     ),
     _rule(
         "CHN-2",
         "A circle of gateways is noticed, named and ended; the rest goes on.",
-        "server/chaining core/gateway_chain upstreams/listing/chained_entries",
+        "server/middleware core/gateway_chain upstreams/listing/chained_entries",
         "e2e/test_gateway_chains.py::"
         "test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest "
         "e2e/test_gateway_chains.py::"
@@ -995,7 +995,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "OBS-1",
         "Status tells of every upstream how it does, why, since when, what it offers and what is withheld.",
-        "gateway/status/gateway_status gateway/status/upstream_entry gateway/status/resource cli/status",
+        "gateway/status/gateway_status gateway/status/upstream_entry gateway/status/gateway_status cli/status",
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
         "cli/test_status.py::"
@@ -1005,8 +1005,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "OBS-2",
         "Doctor calls no tool; what it finds has an id, a detail and a remedy, and the exit code says the kind.",
-        "gateway/status/doctor gateway/status/finding gateway/status/upstream_findings "
-        "gateway/status/file_findings cli/doctor",
+        "gateway/status/doctor gateway/status/findings gateway/status/findings gateway/status/findings cli/doctor",
         "cli/test_doctor.py::test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called "
         "cli/test_doctor.py::test_each_trouble_has_its_finding_its_remedy_and_its_exit_status",
     ),

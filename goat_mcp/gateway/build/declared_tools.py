@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goat_mcp.gateway.build import manifests as chosen_manifests
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR
 from goat_mcp.catalog.profile_options import ProfileOptions
@@ -48,7 +48,7 @@ class DeclaredTools:
         self._folder_problems: Sequence[ManifestProblem] = ()
         self._upstreams: Sequence[UpstreamConfig] | None = None
         self._logged: list[dict[str, Any]] = []
-        self.toolsets: Declared = {}
+        self.toolsets: DeclaredToolsets = {}
         if self._read is not None:
             settings, self._choice_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
         self.settings = settings
@@ -84,7 +84,7 @@ class DeclaredTools:
         """What manifests declare, as it is now; None where there are none."""
         return None if self._manifests is None else self._manifests.declared
 
-    def choose_again(self, choose: Callable[[Settings, Declared], ChosenT]) -> ChosenT | None:
+    def choose_again(self, choose: Callable[[Settings, DeclaredToolsets], ChosenT]) -> ChosenT | None:
         """What `choose` makes of toolsets and profiles as they are declared now, which is in force then. None where
         that is what they were.
 
@@ -100,8 +100,8 @@ class DeclaredTools:
         said = [f"no usable profile {name} is declared" for name in kept]
 
         def usable(
-            profiles: Mapping[str, ProfileOptions], toolsets: Declared
-        ) -> tuple[Settings, Declared, ChosenT] | None:
+            profiles: Mapping[str, ProfileOptions], toolsets: DeclaredToolsets
+        ) -> tuple[Settings, DeclaredToolsets, ChosenT] | None:
             settings = self._given.model_copy(update={"profiles": profiles})
             try:
                 return settings, toolsets, choose(settings, toolsets)
@@ -140,7 +140,7 @@ class DeclaredTools:
             for document in self._manifests.declared.upstreams
         ]
 
-    def beside(self, upstreams: Sequence[UpstreamConfig]) -> None:
+    def know_upstreams(self, upstreams: Sequence[UpstreamConfig]) -> None:
         """All upstreams that there are now: toolsets may name them."""
         self._upstreams = upstreams
 

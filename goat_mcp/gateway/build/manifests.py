@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
@@ -73,7 +73,7 @@ def read(settings: Settings) -> ReadManifests | None:
     return ReadManifests(folders, users, shipped())
 
 
-def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
+def wants_shipped(settings: Settings, toolsets: DeclaredToolsets) -> bool:
     """Whether anything of that set may be on: one of its toolsets is named, or one of the user's own."""
     named = [*settings.catalog.toolsets]
     for profile in settings.profiles.values():
@@ -116,7 +116,7 @@ def why_off(name: str) -> ToolError | None:
     )
 
 
-def declared_toolsets(declared: ManifestSet) -> Declared:
+def declared_toolsets(declared: ManifestSet) -> DeclaredToolsets:
     return {document.name: document.tools for document in declared.toolsets}
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from goat_mcp.server.http.guard import Refusal
-from goat_mcp.server.http.principal import principal_of
+from goat_mcp.server.http.guard import Refusal, principal_of
 
 MAX_QUEUE_S = 1.0
 _BURST_S = 2.0

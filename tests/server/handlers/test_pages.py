@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
-from goat_mcp.server.handlers.pages import Pages
+from goat_mcp.server.handlers.lists import Pages
 
 
 def entries(count: int) -> list[dict[str, Any]]:
