@@ -3,7 +3,7 @@ whenever one of the files has changed since (CFG-4). Reaching upstreams is the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -126,9 +126,15 @@ class Line:
 
 @asynccontextmanager
 async def line(
-    folder: Path, era: str, tools: Sequence[Tool], *, short: bool, capabilities: Mapping[str, Any] | None = None
+    folder: Path,
+    era: str,
+    tools: Sequence[Tool],
+    *,
+    short: bool,
+    capabilities: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[Line]:
-    served = gateway(folder)
+    served = gateway(folder, **(settings or {}))
     served.registry.replace_source("test", [fake("plain"), *tools])
     adapter = Adapter(served, "stdio")
     calls = Counted(adapter, is_off=not short)
