@@ -202,10 +202,9 @@ async def publish_status(gateway: Gateway) -> None:
     with anyio.move_on_after(FIRST_WRITE_S):
         await gateway.first_list.wait()
         await anyio.sleep(AFTER_THE_LIST_S)
-    await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.publishing", abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
     from goat_mcp.gateway.status.log_files import LogWriter
-    from goat_mcp.gateway.status.process_files import ProcessFiles
-    from goat_mcp.gateway.status.publishing import StatusPublisher
+    from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
 
     with suppress(OSError):
         gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)

@@ -13,8 +13,7 @@ import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.gateway.status.process_files import ProcessFiles
-from goat_mcp.gateway.status.publishing import StatusPublisher
+from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.upstreams.fleet import server
