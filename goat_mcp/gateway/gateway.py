@@ -203,8 +203,8 @@ class Gateway:
         await self.first_list.wait()
         await anyio.sleep(LOAD_TOOLS_AFTER_S)
         await self.on_demand.load()
-        for place, problem in self.diagnostics.silent_hooks():
-            self.telemetry.warning("hook", hook=place, problem=problem)
+        for hook, problem in self.diagnostics.silent_hooks():
+            self.telemetry.warning("hook", hook=hook, problem=problem)
         await anyio.to_thread.run_sync(self.changes.prune, abandon_on_cancel=True)
 
     def _manifests_read_again(self) -> None:

@@ -1,4 +1,4 @@
-"""Requests for what upstreams offer beside tools, through the one pipeline: rules, hooks, limits, audit (AGG-1).
+"""Requests for resources and prompts of upstreams, through the one pipeline: rules, hooks, limits, audit (AGG-1).
 
 Loaded by the first of them. What a client may see is in `resource_catalog`.
 """

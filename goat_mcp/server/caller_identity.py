@@ -1,4 +1,4 @@
-"""Who is behind a request, as its transport and its token tell: the principal, the session, the rights."""
+"""Who is behind a request, by its transport and its token: the principal, the session, the rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells clients that the catalog or something they can read changed, in both protocol eras, from one event.
+"""Notifies clients that the catalog or something they can read changed, in both protocol eras, from one event.
 
 Handshake clients get a plain notification each; 2026-07-28 clients listen on the SDK's bus. A principal hears of its
 own things only.
@@ -57,7 +57,7 @@ class ChangeHub:
         *,
         connected: Callable[[Context], Callable[[], None]] = lambda ctx: _nothing,
     ) -> None:
-        """`principal` tells whose request is being handled, `looks` what else than this process changes resources.
+        """`principal` returns whose request is being handled, `looks` what notices changes of other processes.
 
         `connected` is called for each handshake connection, and returns what to call when it closes.
         """
@@ -148,9 +148,9 @@ class ChangeHub:
         self._client(ctx)
 
     async def subscribe(self, ctx: Context, uri: str, release: Callable[[], None] = _nothing) -> bool:
-        """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes.
+        """Tell this handshake client of changes under `uri`. Returns False if it watches too many.
 
-        `release` is called when it does not want to hear of it any more, or is gone.
+        `release` is called when it stops watching, or is gone.
         """
         await self._elsewhere.before_watching((uri,), self._principal())
         uris = self._client(ctx).uris
@@ -204,7 +204,7 @@ class _Client:
     def __init__(self, session: ServerSession, principal: str) -> None:
         self.principal = principal
         self.uris: dict[str, Callable[[], None]] = {}
-        """Each with what has to be done when it is not watched any more."""
+        """Each with what to call when it is not watched any more."""
         self._session = session
         self._pending: set[ServerEvent] = set()
         self._sending: anyio.CancelScope | None = None
@@ -219,7 +219,7 @@ class _Client:
             group.start_soon(self._send, self._sending)
 
     def gone(self) -> None:
-        """It is not there any more to be told."""
+        """Its connection has closed."""
         self._pending.clear()
         while self.uris:
             self.uris.popitem()[1]()
@@ -228,7 +228,7 @@ class _Client:
 
     async def _send(self, sending: anyio.CancelScope) -> None:
         # A client that stopped reading holds up nobody else; until it reads again or is gone, its news are kept as a
-        # set: told once, however often they came.
+        # set: sent once, however often they came.
         with sending:
             while self._pending:
                 event = self._pending.pop()
@@ -251,14 +251,14 @@ class OtherProcesses:
     """
 
     def __init__(self, looks: Callable[[], Mapping[str, Look]], watchers: Callable[[str], Collection[str]]) -> None:
-        """`watchers` tells which principals watch a URI, or one below it. `looks` is called when somebody does."""
+        """`watchers` returns which principals watch a URI, or one below it. `looks` is called when somebody does."""
         self._looks = looks
         self._watchers = watchers
         self._one_at_a_time = anyio.Lock()
         self._watched = anyio.Event()
 
     async def before_watching(self, uris: Collection[str], principal: str) -> None:
-        """Whoever is told now that they watch these is told of every change from now on."""
+        """From now on no change of these goes unnoticed, for this principal."""
         for root, look in self._looks().items():
             if any(uri == root or uri.startswith(f"{root}/") for uri in uris):
                 await self._run(look, (principal,))
@@ -275,7 +275,7 @@ class OtherProcesses:
                 await anyio.sleep(LOOK_EVERY_S)
 
     async def _run(self, look: Look, principals: Collection[str]) -> None:
-        # What cannot be looked at now is looked at next time; whoever reads it is told what is wrong.
+        # What cannot be looked at now is looked at next time; whoever reads it gets the error.
         async with self._one_at_a_time:
             with suppress(ToolError, OSError):
                 await look(principals)

@@ -1,4 +1,4 @@
-"""One call's way back to its client: a request in the handshake era, a parked call in 2026-07-28. Tools see neither."""
+"""One call's way back to its client: a request in the handshake era, a suspended call later. Tools see neither."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClientChannel(Protocol):
         ...
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        """Raises `MCPError` where the client refuses, or answers something else. `opens_call`: see `Form`."""
+        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
         ...
 
     async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
@@ -100,19 +100,19 @@ class DirectChannel(ClientOfCall):
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._own_questions = 0
+        self._open_questions = 0
 
     @property
     def is_asking(self) -> bool:
         """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
-        return self._own_questions > 0
+        return self._open_questions > 0
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        self._own_questions += 1
+        self._open_questions += 1
         try:
             return await self._put(request, answer)
         finally:
-            self._own_questions -= 1
+            self._open_questions -= 1
 
     async def _put(self, request: Question, answer: type[AnswerT]) -> AnswerT:
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)

@@ -33,7 +33,7 @@ class ClientRoots:
         self._known: dict[str, Sequence[Path]] = {}
 
     def of(self, session_key: str) -> Sequence[Path] | None:
-        """None where they were not asked for."""
+        """None if they were not asked for."""
         return self._known.get(session_key)
 
     def keep(self, session_key: str, roots: Sequence[Path]) -> None:
@@ -59,19 +59,19 @@ def local_folders(answer: Mapping[str, Any]) -> list[Path]:
 
 
 class RootsRequest:
-    """Asked before a call, once and when they have changed; over HTTP never, since each client has its own."""
+    """Asks for the roots before a call, once and after a change; never over HTTP, where each client has its own."""
 
     def __init__(self, gateway: Gateway, transport: Transport) -> None:
         self._gateway = gateway
         self._transport = transport
 
     def go_without(self) -> None:
-        """This client has none to tell of."""
+        """This client has no roots."""
         if self._transport == "stdio" and self._gateway.directories.wants_client_roots:
             self._gateway.adopt_client_roots(())
 
     async def before(self, ctx: Context, params: CalledTool) -> types.InputRequiredResult | None:
-        """Ask. Returns a question to send first, where this era has no other way."""
+        """Ask. Returns a question to send first, if this era has no other way."""
         gateway = self._gateway
         if self._transport != "stdio" or not gateway.directories.wants_client_roots:
             return None

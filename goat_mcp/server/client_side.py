@@ -110,7 +110,7 @@ class ChannelClient:
         return known
 
     def call_ended(self) -> None:
-        """The call has its result: what comes now goes beside it, if the era has a way for that."""
+        """The call has its result: what comes now is sent apart from it, if the era has a way for that."""
         self._is_over = True
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
@@ -125,7 +125,7 @@ class ChannelClient:
 
 
 class SessionNotices:
-    """The way to a handshake client beside its calls, for as long as its connection lasts. A `Told`."""
+    """The way to a handshake client outside its calls, for as long as its connection lasts. A `Told`."""
 
     def __init__(self, session: ServerSession, level: Callable[[], str]) -> None:
         self._session = session
@@ -151,7 +151,7 @@ class HostModel:
         self.takes_tools = capability.tools is not None
 
     async def reply(self, request: ModelRequest) -> ModelReply:
-        """Raises `ToolError(MODEL)` where the client or its user refuses."""
+        """Raises `ToolError(MODEL)` if the client or its user refuses."""
         tools = [
             types.Tool(name=tool.name, description=tool.description, input_schema=tool.input_schema)
             for tool in request.tools
@@ -204,7 +204,7 @@ class LogLevels:
         self._levels.pop(session_key, None)
 
     def of(self, session_key: str, protocol_version: str, meta: Mapping[str, Any]) -> str:
-        """Empty where nothing is wanted: the stateless era has only what the request asks for."""
+        """Empty if the client wants none: in the stateless era there is only what the request asks for."""
         if protocol_version in MODERN_PROTOCOL_VERSIONS:
             return str(meta.get(LOG_LEVEL_META_KEY) or "")
         return self._levels.get(session_key, DEFAULT_LEVEL)

@@ -1,4 +1,4 @@
-"""Server middleware: what happens to every request beside its handler.
+"""Server middleware: what happens to every request around its handler.
 
 This gateway may be one of several behind each other: it says who it is, and stops what has come round (CHN-2). A client
 that is no gateway sees no more of it than an id in the answer to its greeting.
@@ -28,7 +28,7 @@ _GREETINGS = frozenset({"initialize", "server/discover"})
 
 
 class Middleware:
-    """`path_of` tells the gateways behind us that an entry comes through: by the member of the answer that holds it,
+    """`path_of` returns the gateways behind us that an entry comes through: by the member of the answer that holds it,
     and the name or URI that clients see."""
 
     def __init__(

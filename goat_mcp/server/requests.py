@@ -24,7 +24,7 @@ Work = Callable[[ToolContext], Awaitable[ToolResult]]
 
 
 class Requests:
-    """Knows of each handshake session its log level, its roots, and how it is reached beside calls."""
+    """Keeps for each handshake session its log level, its roots, and the way to reach it outside calls."""
 
     def __init__(self, who: CallerIdentity, suspended: SuspendedCalls) -> None:
         self._who = who

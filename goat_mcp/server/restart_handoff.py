@@ -1,4 +1,4 @@
-"""Starting the server anew in place: `exec` of the same command, with the client's pipes or the listening socket.
+"""Replacing the server process in place: `exec` of the same command, with the client's pipes or the listening socket.
 
 Hosts start a stdio server once and do not start it again when it ends (design 0023), so the process must not end: it is
 replaced, and what the client had said in its handshake is said again to the new one, whose answer the client does not
@@ -74,7 +74,7 @@ class RestartHandoff:
         self.is_complete = True
 
     def replace_process(self, modes: Mapping[str, str], restarts_s: Sequence[float]) -> None:
-        """Go on as the same command, started anew. Returns only if that fails."""
+        """Go on as the same command, in a new process. Returns only if that fails."""
         if hasattr(signal, "sigpending") and signal.SIGTERM in signal.sigpending():
             return  # somebody wants it to end
         if hasattr(signal, "pthread_sigmask"):

@@ -160,7 +160,7 @@ def _collect_garbage_from_now_on() -> None:
 def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Generator[None]:
     """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent.
 
-    Where the sender of a signal is not told, every SIGTERM counts. Enter it before any thread starts.
+    If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
     """
     loop = asyncio.get_running_loop()
 
@@ -185,11 +185,11 @@ def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Gene
 
 
 async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
-    """Call `stop` once `parent` is no longer our parent, even where another process keeps our stdin open.
+    """Call `stop` once `parent` is no longer our parent, even if another process keeps our stdin open.
 
     `parent` is read before anything slow is imported: it may die while we start.
     """
-    while os.getppid() == parent:  # noqa: ASYNC110  # nothing tells of a parent's end; it has to be looked at
+    while os.getppid() == parent:  # noqa: ASYNC110  # no event reports a parent's end
         await anyio.sleep(PARENT_POLL_S)
     stop()
 

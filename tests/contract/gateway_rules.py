@@ -320,9 +320,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
         "or taken over is refused, and nothing runs twice.",
         "server/suspended_calls upstreams/server_requests/multi_round upstreams/server_requests/round_answers",
-        "server/test_upstreams_parked_calls.py::"
+        "server/test_upstreams_suspended_calls.py::"
         "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
-        "server/test_upstreams_parked_calls.py::"
+        "server/test_upstreams_suspended_calls.py::"
         "test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more "
         "server/test_asking.py::test_a_parked_call_ends_with_its_time "
         "server/test_suspended_calls.py::"

@@ -455,7 +455,7 @@ IN_MEMORY = {
     "server/client_side:LogLevels._levels": "by session",
     "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
-    "server/suspended_calls:SuspendedCalls._parked": "by a random token; the owner's session is compared",
+    "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
     **dict.fromkeys(
         ("server/stdio/fast_path:FastPath._running", "server/stdio/fast_path:FastPath._tasks"), "stdio only"
     ),

@@ -60,7 +60,7 @@ def claude_settings(settings: Settings) -> tuple[ClaudeSettings, ...]:
     try:
         return tuple(read_claude_settings(file, settings.contents.get(file)) for file in settings.claude_settings)
     except BrokenClaudeSettings as broken:
-        raise BrokenSettings(str(broken), "Mend the file, or do not name it in claude_settings.") from None
+        raise BrokenSettings(str(broken), "Fix the file, or do not name it in claude_settings.") from None
 
 
 def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Programs | None:
@@ -81,7 +81,7 @@ def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Pr
         for hook in hooks:
             check_condition(hook, matches_rule)
     except BrokenHook as broken:
-        raise BrokenSettings(f"hooks: {broken}", "Mend the hook and start again.") from None
+        raise BrokenSettings(f"hooks: {broken}", "Fix the hook and start again.") from None
     runner = HookRunner(s.environment, s.guard, project)
     facts = _Facts(s.sessions, project, lambda session_key: s.modes.of(session_key).value)
     return Programs(hooks, runner, facts, matches_rule, s.telemetry.warning)
@@ -111,7 +111,7 @@ def _chosen_extensions(names: Sequence[str]) -> Sequence[InstalledExtension]:
     try:
         return installed_extensions(names)
     except BrokenExtension as broken:
-        raise BrokenSettings(f"extensions: {broken}", "Mend or install it, or take it off the list.") from broken
+        raise BrokenSettings(f"extensions: {broken}", "Fix or install it, or take it off the list.") from broken
 
 
 def _chosen_steps(extensions: Sequence[InstalledExtension], services: Services) -> Steps | None:
@@ -135,7 +135,7 @@ def register_tools(extensions: Sequence[InstalledExtension], registry: Registry,
         except Exception as problem:
             raise BrokenSettings(
                 f"extensions: {extension.name!r} cannot register its tools: {type(problem).__name__}: {problem}",
-                "Mend it, or take it off the list.",
+                "Fix it, or take it off the list.",
             ) from problem
 
 

@@ -99,7 +99,7 @@ def copy_of(folder: Path, settings: Settings, state: StateDirectory) -> Path:
     try:
         return sealed_copy(folder, state, settings.contents)
     except Unsealable as why:
-        raise BrokenSettings(f"manifests: {folder}: {why}", "Mend it, or name another directory.") from None
+        raise BrokenSettings(f"manifests: {folder}: {why}", "Fix it, or name another directory.") from None
 
 
 def why_off(name: str) -> ToolError | None:
@@ -146,7 +146,7 @@ def _problem(document: ProfileDocument, error: Any) -> ManifestProblem:
         *above, name = error["loc"]
         known = (ProfileTools if above == ["tools"] else ProfileOptions).model_fields
         return document.document.problem(place, f"spec.{key} is unknown", _near_or_known(str(name), known))
-    return document.document.problem(place, f"spec.{key}: {error['msg']}", "mend the value")
+    return document.document.problem(place, f"spec.{key}: {error['msg']}", "fix the value")
 
 
 def unknown_tool_settings(settings: Settings, declared: ManifestSet | None) -> list[dict[str, Any]]:

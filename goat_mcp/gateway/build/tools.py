@@ -74,7 +74,7 @@ class ChosenTools:
             key = "catalog.deny"
             deny = selections.labels(chosen.deny)
         except BrokenSelection as broken:
-            raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
+            raise BrokenSettings(f"{key}: {broken}", "Fix it and start again.") from None
         return CatalogFilter(toolsets=toolsets, also_on=also_on, allow=allow, deny=deny)
 
     def profiles(self) -> Mapping[str, CatalogProfile]:
@@ -85,7 +85,7 @@ class ChosenTools:
             if name and name not in settings.profiles:
                 known = f"there are {', '.join(settings.profiles)}" if settings.profiles else "there are none"
                 raise BrokenSettings(
-                    f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or mend the name."
+                    f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or correct the name."
                 )
         return {
             name: CatalogProfile(
@@ -111,7 +111,7 @@ class ChosenTools:
                 key = "deny"
                 denied = selections.labels(deny)
             except BrokenSelection as broken:
-                raise BrokenSettings(f"profiles.{profile}.tools.{key}: {broken}", "Mend it and start again.") from None
+                raise BrokenSettings(f"profiles.{profile}.tools.{key}: {broken}", "Fix it and start again.") from None
         servers = options.upstreams
         named = get_args(Toolset) if options.toolsets is None else options.toolsets
         own, also_on = self._split(named, f"profiles.{profile}.toolsets")
@@ -177,7 +177,7 @@ class ChosenTools:
                 known = [*ours, *self._declared]
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-                raise BrokenSettings(f"{key}: {name!r} is no toolset; {hint}", "Mend the name, or declare it.")
+                raise BrokenSettings(f"{key}: {name!r} is no toolset; {hint}", "Correct the name, or declare it.")
             labels |= _labels_in(self._declared)[name]
         return tuple(cast("Toolset", name) for name in chosen if name in ours), frozenset(labels)
 

@@ -24,15 +24,15 @@ from goat_mcp.upstreams.upstreams import Upstreams
 
 MAX_WAIT_S = 35.0
 """A little more than an upstream may take to start."""
-Told = Callable[[UpstreamStatus], None]
+OnExamined = Callable[[UpstreamStatus], None]
 
 
-async def upstreams_examined(upstreams: Upstreams, only: Collection[str], told: Told) -> list[Finding]:
-    """Connect to each, all at once, and list; `told` hears of each as it is done. `only` are names; none means all."""
+async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_examined: OnExamined) -> list[Finding]:
+    """Connect to each, all at once, and list. `only` are names; none means all. `on_examined` is called for each."""
 
     async def examine(config: UpstreamConfig) -> None:
         await upstreams.listed_anew(config.name, MAX_WAIT_S)
-        told(_status_of(upstreams, config.name))
+        on_examined(_status_of(upstreams, config.name))
 
     chosen = [config for config in upstreams.configs if not only or config.name in only]
     async with anyio.create_task_group() as group:
@@ -53,7 +53,7 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], told: 
         )
     for status in statuses:
         if status.state is UpstreamState.REFUSED:
-            told(status)
+            on_examined(status)
     return [*findings, *(finding for config in chosen for finding in launch_findings(config))]
 
 
@@ -74,9 +74,9 @@ def sandbox_findings(state: SandboxState) -> Iterator[Finding]:
 
 
 def hook_findings(silent: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    """`silent` are places of hooks, and what is wrong with their matchers."""
-    for place, problem in silent:
-        yield Finding(id="silent_hook", about=place, detail=problem, fix="Correct the matcher, or take the hook away.")
+    """`silent` are hooks, by where they are written, and what is wrong with their matchers."""
+    for origin, problem in silent:
+        yield Finding(id="silent_hook", about=origin, detail=problem, fix="Correct the matcher, or take the hook away.")
 
 
 def ignored_keys(upstreams: Upstreams, only: Collection[str]) -> Iterator[Finding]:

@@ -81,20 +81,20 @@ class Finding:
 
 
 def exit_status(findings: list[Finding]) -> int:
-    """Of several the first that must be mended: a wrong configuration, then a login, then what cannot be reached."""
+    """Of several the first that must be fixed: a wrong configuration, then a login, then what cannot be reached."""
     codes = {finding.exit_code for finding in findings}
     return next((code for code in _FIRST if code in codes), OK)
 
 
 def upstream_findings(status: UpstreamStatus) -> Iterator[Finding]:
-    """All that its status tells. What it lists is looked at, nothing of it is called."""
+    """All findings of its status. What it lists is read, nothing of it is called."""
     name = status.name
     if status.reason_code:
         yield _of(status.reason_code, name, status.detail)
     elif status.state is not UpstreamState.READY:
         yield _of(ReasonCode.START_TIMEOUT, name, "it did not get ready while doctor waited")
     for withheld in status.withheld:
-        if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # told once, for all of them
+        if withheld.reason_code is not ReasonCode.GATEWAY_CYCLE:  # reported once, for all of them
             yield _of(withheld.reason_code, name, f"{withheld.kind} {withheld.name or '(no name)'}: {withheld.reason}")
     for collision in status.collisions:
         yield _of(ReasonCode.NAME_COLLISION, name, collision)

@@ -29,7 +29,7 @@ _OPERATORS_OF_UPSTREAM = ("stderr_tail", "file", "target")
 
 
 class GatewayStatus:
-    """Makes the document anew each time: it is cheap, and nothing of it is kept."""
+    """Makes a new document each time: it is cheap, and nothing of it is kept."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class GatewayStatus:
         shown = {config.name for config in self._upstreams.configs if shows(config.server)}
         if len(shown) == len(self._upstreams.configs):
             return raw
-        # What is wrong with an entry is told by its name, and may speak of others.
+        # A problem of an entry names it, and may name others.
         upstreams = [entry for entry in raw["upstreams"] if entry["name"] in shown]
         return {**raw, "upstreams": upstreams, "problems": [], "ignored_keys": []}
 

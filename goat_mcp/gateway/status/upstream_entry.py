@@ -15,7 +15,7 @@ _MOMENTS = ("since_s", "next_try_s", "catalog_at_s")
 
 
 def upstream_entry(status: UpstreamStatus, config: UpstreamConfig | None, now_s: float) -> dict[str, Any]:
-    """Every field of `status`, so that nothing it learns to tell is left out here, and what is configured."""
+    """Every field of `status`, so that a new one is never left out here, and what is configured."""
     entry = {name: value for name, value in dataclasses.asdict(status).items() if name not in _MOMENTS}
     entry["state"] = str(status.state)
     entry["reason_code"] = str(status.reason_code)

@@ -3,7 +3,7 @@
 A cursor names the list it is about, so that no entry is skipped or comes twice.
 
 One of a list that has changed since is refused: a page of the new list would repeat or leave out what lies between, and
-the client that starts anew has the list whole.
+a client that starts again has the list whole.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _cursor(digest: str, start: int) -> str:
 
 
 class ResourceLists:
-    """`changed` hears of each list that clients have and that is another now. What nobody has listed is no news."""
+    """Calls `changed` for each list that clients have and that is another now. What nobody has listed is no news."""
 
     def __init__(self, gateway: Gateway, changed: Callable[[Kind], None], page_size: int = PAGE_SIZE) -> None:
         self._gateway = gateway
@@ -106,7 +106,7 @@ class ResourceLists:
 
     def compare(self) -> None:
         """What there is, or who may see it, has changed."""
-        # Whoever holds another list than what would be listed now is not known by profile: all are told.
+        # Whoever holds another list than what would be listed now is not known by profile: all are notified.
         changed = {
             kind
             for (kind, rights), (listed, _) in self._lists.items()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # loaded when somebody asks for one
 OWN = "goat://"
 """What our own URIs begin with. No upstream is asked for one."""
 LISTEN_WAIT_S = 10.0
-"""How long a change stream waits for upstreams before it says what it tells of."""
+"""How long a change stream waits for upstreams before it says which changes it reports."""
 
 
 class Resources:
@@ -115,14 +115,14 @@ class Subscriptions:
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """One change stream. It is acknowledged with what is really told of, and nothing else."""
-        asked = list(dict.fromkeys(map(str, params.notifications.resource_subscriptions or ())))[:MAX_SUBSCRIPTIONS]
+        """One change stream. Its acknowledgement names what is really watched, and nothing else."""
+        requested = list(dict.fromkeys(map(str, params.notifications.resource_subscriptions or ())))[:MAX_SUBSCRIPTIONS]
         with ExitStack() as watched:
-            honoured = await self._honoured(ctx, asked, watched)
-            filter = params.notifications.model_copy(update={"resource_subscriptions": honoured or None})
+            agreed = await self._watch_all(ctx, requested, watched)
+            filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
             return await self._changes.listen(ctx, params.model_copy(update={"notifications": filter}))
 
-    async def _honoured(self, ctx: Context, asked: list[str], watched: ExitStack) -> list[str]:
+    async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
         agreed: set[str] = set()
 
         async def watch(uri: str) -> None:
@@ -132,12 +132,12 @@ class Subscriptions:
                 agreed.add(uri)
 
         async with anyio.create_task_group() as group:
-            for uri in asked:
+            for uri in uris:
                 group.start_soon(watch, uri)
-        return [uri for uri in asked if uri in agreed]
+        return [uri for uri in uris if uri in agreed]
 
     async def _watch(self, ctx: Context, uri: str) -> Callable[[], None]:
-        """Have whoever has it tell of this one, until what is returned is called.
+        """Watch this one where it comes from, until what is returned is called.
 
         Raises `MCPError` where nobody has it, `ToolError` and `UpstreamError` where its upstream does not agree.
         """

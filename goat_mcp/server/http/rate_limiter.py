@@ -1,4 +1,4 @@
-"""How many requests a second each principal may send; who goes over it waits a moment, or is told to slow down.
+"""How many requests a second each principal may send; a request over it waits a moment, or is refused.
 
 R-LIMIT-1, R-HTTP-4. It stands behind the reading of the token, so that a flood costs its own sender's turns only:
 without a token nobody has any to lose, and gets the SDK's 401.
@@ -31,7 +31,7 @@ class RateLimiter:
         self._allowance = self.per_s * _BURST_S
 
     def wait_s(self) -> float:
-        """Seconds the next request has to wait for its turn; its place is taken."""
+        """Seconds the next request has to wait for its turn; its turn is taken."""
         if self.per_s <= 0:
             return 0.0
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Whose the sessions of the handshake era are, and which of them ends if another one is wanted (R-HTTP-4b).
+"""Whose the sessions of the handshake era are, and which of them ends to make room for another (R-HTTP-4b).
 
 The SDK keeps the sessions; here they are counted, and ended as a client ends them: with a DELETE.
 """

@@ -45,7 +45,7 @@ class StaticToken(TokenVerifier):
 
 
 def profile_tokens(files: Mapping[str, Path], token: str) -> dict[str, str]:
-    """The tokens of profiles, by profile, beside the operator's. Raises `ToolError(CONFIG)` also for one twice."""
+    """The tokens of profiles, by profile, apart from the operator's. Raises `ToolError(CONFIG)` also for one twice."""
     tokens: dict[str, str] = {}
     for profile, path in files.items():
         own = read_or_create_token(path)

@@ -157,6 +157,6 @@ def _dump(message: types.JSONRPCMessage) -> bytes:
 
 
 def _escaped(frame: dict[str, Any]) -> bytes:
-    """With what UTF-8 lacks told as text: an escape that stands for it is JSON, but few clients read it."""
+    """With what UTF-8 lacks written as text: an escape that stands for it is JSON, but few clients read it."""
     text = json.dumps(frame, ensure_ascii=False)
     return _SURROGATE.sub(lambda half: rf"\\u{ord(half[0]):x}", text).encode()
