@@ -74,15 +74,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "calls/hooks/test_configured.py::"
         "test_the_hook_of_one_call_judges_built_in_and_upstream_tools_alike "
         "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike "
-        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order "
-        "server/test_items.py::test_reads_and_prompts_are_on_record_as_calls_are",
+        "server/test_resource_requests.py::test_what_upstreams_offer_stands_in_one_list_in_config_order "
+        "server/test_resource_requests.py::test_reads_and_prompts_are_on_record_as_calls_are",
     ),
     _rule(
         "AGG-2",
         "A completion goes to the upstream whose prompt or template it is about; one without completions has none to "
         "give.",
         "server/handlers/prompts catalog/resource_catalog upstreams/calls/resource_requests",
-        "server/test_items.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
+        "server/test_resource_requests.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
     ),
     _rule(
         "AGG-3",
@@ -101,8 +101,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
         "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
         "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is "
-        "server/handlers/test_pages.py::test_the_pages_together_are_the_list "
-        "server/handlers/test_pages.py::"
+        "server/handlers/test_lists.py::test_the_pages_together_are_the_list "
+        "server/handlers/test_lists.py::"
         "test_a_cursor_of_the_list_as_it_was_is_refused_and_says_what_to_do",
     ),
     _rule(
@@ -113,7 +113,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "catalog/test_registry.py::test_sources_keep_their_declared_order_whoever_comes_first "
         "catalog/test_registry.py::test_the_same_tools_again_are_no_change "
         "server/test_adapter.py::test_an_unchanged_list_is_the_same_in_every_answer "
-        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order",
+        "server/test_resource_requests.py::test_what_upstreams_offer_stands_in_one_list_in_config_order",
     ),
     _rule(
         "AGG-6",
@@ -171,8 +171,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
         "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
         "catalog/resource_catalog catalog/uri_ownership catalog/offerings core/uri_template",
-        "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
-        "server/test_items.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
+        "server/test_resource_requests.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
+        "server/test_resource_requests.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"
         "test_f13_11_order_whoever_listed_first_the_owner_is_the_first_in_config_order",
     ),
@@ -205,7 +205,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_every_answer_of_server_everything_arrives_as_it_was_sent "
         "e2e/test_upstreams_of_others.py::test_their_tools_are_listed_beside_the_built_in_ones "
         "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
-        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+        "server/test_resource_requests.py::test_what_an_upstream_sends_is_what_a_client_gets",
         not_covered="The reference server knows the handshake era only; what stateless upstreams send is held against "
         "a server of our own. Null members of `_meta` are lost where the SDK drops them.",
     ),
@@ -218,7 +218,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/test_envelope.py::test_unknown_members_and_empty_content_pass "
-        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+        "server/test_resource_requests.py::test_what_an_upstream_sends_is_what_a_client_gets",
     ),
     _rule(
         "REL-3",
@@ -257,7 +257,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_stdio_upstreams.py::"
         "test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data "
         "e2e/test_bad_upstreams.py::test_an_error_of_a_server_keeps_code_message_and_data "
-        "server/test_items.py::test_an_upstreams_own_error_keeps_code_message_and_data "
+        "server/test_resource_requests.py::test_an_upstreams_own_error_keeps_code_message_and_data "
         "upstreams/test_http_upstreams.py::"
         "test_an_answer_that_is_none_is_an_error_of_ours_that_names_the_upstream",
     ),
@@ -436,9 +436,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/transports/connection upstreams/upstream upstreams/calls/subscriptions",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_tool_that_appears_is_listed_after_the_upstream_says_so "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
     ),
     _rule(
@@ -450,7 +450,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/handlers/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
         "server/handlers/test_resources.py::"
         "test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
         "e2e/test_watched_over_http.py::test_frames_of_a_change_stream_name_it_and_what_it_tells_of",
     ),
@@ -458,10 +458,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
         "upstreams/calls/subscriptions server/handlers/resources",
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
-        "server/test_watched_items.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
+        "server/test_watched_resources.py::"
         "test_who_is_not_told_by_the_upstream_hears_so_when_subscribing "
         "e2e/test_watched_through_gateways.py::"
         "test_who_watches_and_then_calls_hears_of_what_its_calls_change",
@@ -471,7 +471,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
         "upstreams/listing/paging catalog/resource_catalog server/handlers/lists server/adapter",
-        "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
+        "server/test_resource_requests.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
     ),
     _rule(
         "SCH-1",
@@ -580,7 +580,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/cache/test_warm_catalog.py::"
         "test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced "
         "upstreams/test_stdio_upstreams.py::test_what_was_listed_once_is_known_to_the_next_run "
-        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
+        "server/test_resource_requests.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
         "e2e/test_bad_upstreams.py::test_the_first_list_comes_in_time_and_has_all_that_is_well",
         not_covered="The 50 ms are measured by `make bench` (start-up with 10 upstreams), not held by a test.",
     ),
@@ -611,7 +611,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_after_a_restart_of_the_server_the_next_call_runs_once "
         "upstreams/test_stdio_upstreams.py::"
         "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched "
         "upstreams/test_stdio_upstreams.py::test_a_new_process_is_told_the_log_level_again",
     ),
@@ -719,7 +719,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/cache/tool_cache upstreams/cache/offering_cache upstreams/missing_tools",
         "upstreams/test_http_upstreams.py::"
         "test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed "
-        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
+        "server/test_resource_requests.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
     ),
     _rule(
         "ISO-5",
@@ -818,7 +818,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_deferred_tools.py::"
         "test_PRF_2_a_hidden_tool_is_neither_found_nor_described_nor_called_through "
         "catalog/test_catalog.py::test_a_hidden_tool_is_said_to_exist "
-        "server/test_items.py::test_a_denied_server_has_nothing_to_list_read_or_complete "
+        "server/test_resource_requests.py::test_a_denied_server_has_nothing_to_list_read_or_complete "
         "e2e/test_profiles.py::test_what_a_hidden_server_offers_beside_tools_is_hidden_too",
     ),
     _rule(
@@ -1000,7 +1000,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
         "cli/test_status.py::"
         "test_where_none_runs_the_configured_upstreams_are_shown_with_what_is_known_of_them "
-        "gateway/status/test_publishing.py::test_a_secret_of_an_upstream_is_not_in_the_file",
+        "gateway/status/test_process_files.py::test_a_secret_of_an_upstream_is_not_in_the_file",
     ),
     _rule(
         "OBS-2",
