@@ -14,7 +14,7 @@ from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import ChosenTools
 from goat_mcp.gateway.build.upstreams import log_entry_problem
-from goat_mcp.state.config_folder import search_priority_files
+from goat_mcp.state.directory import search_priority_files
 from goat_mcp.upstreams.upstreams import Upstreams
 
 

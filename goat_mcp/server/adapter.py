@@ -36,7 +36,7 @@ from goat_mcp.server.requests import Requests
 from goat_mcp.server.sanitize_result import sanitized_result
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.suspended_calls import KEPT_S, SuspendedCalls
-from goat_mcp.state.used_tokens import UsedTokens
+from goat_mcp.state.database import UsedTokens
 
 INSTRUCTIONS = (
     "goat-mcp gives you tools for a workspace (read, search, edit, run commands) and the tools of the user's other "

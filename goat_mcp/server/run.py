@@ -20,7 +20,7 @@ from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.exit_watching import watch_exits_without_threads
+from goat_mcp.processes.asyncio_children import watch_exits_without_threads
 from goat_mcp.processes.stop_signals import StopSignals
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandoff, is_possible, taken_over

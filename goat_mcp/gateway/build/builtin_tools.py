@@ -24,7 +24,7 @@ from goat_mcp.tools.describe_tool import DescribeTool
 from goat_mcp.tools.search_tools import SearchTools
 from goat_mcp.files.search.engine import SearchEngine, show_all
 from goat_mcp.files.search.priority import SearchPriority
-from goat_mcp.state.config_folder import search_priority_files
+from goat_mcp.state.directory import search_priority_files
 from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
