@@ -42,9 +42,9 @@ class Requests:
         """
 
         async def body(channel: ClientChannel) -> ToolResult:
-            client = self._client(ctx, channel)
+            context, client = self._context(ctx, channel)
             try:
-                return await work(self._context(ctx, channel, client))
+                return await work(context)
             finally:
                 client.call_ended()
 
@@ -67,8 +67,7 @@ class Requests:
 
     def context(self, ctx: Context) -> ToolContext:
         """The context of a request that is answered at once."""
-        channel = DirectChannel(ctx)
-        return self._context(ctx, channel, self._client(ctx, channel))
+        return self._context(ctx, DirectChannel(ctx))[0]
 
     def reader(self, ctx: Context) -> ToolContext:
         """Only who the caller is, for what needs no more."""
@@ -76,10 +75,14 @@ class Requests:
         session_key = self._who.session_key(ctx, principal)
         return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._who.rights(ctx))
 
-    def _client(self, ctx: Context, channel: ClientChannel) -> ChannelClient:
+    def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
         meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
-        session_key = self.session_key(ctx)
-        return ChannelClient(
+        wants_progress = meta.get("progressToken") is not None
+        progress = _rising(channel.report_progress) if wants_progress else no_progress
+        principal = self._who.principal()
+        session_key = self._who.session_key(ctx, principal)
+        sampling = channel.capabilities.sampling if channel.capabilities is not None else None
+        client = ChannelClient(
             channel,
             self._log_levels.of(session_key, ctx.protocol_version, meta),
             _answers_to_upstreams(ctx),
@@ -87,16 +90,9 @@ class Requests:
             session_key,
             self._notices.get(session_key),
         )
-
-    def _context(self, ctx: Context, channel: ClientChannel, client: ChannelClient) -> ToolContext:
-        meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
-        wants_progress = meta.get("progressToken") is not None
-        progress = _rising(channel.report_progress) if wants_progress else no_progress
-        principal = self._who.principal()
-        sampling = channel.capabilities.sampling if channel.capabilities is not None else None
-        return ToolContext(
+        context = ToolContext(
             call_id=secrets.token_hex(8),
-            session_key=self._who.session_key(ctx, principal),
+            session_key=session_key,
             principal=principal,
             rights=self._who.rights(ctx),
             meta=meta,
@@ -107,13 +103,14 @@ class Requests:
             host_model=HostModel(channel, sampling) if sampling is not None else None,
             client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
         )
+        return context, client
 
-    def session_key(self, ctx: Context) -> str:
+    def _session_key(self, ctx: Context) -> str:
         return self._who.session_key(ctx, self._who.principal())
 
     def session_began(self, ctx: Context) -> str:
         """A handshake client has connected. Returns the key of its session."""
-        session_key, version = self.session_key(ctx), ctx.protocol_version
+        session_key, version = self._session_key(ctx), ctx.protocol_version
         self._notices[session_key] = SessionNotices(ctx.session, lambda: self._log_levels.of(session_key, version, {}))
         return session_key
 
@@ -124,13 +121,13 @@ class Requests:
 
     def roots_changed(self, ctx: Context) -> str:
         """A client says that its roots have changed. Returns the key of its session."""
-        session_key = self.session_key(ctx)
+        session_key = self._session_key(ctx)
         self._roots.forget(session_key)
         return session_key
 
     async def set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Handler of `logging/setLevel`."""
-        self._log_levels.set(self.session_key(ctx), params.level)
+        self._log_levels.set(self._session_key(ctx), params.level)
         return types.EmptyResult()
 
 
