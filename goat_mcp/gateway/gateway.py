@@ -28,7 +28,7 @@ from goat_mcp.gateway.build.extensions import claude_settings, read_user_code, r
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.on_demand import OnDemand, handler_surroundings
 from goat_mcp.gateway.build.rule_loading import rules_of
-from goat_mcp.gateway.build.services import build_services
+from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.upstreams import ConfiguredUpstreams, build_upstreams
 from goat_mcp.gateway.diagnostics import Diagnostics
 from goat_mcp.gateway.server_visibility import ServerVisibility
@@ -82,7 +82,7 @@ class Gateway:
         self._outdated_listeners: list[Callable[[], None]] = []
         claude_files = claude_settings(settings)
         rules = rules_of(settings, claude_files)
-        self.services = s = build_services(
+        self.services = s = Services(
             settings,
             rules,
             state=state or StateDirectory.default(),

@@ -18,8 +18,8 @@ from tests.server.test_adapter import upstreams_file
 from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
-MAX_TO_A_TOOL = 12
-MAX_TO_AN_UPSTREAMS_PIPE = 22
+MAX_TO_A_TOOL = 11
+MAX_TO_AN_UPSTREAMS_PIPE = 28
 OURS = f"{Path(goat_mcp.__file__).parent}/"
 
 
