@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -41,44 +42,12 @@ class CalledTool(MayAnswer, Protocol):
     def arguments(self) -> Mapping[str, Any] | None: ...
 
 
-class ClientChannel(Protocol):
-    """Put requests to the client behind one call."""
-
-    @property
-    def capabilities(self) -> types.ClientCapabilities | None: ...
-
-    @property
-    def declared(self) -> Mapping[str, Any]:
-        """The same, as it travels."""
-        ...
-
-    @property
-    def protocol_version(self) -> str: ...
-
-    @property
-    def holds_the_request_open(self) -> bool:
-        """Whether the client's call waits, and may time out, while it is asked."""
-        ...
-
-    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
-        ...
-
-    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
-        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
-        ...
-
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification of an upstream's on the call's own stream."""
-        ...
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
-
-
-class ClientOfCall:
-    """What the request that a call came by, or goes on by, says of its client."""
+class ClientChannel(ABC):
+    """Puts requests to the client behind one call. `_ctx` is the request that the call came by, or goes on by."""
 
     _ctx: Context
+    holds_the_request_open: ClassVar[bool]
+    """Whether the client's call waits, and may time out, while it is asked."""
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -86,14 +55,32 @@ class ClientOfCall:
 
     @property
     def declared(self) -> Mapping[str, Any]:
-        return declared(self.capabilities)
+        """The same, as it travels."""
+        present = self.capabilities
+        return {} if present is None else present.model_dump(by_alias=True, exclude_none=True, mode="json")
 
     @property
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
 
+    @abstractmethod
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
 
-class DirectChannel(ClientOfCall):
+    @abstractmethod
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification of an upstream's on the call's own stream."""
+        notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
+        await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+
+class DirectChannel(ClientChannel):
     """Handshake era: a request of ours on the call's own stream."""
 
     holds_the_request_open = True
@@ -135,12 +122,6 @@ class DirectChannel(ClientOfCall):
         # One after the other: each is a form of its own to the person.
         return {key: (await self._put(request, RawAnswer)).raw() for key, request in requests.items()}
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await notify(self._ctx, method, params)
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        await self._ctx.session.report_progress(done, total, message)
-
 
 class AskedEnough(MCPError):
     """A call has asked its client so many times that the client would give it up at the next."""
@@ -154,17 +135,6 @@ class RawAnswer(BaseModel, extra="allow"):
 
     def raw(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
-
-
-def declared(capabilities: types.ClientCapabilities | None) -> Mapping[str, Any]:
-    """What a client declared, as it travels."""
-    return {} if capabilities is None else capabilities.model_dump(by_alias=True, exclude_none=True, mode="json")
-
-
-async def notify(ctx: Context, method: str, params: Mapping[str, Any]) -> None:
-    """Send a notification as it travels."""
-    notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
-    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
 async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:

@@ -24,11 +24,10 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.server.client_channel import (
     AnswerT,
     AskedEnough,
-    ClientOfCall,
+    ClientChannel,
     Context,
     Question,
     RawAnswer,
-    notify,
     parsed,
 )
 
@@ -68,7 +67,7 @@ class Done:
     result: Any
 
 
-class SuspendedCall(ClientOfCall):
+class SuspendedCall(ClientChannel):
     """One running call that can be left and come back to. A `ClientChannel` for what runs in it."""
 
     holds_the_request_open = False
@@ -139,16 +138,10 @@ class SuspendedCall(ClientOfCall):
         if self._rounds >= MAX_ROUNDS:
             raise AskedEnough(MAX_ROUNDS)
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await notify(self._ctx, method, params)
-
     def _mark_of(self, request: Question) -> str:
         """The same for the same question about what would run the same, to the same owner; no other."""
         text = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        await self._ctx.session.report_progress(done, total, message)
 
     async def run(self, body: Body[Any]) -> None:
         """The call itself, in a task of its own."""
