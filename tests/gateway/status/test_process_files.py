@@ -22,6 +22,8 @@ from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from tests.upstreams.fleet import server
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> ProcessFiles:
@@ -69,7 +71,6 @@ def test_a_file_that_holds_no_status_is_passed_over(files: ProcessFiles, content
     assert files.running() == []
 
 
-pytestmark = pytest.mark.anyio
 WAIT_S = 60
 
 
