@@ -16,11 +16,9 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
 
     from goat_mcp.settings.settings import Settings
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
     from goat_mcp.upstreams.pinning.pin_lock import PinLock
-    from goat_mcp.upstreams.pinning.pin_review import Waiting
+    from goat_mcp.upstreams.pinning.pin_review import Comparison, Suspicious, Waiting
     from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
-    from goat_mcp.upstreams.pinning.suspicious_pins import Suspicious
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -192,7 +190,7 @@ def _refuse(message: str, suggestion: str) -> NoReturn:
 
 
 def _suspicious(pins: PinLock, definitions: PinnedDefinitions) -> list[Suspicious]:
-    from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
+    from goat_mcp.upstreams.pinning.pin_review import suspicious_in
 
     return suspicious_in(pins.content(), definitions)
 

@@ -86,7 +86,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.manifests.manifests import Surroundings
     from goat_mcp.processes.launch import Confined
     from goat_mcp.processes.pids_cgroup import PidsCgroups
-    from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
+    from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2

@@ -5,7 +5,9 @@ What each means and what to do about it, for people, is in `reason_pages`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class ReasonCode(StrEnum):
@@ -45,3 +47,13 @@ class ReasonCode(StrEnum):
     SCHEMA_TOO_DEEP = "schema_too_deep"
     LAUNCH_CHANGED = "launch_changed"
     QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True)
+class RejectedEntry:
+    """`name` is the upstream's own, cut; `reason` is for people, `reason_code` for programs."""
+
+    name: str
+    reason: str
+    reason_code: ReasonCode = ReasonCode.BROKEN_ENTRY
+    kind: Literal["tool", "resource", "template", "prompt"] = "tool"

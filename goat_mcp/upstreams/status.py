@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
 
 
 class UpstreamState(StrEnum):

@@ -17,16 +17,14 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
+from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
-from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.server_requests.callers import Callers
@@ -94,7 +92,7 @@ class Supervisor:
         stays: bool = False,
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
-        login: LoginDoor | None = None,
+        login: LazyLogin | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,

@@ -24,26 +24,23 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.cache.known_asks import KnownAsks
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
-from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
+from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.calls.uri_recording import UriRecordingRelay
-from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.config.work_folder import RootOf, first_here, follows_client, needs_workspace
+from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_here, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool, InUse
 from goat_mcp.upstreams.faults import LoginWanted
-from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 from goat_mcp.upstreams.upstream_status import StatusBuilder
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
@@ -51,7 +48,7 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_review import Comparison
     from goat_mcp.upstreams.server_requests.callers import Callers
 
 DRAIN_LOOK_S = 0.05
@@ -76,7 +73,7 @@ class Upstream:
         on_updated: Callable[[str], None],
         guard: ProcessGuard | None = None,
         confine: Confine | None = None,
-        login: LoginDoor | None = None,
+        login: LazyLogin | None = None,
         limits: SupervisorLimits | None = None,
         connect: Connect | None = None,
         on_change: Callable[[], None] = lambda: None,
@@ -175,7 +172,7 @@ class Upstream:
     def requests(self) -> ResourceRequests:
         """Its way for reads, prompts and completions."""
         from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
-        from goat_mcp.upstreams.pinning.resource_gate import ResourceGate
+        from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
 
         # The connections of single clients are not listed: their requests are held against what the leader lists.
         gate = ResourceGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
@@ -280,7 +277,7 @@ class Upstream:
 
     async def compare(self, before: LockContent) -> Comparison:
         """Have it listed now, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pinning.pin_check import Comparison, compared
+        from goat_mcp.upstreams.pinning.pin_review import Comparison, compared
 
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
@@ -374,7 +371,7 @@ class Upstream:
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
         """List now and after each notice of change, at most once per interval."""
-        from goat_mcp.upstreams.pinning.pinned_instructions import settle_instructions
+        from goat_mcp.upstreams.pinning.pinned_resources import settle_instructions
 
         await anyio.to_thread.run_sync(settle_instructions, self.pins, connection.instructions)
         while True:

@@ -30,8 +30,7 @@ from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 from goat_mcp.upstreams.upstream import Upstream
 
 FIRST_LIST_WAIT_S = 3.0
@@ -40,7 +39,7 @@ DRAIN_S = 60.0
 """How long calls may go on of an upstream whose entry has changed or gone."""
 
 if TYPE_CHECKING:  # loaded by `lock --check`
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_review import Comparison
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -169,7 +168,7 @@ class Upstreams:
 
     def suspicious(self, names: Collection[str]) -> list[tuple[str, str]]:
         """Of these upstreams: the name, and which definition a person should read and why. Blocks: for a thread."""
-        from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
+        from goat_mcp.upstreams.pinning.pin_review import suspicious_in
 
         named = {one.config.server: one.config.name for one in self._upstreams if one.config.name in names}
         found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
@@ -177,7 +176,7 @@ class Upstreams:
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pinning.pin_check import Comparison
+        from goat_mcp.upstreams.pinning.pin_review import Comparison
 
         found: dict[str, Comparison] = {}
 
@@ -380,7 +379,7 @@ class Upstreams:
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
-        from goat_mcp.upstreams.missing_tools import why_missing
+        from goat_mcp.upstreams.upstream_status import why_missing
 
         owners = [each for each in self._upstreams if each.config.prefix and name.startswith(each.config.prefix)]
         # Of the owners alone: it is asked for with each call that fails, and a status takes a look at files.

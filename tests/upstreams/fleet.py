@@ -28,7 +28,7 @@ from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.retry_policy import RetryLimits
 from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
+from goat_mcp.upstreams.transports.live_connection import Confine
 from goat_mcp.upstreams.upstreams import Upstreams
 
 SERVERS = Path(__file__).parent / "servers"

@@ -16,11 +16,10 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
-from goat_mcp.upstreams.token_bucket import TokenBucket
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
 from goat_mcp.upstreams.transports.frames import FrameReader
 from goat_mcp.upstreams.transports.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits

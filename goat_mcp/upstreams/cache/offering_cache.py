@@ -19,10 +19,9 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredItems, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pinned_resources import KINDS, PinnedResources
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 _KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}

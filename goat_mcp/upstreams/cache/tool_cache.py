@@ -18,19 +18,17 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.listing.cross_server_references import cross_server_references
 from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.listing.risk import assess
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pinned_definitions import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # loaded at the first list
-    from goat_mcp.upstreams.listing.listed_entries import UsableEntries
+    from goat_mcp.upstreams.listing.entry_validation import UsableEntries
 
 
 class ToolCache:
@@ -83,6 +81,8 @@ class ToolCache:
     def mentions(self) -> tuple[str, ...]:
         """What its texts say of other servers' tools. Looked for when somebody wants to know: only `status` does."""
         if self._mentions is None:
+            from goat_mcp.upstreams.listing.suspicious_texts import cross_server_references
+
             self._mentions = cross_server_references(self._config.server, self._entries)
         return self._mentions
 
@@ -115,7 +115,7 @@ class ToolCache:
             return await self._refresh(connection, version, timeout_s, shows)
 
     async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float, shows: bool) -> str:
-        from goat_mcp.upstreams.listing.listed_entries import usable_entries
+        from goat_mcp.upstreams.listing.entry_validation import usable_entries
 
         try:
             with anyio.fail_after(timeout_s):
@@ -239,6 +239,6 @@ def _plain(entries: Iterable[Mapping[str, Any]]) -> tuple[bool, ...]:
 
 def _usable(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What clients see of a definition that was listed once."""
-    from goat_mcp.upstreams.listing.listed_entries import usable_entries
+    from goat_mcp.upstreams.listing.entry_validation import usable_entries
 
     return next(iter(usable_entries([definition]).entries), None)

@@ -5,27 +5,33 @@ Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2. Keeping the connection ali
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
 from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.core.result import ToolResult
-from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
+from goat_mcp.core.result import Block, ToolResult, text_block
 from goat_mcp.upstreams.calls.concurrency_limiter import Permit, UpstreamLimiter
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, with_retry
+from goat_mcp.upstreams.calls.connection_provider import (
+    ConnectionProvider,
+    OfferLogin,
+    after_login,
+    nobody_to_log_in,
+    with_retry,
+)
 from goat_mcp.upstreams.calls.output_check import MISSING, OutputCheck
-from goat_mcp.upstreams.calls.progress import HEARTBEAT_S, ProgressRelay
-from goat_mcp.upstreams.calls.relay import relayed_result
 from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import HEARTBEAT_S, CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.multi_round import in_rounds
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
@@ -132,7 +138,7 @@ class UpstreamCalls:
                 try:
                     return await with_retry(lifeline, run, ctx.wait_left_s)
                 except LinkFault as failure:
-                    from goat_mcp.upstreams.calls.error_messages import error_message
+                    from goat_mcp.upstreams.calls.connection_provider import error_message
 
                     raise error_message(self._config, failure.fault, is_call=True) from None
 
@@ -205,3 +211,74 @@ class UpstreamCalls:
             "Check its outcome before calling again; the operator can raise timeout_s of this upstream.",
             facts={"upstream": config.name, "outcome": "unknown"},
         )
+
+
+_CARRIES: dict[Any, tuple[tuple[str, type], ...]] = {
+    "text": (("text", str),),
+    "image": (("data", str), ("mimeType", str)),
+    "audio": (("data", str), ("mimeType", str)),
+    "resource": (("resource", dict),),
+    "resource_link": (("uri", str), ("name", str)),
+}
+"""Members without which a block of that type is unreadable, and would cost the client the whole result."""
+_NAMED_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta"})
+
+
+@dataclass(frozen=True)
+class Relayed:
+    """A result for the client; `unknown_blocks` counts content we could only pass on as its JSON."""
+
+    result: ToolResult
+    unknown_blocks: int
+
+
+def _is_known(block: Any) -> bool:
+    """Whether clients can read the block: of a known type, with the text or data that its type is about."""
+    if not isinstance(block, dict):
+        return False
+    block = cast("Block", block)
+    kind = block.get("type")
+    carried = _CARRIES.get(kind) if isinstance(kind, str) else None
+    return carried is not None and all(isinstance(block.get(name), kind) for name, kind in carried)
+
+
+def relayed_result(server: str, raw: Mapping[str, Any]) -> Relayed:
+    """Raises `ToolError(UPSTREAM)` for an answer that is no tool result."""
+    kind = raw.get("resultType", "complete")
+    if kind != "complete":
+        raise ToolError(
+            ErrorCode.UPSTREAM,
+            f"upstream {server} answered with {str(kind)[:40]!r}, which goat-mcp does not relay",
+            "Use another tool.",
+        )
+    result = strip_result(raw)
+    content = result.get("content", [])
+    if not isinstance(content, list):
+        raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered with content that is no list of blocks")
+    if "content" not in result and "structuredContent" not in result:
+        raise ToolError(ErrorCode.UPSTREAM, f"upstream {server} answered without content")
+    listed = cast("list[Any]", content)
+    blocks: list[Block] = []
+    unknown = 0
+    for block in listed:
+        if _is_known(block):
+            blocks.append(block)
+        else:
+            blocks.append(text_block(json.dumps(block)))
+            unknown += 1
+    failed = result.get("isError") not in (None, False)  # "yes" is meant as a failure
+    other = {key: value for key, value in result.items() if key not in _NAMED_MEMBERS}
+    if result.get("structuredContent", "") is None:
+        # A value of its own, which `structured` cannot tell from none at all.
+        other["structuredContent"] = None
+    return Relayed(
+        ToolResult(
+            content=tuple(blocks),
+            is_error=failed,
+            structured=result.get("structuredContent"),
+            meta=result.get("_meta", {}),
+            other=other,
+            error_code=str(ErrorCode.UPSTREAM) if failed else None,
+        ),
+        unknown,
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 import anyio
 
-from goat_mcp.core.errors import UpstreamError
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, LoginWanted
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 _UNSUPPORTED_VERSION = -32022
@@ -124,3 +127,73 @@ def _never_ran(lifeline: ConnectionProvider, connection: LiveConnection, fault: 
     if fault.kind is FaultKind.LOST or (fault.kind is FaultKind.HTTP_STATUS and "429" not in fault.detail):
         lifeline.stumbled(fault.detail)
     return False
+
+
+_DETAIL_CHARS = 300
+
+
+def error_message(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> ToolError:
+    """The error for a fault of this upstream. A call may have taken effect; a read or the like leaves nothing."""
+    name, detail = config.name, cut_middle(fault.detail, _DETAIL_CHARS)
+    facts = {"upstream": name, "reason": str(fault.kind)}
+    not_run = "; the call did not run" if is_call else ""
+    if fault.kind is FaultKind.AUTH_REQUIRED:
+        message = f"upstream {name} refused our credentials ({detail}){not_run}"
+        if fault.wanted_scopes is not None:
+            return LoginWanted(message, config.login_step, facts=facts, scopes=fault.wanted_scopes)
+        return ToolError(ErrorCode.AUTH, message, config.login_step, facts=facts)
+    if is_call and fault.kind in (FaultKind.UNREACHABLE, FaultKind.SESSION_LOST):
+        message = f"upstream {name} cannot be reached ({detail}){not_run}"
+        return ToolError(ErrorCode.UPSTREAM_DOWN, message, "Call again later.", facts=facts)
+    if fault.kind is FaultKind.MALFORMED:
+        did, other_way = (
+            ("ran the call", "check the outcome another way")
+            if is_call
+            else ("answered", "use another way to the same data")
+        )
+        return ToolError(
+            ErrorCode.UPSTREAM, f"upstream {name} {did}, but {detail}", f"Ask it for less, or {other_way}.", facts=facts
+        )
+    if fault.detail == "HTTP 429":
+        return ToolError(
+            ErrorCode.RATE, f"upstream {name} limits our rate (HTTP 429)", "Call again later.", facts=facts
+        )
+    if not is_call:
+        message = f"upstream {name} cannot be reached: {detail}"
+        return ToolError(ErrorCode.UPSTREAM, message, "Call again later.", facts=facts)
+    return ToolError(
+        ErrorCode.OUTCOME_UNKNOWN,
+        f"upstream {name} was lost during the call ({detail}); the call may have taken effect",
+        "Check its outcome before calling again.",
+        facts={**facts, "outcome": "unknown"},
+    )
+
+
+MAX_OFFERS = 2
+"""One to get in, and one more where the request wants a right that the login has not."""
+
+T = TypeVar("T")
+OfferLogin = Callable[[ToolContext, LoginWanted], Awaitable[None]]
+"""Returns once somebody has logged in; raises what it was given where this client is not asked, or `ToolError`."""
+
+
+async def nobody_to_log_in(ctx: ToolContext, wanted: LoginWanted) -> None:
+    """For an upstream that wants no logins of ours."""
+    raise wanted
+
+
+async def after_login(offer: OfferLogin, ctx: ToolContext, send: Callable[[ToolContext], Awaitable[T]]) -> T:
+    """What `send` returns, which is given the context to wait with. Raises what it and `offer` raise."""
+    offered: set[str] = set()
+    while True:
+        try:
+            return await send(ctx)
+        except LoginWanted as wanted:
+            if wanted.scopes in offered or len(offered) == MAX_OFFERS:
+                # A new login did not help; neither would another one.
+                raise
+            offered.add(wanted.scopes)
+            await offer(ctx, wanted)
+            if ctx.wants_progress:
+                # Its client was told all along that somebody logs in: that time is not the request's.
+                ctx = ctx.changed(started_at_s=time.monotonic(), client_waits_since_s=None)

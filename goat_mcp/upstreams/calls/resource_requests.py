@@ -16,15 +16,19 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
 from goat_mcp.upstreams.calls.concurrency_limiter import Permit, UpstreamLimiter
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, with_retry
-from goat_mcp.upstreams.calls.progress import ProgressRelay
+from goat_mcp.upstreams.calls.connection_provider import (
+    ConnectionProvider,
+    OfferLogin,
+    after_login,
+    nobody_to_log_in,
+    with_retry,
+)
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault, LoginWanted
-from goat_mcp.upstreams.pinning.resource_gate import ResourceGate
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
+from goat_mcp.upstreams.progress import CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.multi_round import in_rounds
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
@@ -208,7 +212,7 @@ class ResourceRequests:
                 raise
             raise self._visible.of_error(error) from None
         except LinkFault as failure:
-            from goat_mcp.upstreams.calls.error_messages import error_message
+            from goat_mcp.upstreams.calls.connection_provider import error_message
 
             raise error_message(self._config, failure.fault, is_call=False) from None
         except ToolError as error:

@@ -6,9 +6,10 @@ decision. Honest texts must not be reported: a warning that is often wrong is re
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
@@ -197,3 +198,21 @@ def _plain(text: str) -> str:
 
 def _letter(tag: re.Match[str]) -> str:
     return chr(int(tag[1], 16)) if tag[1] else chr(ord(tag[0]) - 0xE0000)
+
+
+MAX_MENTIONS = 20
+
+
+def cross_server_references(server: str, entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """`tool: mcp__other__name` for each mention in the entries of `server`, at most `MAX_MENTIONS`."""
+    found: dict[str, None] = {}
+    for entry in entries:
+        texts = json.dumps([entry.get(part) for part in ("title", "description", "inputSchema")])
+        if UPSTREAM_PREFIX not in texts:
+            continue
+        for mention in _CANONICAL.finditer(texts):
+            if mention[1] != server:
+                found[f"{entry.get('name')}: {mention[0]}"] = None
+                if len(found) == MAX_MENTIONS:
+                    return tuple(found)
+    return tuple(found)

@@ -33,11 +33,9 @@ from pydantic_core import from_json, to_json
 from goat_mcp.core.errors import ToolError
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
-from goat_mcp.upstreams.oauth.destinations import Destinations
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused, RenewalRefused
-from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
-from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, ProviderRequests, shown
-from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginPrompt, LoginRefused, RenewalRefused
+from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginSecrets, StoredLogin
+from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, Destinations, ProviderRequests, shown
 from goat_mcp.web.http import HttpClient
 
 _MAX_CHALLENGE_CHARS = 8_000

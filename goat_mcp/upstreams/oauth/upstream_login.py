@@ -20,10 +20,14 @@ from goat_mcp.state.file_lock import LockTimeout, file_lock
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded, LoginRefused, RenewalRefused
-from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
-from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable
-from goat_mcp.upstreams.oauth.stored_login import StoredLogin
+from goat_mcp.upstreams.oauth.login_contract import (
+    AuthServerDown,
+    LoginNeeded,
+    LoginPrompt,
+    LoginRefused,
+    RenewalRefused,
+)
+from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable, StoredLogin
 from goat_mcp.web.http import HttpClient
 
 LOCK_WAIT_S = 45.0

@@ -20,20 +20,20 @@ import anyio
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_json import make_json_visible
 from goat_mcp.upstreams.envelope import passing_meta, strip_result
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
-from goat_mcp.upstreams.server_requests.log_levels import is_wanted
+from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.request_handlers import (
     KIND_OF,
     ROOTS,
     covers,
     declared_for,
+    is_wanted,
     labelled,
     required_for,
     roots_result,
 )
-from goat_mcp.upstreams.token_bucket import TokenBucket
 
 MAX_UNTOLD = 256
 """Log messages kept for clients that are slow to take them; the oldest go."""

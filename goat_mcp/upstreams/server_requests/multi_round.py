@@ -31,7 +31,7 @@ async def in_rounds(
     if not isinstance(outcome, UpstreamError) and outcome.get("resultType") != "input_required":
         return outcome
 
-    from goat_mcp.upstreams.server_requests.round_answers import RoundAnswers
+    from goat_mcp.upstreams.server_requests.request_handlers import RoundAnswers
 
     answers = RoundAnswers(upstream, allow, roots, client)
     for _ in range(MAX_ROUNDS):

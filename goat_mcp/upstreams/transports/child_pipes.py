@@ -18,10 +18,10 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.read_at_once import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.token_bucket import TokenBucket
 from goat_mcp.upstreams.transports.direct_dispatch import DirectDispatch
 from goat_mcp.upstreams.transports.frames import FrameReader, LargeFrame, encode, encode_frame
 from goat_mcp.upstreams.transports.full_collections import full_collections

@@ -23,12 +23,12 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
-from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.transports.child_pipes import Outbox
-from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.transports.connection import Connection
+from goat_mcp.upstreams.transports.live_connection import Confine
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
@@ -43,7 +43,7 @@ async def connect(
     start_timeout_s: float,
     callers: Callers,
     confine: Confine | None = None,
-    login: LoginDoor | None = None,
+    login: LazyLogin | None = None,
     instance: str = "",
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.

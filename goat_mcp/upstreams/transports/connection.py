@@ -24,12 +24,11 @@ from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
-from goat_mcp.upstreams.listing.chained_entries import take_chained
-from goat_mcp.upstreams.listing.paging import Listed, drain
+from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.server_requests.log_levels import more_verbose
+from goat_mcp.upstreams.server_requests.request_handlers import more_verbose
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioLink
-from goat_mcp.upstreams.transports.notices import Notices
+from goat_mcp.upstreams.transports.notice_limits import Notices
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,9 +25,8 @@ from pydantic_core import from_json
 
 from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
-from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
-from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.transports.large_blocks import LARGE_BYTES, give_back_large_blocks
 from goat_mcp.upstreams.transports.large_bodies import LargeAnswers, LargeBody, LargeEvents
@@ -90,7 +90,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, link: HttpTransport, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
+    def __init__(self, link: HttpTransport, login: LazyLogin | None, tls: ssl.SSLContext) -> None:
         self._marks = link.marks
         self._large = link.large
         self._limits = link.limits
@@ -243,7 +243,7 @@ async def _tls_for(url: str) -> ssl.SSLContext:
 @asynccontextmanager
 async def http_transport(
     endpoint: HttpEndpoint,
-    login: LoginDoor | None = None,
+    login: LazyLogin | None = None,
 ) -> AsyncGenerator[tuple[HttpTransport, ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Yield the streams. Nothing is sent before the first message."""
     # It writes a traceback with what came for every answer it cannot read, as often as an upstream sends one.
@@ -261,3 +261,39 @@ async def http_transport(
         streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=MAX_BODY_BYTES) as streams,
     ):
         yield link, *streams
+
+
+_SCOPE = re.compile(r'(?:^|[\s,])scope="([\x20\x21\x23-\x5b\x5d-\x7e]{1,1000})"')
+_INSUFFICIENT = re.compile(r'(?:^|[\s,])error="?insufficient_scope\b')
+
+
+async def send_authorised(
+    login: LazyLogin, request: httpx2.Request, send: Callable[[httpx2.Request], Awaitable[httpx2.Response]]
+) -> httpx2.Response:
+    """The answer. Raises `LoginNeeded` and `AuthServerDown`: then the request had no effect."""
+    token = await login.token()
+    response = await send(_bearing(request, token))
+    if response.status_code == 401:
+        challenge = await _challenge_of(response)
+        token = await login.after_refusal(token, challenge)
+        response = await send(_bearing(request, token))
+        if response.status_code == 401:
+            await response.aclose()
+            raise LoginNeeded("it refuses the token of its login")
+    if response.status_code == 403 and _INSUFFICIENT.search(response.headers.get("www-authenticate", "")):
+        challenge = await _challenge_of(response)
+        scopes = _SCOPE.search(challenge)
+        token = await login.with_more_scopes(token, scopes[1] if scopes else "", challenge)
+        response = await send(_bearing(request, token))
+    return response
+
+
+def _bearing(request: httpx2.Request, token: str | None) -> httpx2.Request:
+    if token is not None:
+        request.headers["authorization"] = f"Bearer {token}"
+    return request
+
+
+async def _challenge_of(response: httpx2.Response) -> str:
+    await response.aclose()
+    return response.headers.get("www-authenticate", "")

@@ -6,16 +6,25 @@ The real one loads the SDK's client side, which a warm start does not need.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
 
 from goat_mcp.core.client_side import ClientSide
 
 if TYPE_CHECKING:  # loaded with the first connection
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from goat_mcp.commands.sandbox.options import SandboxOptions
+    from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.listing.paging import Listed
     from goat_mcp.upstreams.server_requests.callers import Callers
-    from goat_mcp.upstreams.transports.notices import Notices
+    from goat_mcp.upstreams.transports.notice_limits import Notices
+
+Confine: TypeAlias = "Callable[[SandboxOptions, Path], Awaitable[Confined | None]]"
+"""Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises
+`ToolError`."""
 
 
 class OnProgress(Protocol):

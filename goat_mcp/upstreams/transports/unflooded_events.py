@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import anyio
 import httpx2
 
-from goat_mcp.upstreams.token_bucket import TokenBucket
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.transports.notice_limits import NoticeLimits
 
 _EVENT = re.compile(rb"(?>(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*)data: ?(\{[^\r\n]*\})\r?\n\r?\n")

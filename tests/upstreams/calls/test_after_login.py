@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.upstreams.calls.after_login import after_login, nobody_to_log_in
+from goat_mcp.upstreams.calls.connection_provider import after_login, nobody_to_log_in
 from goat_mcp.upstreams.faults import LoginWanted
 
 pytestmark = pytest.mark.anyio

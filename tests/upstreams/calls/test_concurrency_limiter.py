@@ -13,7 +13,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.concurrency_limiter import MAX_QUEUED, UpstreamLimiter
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.callers import Callers
 
 pytestmark = pytest.mark.anyio
