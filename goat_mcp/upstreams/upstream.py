@@ -29,7 +29,6 @@ from goat_mcp.upstreams.cache.tool_cache import ToolCache
 from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
-from goat_mcp.upstreams.calls.uri_recording import UriRecordingRelay
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_here, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool, InUse
 from goat_mcp.upstreams.faults import LoginWanted
@@ -138,14 +137,14 @@ class Upstream:
             config,
             self._connection_for,
             self._output,
+            uris=given,
             gate=gate,
             roots=roots,
             want=self._supervisor.want,
             visible=self._visible,
-            offer_login=self.offer_login,
+            offer_login=self.offer_login if self._login is not None else None,
         )
-        relay = UriRecordingRelay(self.calls, config.source, given)
-        self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
+        self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
         self.offer = OfferingCache(
             config,
             offers=offers,
@@ -179,11 +178,11 @@ class Upstream:
         return ResourceRequests(
             self.config,
             self._connection_for,
-            self.calls.slots,
+            self.calls.limiter,
             self._roots,
             gate=gate,
             visible=self._visible,
-            offer_login=self.offer_login,
+            offer_login=self.offer_login if self._login is not None else None,
         )
 
     def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:

@@ -82,7 +82,7 @@ class StatusBuilder:
             escaped_results=self._visible.escaped if self._visible is not None else 0,
             output_mismatches=self._output.mismatches,
             unchecked_outputs=(*self._tools.unchecked_outputs, *self._output.unchecked),
-            calls_in_flight=self._calls.slots.in_flight,
+            calls_in_flight=self._calls.limiter.in_flight,
             catalog_at_s=self._tools.listed_at_s(),
             stderr_tail=connection.stderr_text() if connection is not None else "",
         )

@@ -302,7 +302,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "ERA-4",
         "An upstream's questions reach the client behind the call, whichever eras the two speak.",
-        "upstreams/server_requests/callers upstreams/server_requests/multi_round "
+        "upstreams/server_requests/callers upstreams/calls/multi_round "
         "upstreams/server_requests/request_handlers server/suspended_calls",
         "e2e/test_upstreams_that_ask.py::"
         "test_forms_and_the_clients_model_are_asked_whoever_stands_behind "
@@ -310,16 +310,16 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_upstreams_hear_of_the_workspace_as_the_roots_of_a_client_that_has_some "
         "e2e/test_upstreams_that_ask.py::"
         "test_a_page_to_open_reaches_the_person_in_every_pair_of_eras "
-        "upstreams/server_requests/test_multi_round.py::"
+        "upstreams/calls/test_multi_round.py::"
         "test_each_answer_goes_back_with_the_state_it_was_asked_with "
-        "upstreams/server_requests/test_multi_round.py::"
+        "upstreams/calls/test_multi_round.py::"
         "test_ten_rounds_are_taken_and_an_eleventh_question_is_put_to_nobody",
     ),
     _rule(
         "ERA-5",
         "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
         "or taken over is refused, and nothing runs twice.",
-        "server/suspended_calls upstreams/server_requests/multi_round upstreams/server_requests/request_handlers",
+        "server/suspended_calls upstreams/calls/multi_round upstreams/server_requests/request_handlers",
         "server/test_upstreams_parked_calls.py::"
         "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
         "server/test_upstreams_parked_calls.py::"
@@ -933,7 +933,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_an_upstream_that_wants_a_login_says_so_and_its_calls_name_the_command "
         "upstreams/oauth/test_logins.py::test_somebody_who_is_there_logs_in_while_the_call_waits "
         "server/test_offered_logins.py::test_* e2e/test_logging_in.py::test_* "
-        "upstreams/calls/test_after_login.py::test_* "
+        "upstreams/calls/test_multi_round.py::test_* "
         "cli/test_auth.py::test_logging_in_with_a_browser_listing_and_logging_out",
         not_covered="A login serves all clients of one goat-mcp. So only the operator's own are shown a page: over "
         "stdio, or with the server's own token. Holders of a profile's token, and clients of a server without tokens, "

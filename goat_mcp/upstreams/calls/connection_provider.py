@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 import anyio
 
-from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, LoginWanted
@@ -67,7 +65,7 @@ class ConnectionProvider(Protocol):
 
 
 async def with_retry(
-    lifeline: ConnectionProvider,
+    provider: ConnectionProvider,
     run: Callable[[LiveConnection], Awaitable[T]],
     wait_left_s: Callable[[], float],
     *,
@@ -77,55 +75,45 @@ async def with_retry(
 
     Tells the supervisor what it learns. Raises what `run` raises, and `ToolError(UPSTREAM_DOWN)`.
     """
-    with lifeline.in_use():
-        return await _run(lifeline, run, wait_left_s, is_read=is_read)
+    with provider.in_use():
+        may_repeat = True
+        while True:
+            connection = await provider.ready(wait_left_s())
+            try:
+                answer = await run(connection)
+            except UpstreamError as refused:
+                if refused.code != _UNSUPPORTED_VERSION or not may_repeat:
+                    provider.worked()
+                    raise
+                provider.forget_version()
+                provider.drop(connection, is_failure=False, why="it no longer speaks the revision on record")
+            except LinkFault as failure:
+                never_ran = _never_ran(provider, connection, failure.fault)
+                may_run_again = never_ran or (is_read and failure.fault.kind is FaultKind.LOST)
+                if not may_run_again or not may_repeat:
+                    raise
+                if not never_ran:
+                    with anyio.move_on_after(min(_ENDING_S, wait_left_s())):
+                        await connection.closed.wait()
+            else:
+                provider.worked()
+                return answer
+            may_repeat = False
 
 
-async def _run(
-    lifeline: ConnectionProvider,
-    run: Callable[[LiveConnection], Awaitable[T]],
-    wait_left_s: Callable[[], float],
-    *,
-    is_read: bool,
-) -> T:
-    may_repeat = True
-    while True:
-        connection = await lifeline.ready(wait_left_s())
-        try:
-            answer = await run(connection)
-        except UpstreamError as refused:
-            if refused.code != _UNSUPPORTED_VERSION or not may_repeat:
-                lifeline.worked()
-                raise
-            lifeline.forget_version()
-            lifeline.drop(connection, is_failure=False, why="it no longer speaks the revision on record")
-        except LinkFault as failure:
-            never_ran = _never_ran(lifeline, connection, failure.fault)
-            may_run_again = never_ran or (is_read and failure.fault.kind is FaultKind.LOST)
-            if not may_run_again or not may_repeat:
-                raise
-            if not never_ran:
-                with anyio.move_on_after(min(_ENDING_S, wait_left_s())):
-                    await connection.closed.wait()
-        else:
-            lifeline.worked()
-            return answer
-        may_repeat = False
-
-
-def _never_ran(lifeline: ConnectionProvider, connection: LiveConnection, fault: Fault) -> bool:
+def _never_ran(provider: ConnectionProvider, connection: LiveConnection, fault: Fault) -> bool:
     """Tell the supervisor, and say whether the request provably never ran."""
     if fault.kind is FaultKind.SESSION_LOST:
-        lifeline.drop(connection, is_failure=False, why=fault.detail)
+        provider.drop(connection, is_failure=False, why=fault.detail)
         return True
     if fault.kind is FaultKind.UNREACHABLE:
-        lifeline.drop(connection, is_failure=True, why=fault.detail)
+        provider.drop(connection, is_failure=True, why=fault.detail)
         return True
     if fault.kind is FaultKind.AUTH_REQUIRED and not fault.wanted_scopes and "403" not in fault.detail:
         # A right that one request lacks says nothing of the others.
-        lifeline.refused(fault)
+        provider.refused(fault)
     if fault.kind is FaultKind.LOST or (fault.kind is FaultKind.HTTP_STATUS and "429" not in fault.detail):
-        lifeline.stumbled(fault.detail)
+        provider.stumbled(fault.detail)
     return False
 
 
@@ -167,33 +155,3 @@ def error_message(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> Too
         "Check its outcome before calling again.",
         facts={**facts, "outcome": "unknown"},
     )
-
-
-MAX_OFFERS = 2
-"""One to get in, and one more where the request wants a right that the login has not."""
-
-T = TypeVar("T")
-OfferLogin = Callable[[ToolContext, LoginWanted], Awaitable[None]]
-"""Returns once somebody has logged in; raises what it was given where this client is not asked, or `ToolError`."""
-
-
-async def nobody_to_log_in(ctx: ToolContext, wanted: LoginWanted) -> None:
-    """For an upstream that wants no logins of ours."""
-    raise wanted
-
-
-async def after_login(offer: OfferLogin, ctx: ToolContext, send: Callable[[ToolContext], Awaitable[T]]) -> T:
-    """What `send` returns, which is given the context to wait with. Raises what it and `offer` raise."""
-    offered: set[str] = set()
-    while True:
-        try:
-            return await send(ctx)
-        except LoginWanted as wanted:
-            if wanted.scopes in offered or len(offered) == MAX_OFFERS:
-                # A new login did not help; neither would another one.
-                raise
-            offered.add(wanted.scopes)
-            await offer(ctx, wanted)
-            if ctx.wants_progress:
-                # Its client was told all along that somebody logs in: that time is not the request's.
-                ctx = ctx.changed(started_at_s=time.monotonic(), client_waits_since_s=None)

@@ -1,7 +1,6 @@
-"""Requests to one upstream that are no tool calls: reads, prompts, completions; in its places and in time.
+"""Requests to one upstream that are no tool calls: reads, prompts, completions; within its limits and in time.
 
-What comes is passed on as it came (REL-1), but for what belongs to the hop. What is said of a
-failure is in `worded_faults`.
+What comes is passed on as it came (REL-1), but for what belongs to the hop.
 """
 
 from __future__ import annotations
@@ -17,26 +16,20 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.calls.concurrency_limiter import Permit, UpstreamLimiter
-from goat_mcp.upstreams.calls.connection_provider import (
-    ConnectionProvider,
-    OfferLogin,
-    after_login,
-    nobody_to_log_in,
-    with_retry,
-)
+from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, error_message, with_retry
+from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_login
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault, LoginWanted
 from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
-from goat_mcp.upstreams.server_requests.multi_round import in_rounds
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
 
 SHARE = 4
-"""These requests get one in so many of an upstream's places: however slow they are, tool calls have the others."""
+"""These requests get one in so many of an upstream's permits: however slow they are, tool calls have the others."""
 MAX_URI_CHARS = 8_000
 T = TypeVar("T")
 ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[ConnectionProvider]]
@@ -44,24 +37,24 @@ ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[Conne
 
 
 class ResourceRequests:
-    """`slots` are those of the upstream's tool calls, too."""
+    """`limiter` is that of the upstream's tool calls, too."""
 
     def __init__(
         self,
         config: UpstreamConfig,
         connection_for: ConnectionFor,
-        slots: UpstreamLimiter,
+        limiter: UpstreamLimiter,
         roots: RootsOf = no_roots,
         *,
         gate: ResourceGate,
         visible: VisibleResults | None = None,
-        offer_login: OfferLogin = nobody_to_log_in,
+        offer_login: OfferLogin | None = None,
     ) -> None:
-        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `after_login`."""
+        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `with_login`."""
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
-        self._slots = slots
+        self._limiter = limiter
         self._gate = gate
         self._visible = visible
         self._offer_login = offer_login
@@ -104,11 +97,12 @@ class ResourceRequests:
     async def _offering(
         self, caller: ToolContext | None, send: Callable[[float], Awaitable[T]], max_wait_s: float
     ) -> T:
-        if caller is None:
+        if caller is None or self._offer_login is None:
             return await send(max_wait_s)
-        return await after_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
+        return await with_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
 
     async def _offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+        assert self._offer_login is not None
         with ctx.while_elsewhere():
             await self._offer_login(ctx, wanted)
 
@@ -161,7 +155,9 @@ class ResourceRequests:
 
             if ctx is None:
                 return await self.run(run, max_wait_s, what)
-            return await after_login(
+            if self._offer_login is None:
+                return await self.run(run, ctx.wait_left_s(), what, ctx)
+            return await with_login(
                 self._offer, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)
             )
 
@@ -178,17 +174,17 @@ class ResourceRequests:
         what: str,
         ctx: ToolContext | None = None,
     ) -> T:
-        """Run it in a place of the upstream's, in time; again on a new connection if the first was lost."""
+        """Run it with a permit and in time; again on a new connection if the first was lost."""
         name = self._config.name
         until_s = anyio.current_time() + max_wait_s
 
         def left_s() -> float:
             return max(0.0, until_s - anyio.current_time())
 
-        async def run_in_time(connection: LiveConnection, *places: Permit) -> T:
+        async def run_in_time(connection: LiveConnection, *permits: Permit) -> T:
             limit_s = min(left_s(), self._config.timeout_s)
             clock = CallClock(limit_s, limit_s)
-            caller = connection.callers.one(ctx, clock, *places) if ctx is not None else nullcontext()
+            caller = connection.callers.one(ctx, clock, *permits) if ctx is not None else nullcontext()
             with caller, clock.scope:
                 return await run(connection)
             raise ToolError(
@@ -199,21 +195,23 @@ class ResourceRequests:
             )
 
         try:
-            async with self._connection_for(ctx) as lifeline:
-                lifeline.check()
-                async with self._share.one(left_s()) as share, self._slots.one(left_s()) as place:
+            async with self._connection_for(ctx) as provider:
+                provider.check()
+                principal = ctx.principal if ctx is not None else ""
+                async with (
+                    self._share.permit(left_s(), principal) as share,
+                    self._limiter.permit(left_s(), principal) as permit,
+                ):
 
                     async def run_there(connection: LiveConnection) -> T:
-                        return await run_in_time(connection, share, place)
+                        return await run_in_time(connection, share, permit)
 
-                    return await with_retry(lifeline, run_there, left_s, is_read=True)
+                    return await with_retry(provider, run_there, left_s, is_read=True)
         except UpstreamError as error:
             if self._visible is None:
                 raise
             raise self._visible.of_error(error) from None
         except LinkFault as failure:
-            from goat_mcp.upstreams.calls.connection_provider import error_message
-
             raise error_message(self._config, failure.fault, is_call=False) from None
         except ToolError as error:
             if error.code is not ErrorCode.UPSTREAM_DOWN:

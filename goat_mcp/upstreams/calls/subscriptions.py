@@ -33,7 +33,7 @@ class Subscriptions:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline: ConnectionProvider,
+        provider: ConnectionProvider,
         telemetry: Telemetry,
         on_updated: Callable[[str], None],
         *,
@@ -41,7 +41,7 @@ class Subscriptions:
     ) -> None:
         """`on_updated` hears the watched URIs that changed, and must not block."""
         self._config = config
-        self._lifeline = lifeline
+        self._provider = provider
         self._held = ExitStack()
         self._telemetry = telemetry
         self._on_updated = on_updated
@@ -59,10 +59,10 @@ class Subscriptions:
         """One more watches this URI. Raises `ToolError` or `UpstreamError` where the upstream does not agree."""
         if not self._counts:
             # Who is watched is not idle (LIF-7).
-            self._held.enter_context(self._lifeline.in_use())
+            self._held.enter_context(self._provider.in_use())
         self._counts[uri] += 1
         try:
-            connection = await self._lifeline.ready(max_wait_s)
+            connection = await self._provider.ready(max_wait_s)
             if not connection.subscribes:
                 raise self._tells_nothing(uri)
             if connection.stateless:

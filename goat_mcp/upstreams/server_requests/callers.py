@@ -46,22 +46,22 @@ _METHOD_NOT_FOUND = -32601
 _INVALID_REQUEST = -32600
 
 
-class CallPosition(Protocol):
-    """One of the few that an upstream works on at a time."""
+class LendablePermit(Protocol):
+    """For one of the few requests that an upstream works on at a time."""
 
-    def given_away(self) -> AbstractAsyncContextManager[None]:
+    def lent(self) -> AbstractAsyncContextManager[None]:
         """Until the block ends it is free for others."""
         ...
 
 
 @dataclass(eq=False)
 class Caller:
-    """One call: who made it, its clock, and the places it has, in the order in which it got them."""
+    """One call: who made it, its clock, and its permits, in the order in which it got them."""
 
     session_key: str
     client: ClientSide | None
     clock: CallClock
-    places: Sequence[CallPosition] = ()
+    permits: Sequence[LendablePermit] = ()
     is_asking: bool = False
 
 
@@ -107,9 +107,9 @@ class Callers:
         self.dropped_logs = 0
         """Log messages that clients wanted and did not get, for there were too many."""
 
-    def one(self, ctx: ToolContext, clock: CallClock, *places: CallPosition) -> InFlight:
-        """A call, in flight from entering to leaving. `places` are given away while its client is asked."""
-        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, places))
+    def one(self, ctx: ToolContext, clock: CallClock, *permits: LendablePermit) -> InFlight:
+        """A call, in flight from entering to leaving. `permits` are lent while its client is asked."""
+        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, permits))
 
     def begins(self, caller: Caller) -> None:
         self._sessions.add(caller.session_key)
@@ -161,10 +161,10 @@ class Callers:
     @asynccontextmanager
     async def _asked(self, caller: Caller) -> AsyncGenerator[None]:
         """A client is asked meanwhile, as far as can be known for this call."""
-        async with AsyncExitStack() as places:
-            for place in reversed(caller.places):
-                # Come back to in the order of coming, as all do: they would wait for each other.
-                await places.enter_async_context(place.given_away())
+        async with AsyncExitStack() as lent:
+            for permit in reversed(caller.permits):
+                # Taken back in the order of taking, as all do: otherwise they would wait for each other.
+                await lent.enter_async_context(permit.lent())
             with ExitStack() as clocks:
                 for one in self._in_flight:
                     # Whichever of them it is about.
