@@ -16,9 +16,8 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
 
     from goat_mcp.settings.settings import Settings
-    from goat_mcp.upstreams.pinning.pin_lock import PinLock
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
     from goat_mcp.upstreams.pinning.pin_review import Comparison, Suspicious, Waiting
-    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -147,8 +146,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.upstreams.pinning.pin_lock import PinLock
-    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
 
     state = StateDirectory.default()
     return PinLock(state), PinnedDefinitions(state)

@@ -33,12 +33,12 @@ class _Found:
 
 
 class ResourceReads:
-    """Over the requests of one upstream, named `name`; `shelf` has its last lists."""
+    """Over the requests of one upstream, named `name`; `cache` has its last lists."""
 
-    def __init__(self, name: str, requests: ResourceRequests, shelf: OfferingCache) -> None:
+    def __init__(self, name: str, requests: ResourceRequests, cache: OfferingCache) -> None:
         self._name = name
         self._requests = requests
-        self._shelf = shelf
+        self._cache = cache
 
     async def list(self, max_wait_s: float, caller: ToolContext | None = None) -> ServerResources:
         """All pages of resources and of templates, for `caller` as in `McpResources`.
@@ -59,7 +59,7 @@ class ResourceReads:
         except ToolError as failure:
             problem = failure.message.removeprefix(f"upstream {self._name} ")
             if not found.resources.entries and not found.templates.entries:
-                last = self._shelf.items
+                last = self._cache.items
                 if not last.resources and not last.templates:
                     raise
                 # Down is not empty (ISO-4).
@@ -67,11 +67,11 @@ class ResourceReads:
         resources, no_uri = _usable(found.resources.entries, "uri")
         templates, no_template = _usable(found.templates.entries, "uriTemplate")
         if not problem:
-            self._shelf.compare(resources, templates)
+            self._cache.compare(resources, templates)
         odd = no_uri + no_template
         cut = found.resources.truncated or found.templates.truncated
         problems = [problem, f"its list was cut: {cut}" if cut else "", f"{odd} entries have no URI" if odd else ""]
-        shown = self._shelf.shown_of(templates)
+        shown = self._cache.shown_of(templates)
         return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
 
     async def read(
@@ -121,7 +121,9 @@ class UpstreamResources:
         problems: Sequence[UpstreamProblem] = (),
         why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
-        self._reads = {one.config.name: ResourceReads(one.config.name, one.requests, one.offer) for one in upstreams}
+        self._reads = {
+            one.config.name: ResourceReads(one.config.name, one.requests, one.offerings) for one in upstreams
+        }
         self._name_of = {one.config.server: one.config.name for one in upstreams}
         self._server_of = {one.config.name: one.config.server for one in upstreams}
         self._why_denied = why_denied

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import anyio
@@ -21,29 +20,12 @@ from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, U
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
 from goat_mcp.upstreams.oauth.logins import LazyLogin
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
-from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState
 from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.server_requests.callers import Callers
-
-
-@dataclass(frozen=True)
-class SupervisorLimits:
-    """Times and counts of one upstream's life."""
-
-    start_timeout_s: float = 30.0
-    connect_wait_s: float = 10.0
-    """How long a call waits for a connection; the start itself may take longer."""
-    ping_timeout_s: float = 10.0
-    list_timeout_s: float = 15.0
-    idle_reap_s: float = 600.0
-    relist_interval_s: float = 1.0
-    relist_after_failure_s: float = 30.0
-    stable_after_s: float = 60.0
-    retry: RetryLimits = field(default_factory=RetryLimits)
 
 
 Connect = Callable[..., AbstractAsyncContextManager[LiveConnection]]
@@ -222,9 +204,6 @@ class Supervisor:
         if attempt.connection is not None:
             return attempt.connection
         raise attempt.failure or self._down("it is still starting")
-
-    def in_use(self) -> AbstractContextManager[None]:
-        return _InUse(self)
 
     def begin_use(self) -> None:
         self._in_use += 1
@@ -465,24 +444,6 @@ class Supervisor:
             "The operator can see more in the server's status; call again later.",
             facts={"upstream": self.config.name, "reason": self.reason_code or ReasonCode.STARTING},
         )
-
-
-class _InUse:
-    """One request's time with it."""
-
-    # Written out: a generator as a context costs three times as much, and every call has one of these.
-    __slots__ = ("_supervisor",)
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-
-    def __enter__(self) -> None:
-        self._supervisor.begin_use()
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self._supervisor.end_use()
 
 
 _IDLE = "idle"

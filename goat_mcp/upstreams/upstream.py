@@ -30,17 +30,17 @@ from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
 from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_here, follows_client, needs_workspace
-from goat_mcp.upstreams.connection_pool import ConnectionPool, InUse
+from goat_mcp.upstreams.connection_pool import ConnectionPool
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
-from goat_mcp.upstreams.retry_policy import RetryPolicy
+from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
+from goat_mcp.upstreams.supervisor import Connect, Supervisor
 from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
-from goat_mcp.upstreams.upstream_status import StatusBuilder
+from goat_mcp.upstreams.upstream_status import upstream_status
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.login_offers import LoginOffers
@@ -127,8 +127,8 @@ class Upstream:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
         self._asks = KnownAsks(config, warm)
-        self._instances = ConnectionPool(config, make, declare, self._asks, asks_for_roots)
-        self.lifeline = self._supervisor = self._instances.leader.supervisor
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
+        self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
         self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
         gate = self._gate = PinGate(self.pins)
@@ -145,7 +145,7 @@ class Upstream:
             offer_login=self.offer_login if self._login is not None else None,
         )
         self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
-        self.offer = OfferingCache(
+        self.offerings = OfferingCache(
             config,
             offers=offers,
             warm=warm,
@@ -153,16 +153,6 @@ class Upstream:
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
             on_listed=on_change,
-        )
-        self._standing = StatusBuilder(
-            config,
-            self._supervisor,
-            tools=self._tools,
-            offer=self.offer,
-            pins=self.pins,
-            calls=self.calls,
-            output=self._output,
-            visible=self._visible,
         )
         self._on_updated = on_updated
         self._list_problem = ""
@@ -174,7 +164,7 @@ class Upstream:
         from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
 
         # The connections of single clients are not listed: their requests are held against what the leader lists.
-        gate = ResourceGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
+        gate = ResourceGate(self.offerings, lambda connection: connection is self._supervisor.last_connection)
         return ResourceRequests(
             self.config,
             self._connection_for,
@@ -187,7 +177,7 @@ class Upstream:
 
     def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:
         """For a request of this client; the leader where none is behind it. Entering raises `ToolError`."""
-        return nullcontext(self._supervisor) if ctx is None else _Connected(self._instances, self._workspace_of, ctx)
+        return nullcontext(self._supervisor) if ctx is None else _Connected(self._pool, self._workspace_of, ctx)
 
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
@@ -233,20 +223,20 @@ class Upstream:
         """A client is gone."""
         if self._login_offers is not None:
             self._login_offers.session_ended(session_key)
-        self._instances.session_ended(session_key)
+        self._pool.session_ended(session_key)
 
     def roots_changed(self, session_key: str) -> None:
         """A client has other roots now."""
-        self._instances.roots_changed(session_key)
+        self._pool.roots_changed(session_key)
 
     def workspace_changed(self) -> bool:
         """The workspace is known now, or is another. Returns whether it is listed anew for that."""
-        if not self._instances.workspace_changed():
+        if not self._pool.workspace_changed():
             return False
         if self._first_outcome.is_set() and not self.is_known:
             self._first_outcome = anyio.Event()
-        if self.offer.first_outcome.is_set() and not self.offer.is_known:
-            self.offer.first_outcome = anyio.Event()
+        if self.offerings.first_outcome.is_set() and not self.offerings.is_known:
+            self.offerings.first_outcome = anyio.Event()
         return True
 
     @cached_property
@@ -291,8 +281,8 @@ class Upstream:
                 if self._supervisor.state is not UpstreamState.STARTING or time.monotonic() > ends_s:
                     return Comparison(name, problem=failure.message)
         await self._gate.settled(connection, self._limits.list_timeout_s)
-        await self.offer.settled(connection, self._limits.list_timeout_s)
-        if problem := self._list_problem or self.offer.problem:
+        await self.offerings.settled(connection, self._limits.list_timeout_s)
+        if problem := self._list_problem or self.offerings.problem:
             return Comparison(name, problem=problem)
         return compared(name, server, before, self.pins.lock.content().of(server), self.pins.seen())
 
@@ -303,13 +293,13 @@ class Upstream:
     def repin(self) -> None:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
-        self.offer.repin()
+        self.offerings.repin()
         self._on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
         self._tools.close()
-        self.offer.close()
+        self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
         if "subscriptions" in self.__dict__:
@@ -324,7 +314,7 @@ class Upstream:
 
     async def first_outcome(self, ctx: ToolContext | None = None) -> None:
         """Start it, and wait for its first list or its first failure. `ctx` is who wants to see the list."""
-        self._instances.want(ctx)
+        self._pool.want(ctx)
         await self._first_outcome.wait()
 
     async def listed_anew(self) -> None:
@@ -334,16 +324,16 @@ class Upstream:
 
     async def first_offer(self) -> None:
         """Know what it offers beside tools: from an earlier run, or else by starting it and waiting for its lists."""
-        self.offer.want()
-        if not self.offer.is_known:
+        self.offerings.want()
+        if not self.offerings.is_known:
             self._supervisor.want()
-            await self.offer.first_outcome.wait()
+            await self.offerings.first_outcome.wait()
 
     async def run(self) -> None:
         """Live until cancelled."""
         try:
             async with anyio.create_task_group() as self._group:
-                await self._instances.run()
+                await self._pool.run()
         finally:
             self._group = None
 
@@ -354,7 +344,7 @@ class Upstream:
 
     def _failed(self) -> None:
         self._first_outcome.set()
-        self.offer.first_outcome.set()
+        self.offerings.first_outcome.set()
 
     async def _beside(self, connection: LiveConnection) -> None:
         async with anyio.create_task_group() as group:
@@ -365,7 +355,7 @@ class Upstream:
                 with anyio.move_on_after(HEARS_WITHIN_S):
                     await hears.wait()
                 hears.set()
-                group.start_soon(self.offer.keep, connection)
+                group.start_soon(self.offerings.keep, connection)
             group.start_soon(self._keep_listed, connection)
 
     async def _keep_listed(self, connection: LiveConnection) -> None:
@@ -407,7 +397,17 @@ class Upstream:
 
     def status(self) -> UpstreamStatus:
         """How it stands now."""
-        return self._standing.status(self._list_problem)
+        return upstream_status(
+            self.config,
+            self._supervisor,
+            self._list_problem,
+            tools=self._tools,
+            offerings=self.offerings,
+            pins=self.pins,
+            calls=self.calls,
+            output=self._output,
+            visible=self._visible,
+        )
 
 
 def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
@@ -427,22 +427,20 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
 class _Connected:
     """One request's connection, once it is known where its client works."""
 
-    __slots__ = ("_ctx", "_instances", "_use", "_workspace_of")
+    __slots__ = ("_connection", "_ctx", "_pool", "_workspace_of")
 
     def __init__(
-        self, instances: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
+        self, pool: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
     ) -> None:
-        self._instances = instances
+        self._pool = pool
         self._workspace_of = workspace_of
         self._ctx = ctx
-        self._use: InUse | None = None
 
     async def __aenter__(self) -> Supervisor:
-        self._use = self._instances.use(self._ctx, await self._workspace_of(self._ctx))
-        return self._use.__enter__()
+        self._connection = self._pool.enter(self._ctx, await self._workspace_of(self._ctx))
+        return self._connection.supervisor
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        if self._use is not None:
-            self._use.__exit__(exc_type, exc_val, exc_tb)
+        self._pool.leave(self._connection)

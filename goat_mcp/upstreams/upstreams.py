@@ -1,4 +1,4 @@
-"""All upstreams of the process: the door the gateway uses."""
+"""All upstreams of the process, as the gateway uses them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import Pinning
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.supervisor import Connect
 from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 from goat_mcp.upstreams.upstream import Upstream
 
@@ -286,8 +285,8 @@ class Upstreams:
     async def all_offers(self, max_wait_s: float, shows: Shows = shows_all) -> None:
         """Know what each offers beside tools, or that it cannot be known now: start what was never seen, and wait."""
         for upstream in self._upstreams:
-            upstream.offer.want()
-        unknown = [one for one in self._upstreams if not one.offer.is_known and shows(one.config.server)]
+            upstream.offerings.want()
+        unknown = [one for one in self._upstreams if not one.offerings.is_known and shows(one.config.server)]
         if not unknown or max_wait_s <= 0:
             return
         with anyio.move_on_after(max_wait_s):
@@ -338,9 +337,11 @@ class Upstreams:
         snapshot = self.offers.snapshot
         if kind == "prompts":
             prompt = snapshot.prompts.get(key)
-            return () if prompt is None else self.upstream(prompt[0]).offer.path_of("prompts", prompt[1].native_name)
+            return (
+                () if prompt is None else self.upstream(prompt[0]).offerings.path_of("prompts", prompt[1].native_name)
+            )
         owned = snapshot.templates.get(key) if kind == "templates" else snapshot.resources.get(key)
-        return () if owned is None else self.upstream(owned[0]).offer.path_of(cast("Kind", kind), key)
+        return () if owned is None else self.upstream(owned[0]).offerings.path_of(cast("Kind", kind), key)
 
     def _path_of_tool(self, name: str) -> tuple[str, ...]:
         source = self._registry.snapshot.source_of.get(name)

@@ -480,8 +480,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/transports/frames upstreams/transports/notice_limits "
-        "upstreams/transports/unflooded_events upstreams/listing/paging "
+        "upstreams/transports/frames upstreams/transports/notices "
+        "upstreams/transports/http_transport upstreams/listing/paging "
         "upstreams/listing/entry_validation",
         "upstreams/test_floods.py::test_f13_29* "
         "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "

@@ -22,7 +22,7 @@ from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRela
 from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
 from goat_mcp.upstreams.transports.frames import FrameReader
-from goat_mcp.upstreams.transports.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
+from goat_mcp.upstreams.transports.notices import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio

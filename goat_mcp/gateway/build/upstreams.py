@@ -16,7 +16,7 @@ from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.config.upstream_files import WatchedFiles
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.files.workspace.protected import protected_reason
 

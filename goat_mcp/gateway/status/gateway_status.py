@@ -23,7 +23,7 @@ from goat_mcp.gateway.status.times import iso
 from goat_mcp.gateway.status.upstream_entry import upstream_entry, with_ages
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.settings.settings import Settings
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"

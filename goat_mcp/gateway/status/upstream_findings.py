@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from goat_mcp.gateway.status.finding import AUTH, SCHEMA, TOOL_ERROR, UNREACHABLE, USAGE, Finding
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 
 ExitCode = Literal[0, 1, 3, 4, 5, 6]
 _R = ReasonCode

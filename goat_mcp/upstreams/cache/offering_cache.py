@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
@@ -21,25 +21,13 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pinned_resources import KINDS, PinnedResources
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 _KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
 """By what a notice speaks of: the lists to read again."""
 _METHOD_NOT_FOUND = -32601
-
-
-class OfferingLimits(Protocol):
-    """How often and how long an upstream is asked for its lists."""
-
-    @property
-    def list_timeout_s(self) -> float: ...
-
-    @property
-    def relist_interval_s(self) -> float: ...
-
-    @property
-    def relist_after_failure_s(self) -> float: ...
 
 
 class OfferingCache:
@@ -52,7 +40,7 @@ class OfferingCache:
         offers: Offerings,
         warm: WarmCatalog,
         telemetry: Telemetry,
-        limits: OfferingLimits,
+        limits: SupervisorLimits,
         gate: PinGate,
         on_listed: Callable[[], None] = lambda: None,
     ) -> None:

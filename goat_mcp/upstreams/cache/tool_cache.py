@@ -22,9 +22,9 @@ from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstr
 from goat_mcp.upstreams.listing.risk import assess
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
-from goat_mcp.upstreams.pinning.pinned_definitions import definition_hash
+from goat_mcp.upstreams.pinning.pin_lock import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # loaded at the first list

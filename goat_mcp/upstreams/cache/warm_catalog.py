@@ -21,7 +21,7 @@ from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning, set_aside
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 T = TypeVar("T")
 
@@ -223,19 +223,19 @@ def _entries(stored: Any) -> Entries:
 
 
 class KnownAsks:
-    """Of one upstream; true once it has."""
+    """Whether one upstream has ever asked a client anything, remembered over restarts."""
 
     def __init__(self, config: UpstreamConfig, warm: WarmCatalog) -> None:
         self._config = config
         self._warm = warm
         self._known: bool | None = None
 
-    def __bool__(self) -> bool:
+    def has_asked(self) -> bool:
         if self._known is None:
             self._known = self._warm.asks(self._config.server, self._config.fingerprint)
         return self._known
 
     def learn(self) -> None:
-        if not self:
+        if not self.has_asked():
             self._known = True
             self._warm.note_asks(self._config.server, self._config.fingerprint)

@@ -1,6 +1,7 @@
 """Calls of one upstream's tools: slots, deadlines, progress, and results that lose nothing but what belongs to the hop.
 
-Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2, REL-1, REL-2, REL-4. Keeping the connection alive is the supervisor's business.
+Contract: FLW-1 to FLW-3, LIF-5, LIF-6, LIF-9, ISO-2, REL-1, REL-2, REL-4. Keeping the connection alive is the
+supervisor's business.
 """
 
 from __future__ import annotations

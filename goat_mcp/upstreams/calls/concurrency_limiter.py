@@ -71,7 +71,7 @@ class Permit:
         self._return()
 
     def lent(self) -> LentPermit:
-        """Until the block ends, and the other blocks of the same permit, it is free for others. Leaving waits for it."""
+        """Until this and other blocks of the same permit end, others may have it. Leaving waits for it."""
         return LentPermit(self)
 
     def lend(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 import anyio
@@ -35,9 +34,11 @@ class ConnectionProvider(Protocol):
         """Start it, if need be. Nobody waits for it."""
         ...
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """A request has its connection or waits for one: it is not idle."""
+    def begin_use(self) -> None:
+        """A request has its connection or waits for one, until `end_use`: it is not idle."""
         ...
+
+    def end_use(self) -> None: ...
 
     def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
         """The connection is of no more use; get another."""
@@ -75,7 +76,8 @@ async def with_retry(
 
     Tells the supervisor what it learns. Raises what `run` raises, and `ToolError(UPSTREAM_DOWN)`.
     """
-    with provider.in_use():
+    provider.begin_use()
+    try:
         may_repeat = True
         while True:
             connection = await provider.ready(wait_left_s())
@@ -99,6 +101,8 @@ async def with_retry(
                 provider.worked()
                 return answer
             may_repeat = False
+    finally:
+        provider.end_use()
 
 
 def _never_ran(provider: ConnectionProvider, connection: LiveConnection, fault: Fault) -> bool:

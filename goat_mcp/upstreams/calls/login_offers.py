@@ -25,8 +25,8 @@ from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.oauth.pending_login import PendingLogin
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers, labelled
+from goat_mcp.upstreams.status import ReasonCode
 
 _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}
@@ -38,12 +38,12 @@ class LoginOffers:
     def __init__(
         self,
         config: UpstreamConfig,
-        door: LazyLogin,
+        login: LazyLogin,
         spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
         telemetry: Telemetry,
     ) -> None:
         self._config = config
-        self._door = door
+        self._login = login
         self._spawn = spawn
         self._telemetry = telemetry
         self._offered: OfferedLogin | None = None
@@ -60,7 +60,7 @@ class LoginOffers:
         if offered is not None and offered.has_met(wanted):
             return
         if offered is None or not offered.is_open:
-            offered = self._offered = OfferedLogin(self._config.name, self._door.begin(wanted.scopes))
+            offered = self._offered = OfferedLogin(self._config.name, self._login.begin(wanted.scopes))
             self._spawn(self._kept(offered))
         outcome = await offered.outcome_for(ctx, client)
         self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
@@ -73,7 +73,7 @@ class LoginOffers:
             self._offered.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
-        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._door.wants_a_person:
+        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.wants_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -42,7 +41,6 @@ class Subscriptions:
         """`on_updated` hears the watched URIs that changed, and must not block."""
         self._config = config
         self._provider = provider
-        self._held = ExitStack()
         self._telemetry = telemetry
         self._on_updated = on_updated
         self._reopen_s = reopen_s
@@ -59,7 +57,7 @@ class Subscriptions:
         """One more watches this URI. Raises `ToolError` or `UpstreamError` where the upstream does not agree."""
         if not self._counts:
             # Who is watched is not idle (LIF-7).
-            self._held.enter_context(self._provider.in_use())
+            self._provider.begin_use()
         self._counts[uri] += 1
         try:
             connection = await self._provider.ready(max_wait_s)
@@ -75,13 +73,15 @@ class Subscriptions:
 
     def remove(self, uri: str) -> None:
         """One less watches it."""
+        if uri not in self._counts:
+            return
         self._counts[uri] -= 1
         if self._counts[uri] <= 0:
             del self._counts[uri]
             self._refused.pop(uri, None)
             self._changed.set()
         if not self._counts:
-            self._held.close()
+            self._provider.end_use()
 
     def updated(self, uri: str) -> None:
         """The upstream says that this, or something below it, has changed. What nobody watches is nobody's business."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.upstreams.faults import StartFailure
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions

@@ -30,7 +30,7 @@ from goat_mcp.upstreams.config.entry import (
     UpstreamConfig,
 )
 from goat_mcp.upstreams.config.self_launch import launches_us
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions

@@ -20,7 +20,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.config_folder import own_upstreams_file
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from goat_mcp.catalog.schemas.visible_schema import visible_entry
 from goat_mcp.core.errors import cut_middle
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.upstreams.envelope import passing_meta
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 MAX_DESCRIPTION_CHARS = 4096
 MAX_SCHEMA_BYTES = 256 * 1024

@@ -1,4 +1,4 @@
-"""The door to upstreams' logins. What is behind it is loaded once one is stored, or an upstream asks for one."""
+"""The logins of upstreams. Their code is loaded once one is stored, or an upstream asks for one."""
 
 from __future__ import annotations
 

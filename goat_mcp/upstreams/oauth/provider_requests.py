@@ -1,4 +1,4 @@
-"""The requests of a login, as we send them: through our guarded client, to places that were checked.
+"""The requests of a login, as we send them: through our guarded client, to addresses that were checked.
 
 What they say, and what their answers mean, is the SDK's provider's business.
 """
@@ -28,8 +28,8 @@ _MAX_REDIRECTS = 5
 class ProviderRequests:
     """Those about one upstream. `hide` is told every secret that an answer brings."""
 
-    def __init__(self, places: Destinations, http: HttpClient, hide: Callable[..., None]) -> None:
-        self._places = places
+    def __init__(self, destinations: Destinations, http: HttpClient, hide: Callable[..., None]) -> None:
+        self._destinations = destinations
         self._http = http
         self._hide = hide
 
@@ -45,8 +45,8 @@ class ProviderRequests:
             if name not in ("host", "content-length", "connection")
         }
         for _ in range(_MAX_REDIRECTS + 1):
-            target = self._places.checked(url, what)
-            allowed = (target.authority,) if self._places.may_be_private(target) else ()
+            target = self._destinations.checked(url, what)
+            allowed = (target.authority,) if self._destinations.may_be_private(target) else ()
             try:
                 response = await self._http.send(
                     request.method,
@@ -126,7 +126,7 @@ def shown(request: httpx2.Request) -> str:
 
 
 class Destinations:
-    """The places one upstream's login may lead to."""
+    """The addresses one upstream's login may lead to."""
 
     def __init__(self, url: str, allow_hosts: Collection[str] = ()) -> None:
         self._upstream = _parsed(url, "its own address")
@@ -142,7 +142,7 @@ class Destinations:
             )
 
     def checked(self, url: str, what: str) -> Target:
-        """The place a URL leads to. Raises `LoginRefused` where it may not; `what` says whose URL it is."""
+        """The address a URL leads to. Raises `LoginRefused` if it may not; `what` says whose URL it is."""
         target = _parsed(url, what)
         if target.origin == self._upstream.origin or target.is_among(self._allow_hosts):
             return target
@@ -156,7 +156,7 @@ class Destinations:
         return target
 
     def may_be_private(self, target: Target) -> bool:
-        """Whether a private address is right for this place, once its name is resolved."""
+        """Whether a private address is right for this one, once its name is resolved."""
         is_ours = target.origin == self._upstream.origin or target.is_among(self._allow_hosts)
         return is_ours or (_is_loopback(target) and _is_loopback(self._upstream))
 

@@ -104,9 +104,9 @@ class GatedCache(Protocol):
 class ResourceGate:
     """The gate of one upstream."""
 
-    def __init__(self, shelf: GatedCache, is_listed: Callable[[LiveConnection], bool]) -> None:
+    def __init__(self, cache: GatedCache, is_listed: Callable[[LiveConnection], bool]) -> None:
         """`is_listed` says whether a connection is one whose lists are read."""
-        self._shelf = shelf
+        self._cache = cache
         self._is_listed = is_listed
 
     async def admit(
@@ -116,14 +116,14 @@ class ResourceGate:
         ref = params.get("ref") or params
         name, uri = ref.get("name"), ref.get("uri")
         is_prompt = method == "prompts/get" or ref.get("type") == "ref/prompt"
-        self._shelf.load_warm()
+        self._cache.load_warm()
         # A read of a plain resource waits for no list.
-        if not is_prompt and not self._shelf.templates_of(str(uri)) and not self._shelf.must_be_listed:
+        if not is_prompt and not self._cache.templates_of(str(uri)) and not self._cache.must_be_listed:
             return
         if self._is_listed(connection):
-            await self._shelf.settled(connection, max_wait_s)
+            await self._cache.settled(connection, max_wait_s)
         if is_prompt:
-            self._shelf.admit("prompts", str(name))
+            self._cache.admit("prompts", str(name))
             return
-        for template in self._shelf.templates_of(str(uri)):
-            self._shelf.admit("templates", template)
+        for template in self._cache.templates_of(str(uri)):
+            self._cache.admit("templates", template)

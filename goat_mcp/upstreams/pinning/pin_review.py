@@ -11,8 +11,7 @@ from typing import Any
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
 from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, ServerPins
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
 from goat_mcp.upstreams.pinning.pins import lock_name
 
 LAUNCH = "launch"

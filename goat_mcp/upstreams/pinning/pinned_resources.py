@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from goat_mcp.catalog.offerings import Entry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
-from goat_mcp.upstreams.pinning.pinned_definitions import definition_hash
+from goat_mcp.upstreams.pinning.pin_lock import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions, UpstreamPins
-from goat_mcp.upstreams.reason_code import RejectedEntry
+from goat_mcp.upstreams.status import RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
     from goat_mcp.upstreams.listing.entry_validation import UsableItems

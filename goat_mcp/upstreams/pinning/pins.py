@@ -17,9 +17,8 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, ServerPins
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 Kind = Literal["tool", "prompt", "template", "instructions"]
 MAX_PINS = 20_000

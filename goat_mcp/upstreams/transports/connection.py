@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, cast
@@ -28,7 +28,7 @@ from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.server_requests.request_handlers import more_verbose
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioLink
-from goat_mcp.upstreams.transports.notice_limits import Notices
+from goat_mcp.upstreams.transports.notices import Notices
 
 _SILENT_ENDS = ("SSE stream", "Connection closed")
 _EVENT_TOO_LARGE = "SSE stream failed: Server-sent event exceeded"
@@ -253,9 +253,7 @@ class Connection:
             if self.stateless:
                 opts["headers"]["mcp-method"] = method
         try:
-            with self._link.large.awaiting(request_id) if self._is_http else nullcontext():
-                raw = await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts)
-                return self._result(self._link.large.whole(request_id, raw) if self._is_http else raw)
+            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.listing.paging import Listed
     from goat_mcp.upstreams.server_requests.callers import Callers
-    from goat_mcp.upstreams.transports.notice_limits import Notices
+    from goat_mcp.upstreams.transports.notices import Notices
 
 Confine: TypeAlias = "Callable[[SandboxOptions, Path], Awaitable[Confined | None]]"
 """Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,8 +94,11 @@ class Double:
     async def ready(self, max_wait_s: float) -> Any:
         return self
 
-    def in_use(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def begin_use(self) -> None:
+        pass
+
+    def end_use(self) -> None:
+        pass
 
     def want(self) -> None:
         raise AssertionError("nothing is quarantined here")

@@ -9,7 +9,7 @@ import pytest
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.files.documents.visible_json import hides_something
 from goat_mcp.upstreams.listing.entry_validation import usable_entries, usable_items
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 

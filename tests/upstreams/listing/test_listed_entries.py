@@ -15,7 +15,7 @@ from goat_mcp.upstreams.calls.calls import relayed_result
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.entry_validation import MAX_SCHEMA_BYTES, usable_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 HIDDEN = "a\u202eb\u200bc\x1b[0m\U000e0041"

@@ -12,7 +12,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.gateway.status.upstream_findings import upstream_findings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock
-from goat_mcp.upstreams.reason_code import ReasonCode, RejectedEntry
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.free_port import free_port
 from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import Fleet, fleet, warm
