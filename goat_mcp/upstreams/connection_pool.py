@@ -29,7 +29,7 @@ MAX_FIRST = 32
 MAX_OF_ONE = 24
 """Those of one principal in use at a time: calls that wait for an answer have theirs for minutes."""
 ROOTS = "roots"
-QUIET_CALLS = 32
+CALLS_WITHOUT_QUESTION = 32
 """An upstream that has asked nothing in so many calls is taken for one that does not ask."""
 
 
@@ -165,7 +165,7 @@ class ConnectionPool:
         """Whether a connection whose client can be asked is one session's."""
         if self._is_stateless:
             return False
-        return self._config.scope == "session" or self._calls < QUIET_CALLS or self._asks()
+        return self._config.scope == "session" or self._calls < CALLS_WITHOUT_QUESTION or self._asks()
 
     def _for(self, ctx: ToolContext, workspace: Path | None) -> PooledConnection:
         audience = self._audience(ctx, workspace)

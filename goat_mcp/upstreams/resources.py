@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -17,15 +17,18 @@ from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.listing.paging import Listed
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
 from goat_mcp.upstreams.upstream import Upstream
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 _METHOD_NOT_FOUND = -32601
 _DETAIL_CHARS = 300
 
 
 @dataclass
-class _Found:
+class _Lists:
     """What a list has brought until now, kept where it ends early."""
 
     resources: Listed = field(default_factory=Listed)
@@ -45,10 +48,10 @@ class ResourceReads:
 
         Raises `ToolError` where not one entry is known.
         """
-        found = _Found()
+        found = _Lists()
         problem = ""
 
-        async def run(connection: LiveConnection) -> None:
+        async def run(connection: Connection) -> None:
             found.resources, found.templates = Listed(), Listed()
             if connection.offers("resources"):
                 await self._list(connection, "resources/list", "resources", found.resources)
@@ -68,9 +71,13 @@ class ResourceReads:
         templates, no_template = _usable(found.templates.entries, "uriTemplate")
         if not problem:
             self._cache.compare(resources, templates)
-        odd = no_uri + no_template
+        without_key = no_uri + no_template
         cut = found.resources.truncated or found.templates.truncated
-        problems = [problem, f"its list was cut: {cut}" if cut else "", f"{odd} entries have no URI" if odd else ""]
+        problems = [
+            problem,
+            f"its list was cut: {cut}" if cut else "",
+            f"{without_key} entries have no URI" if without_key else "",
+        ]
         shown = self._cache.shown_of(templates)
         return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
 
@@ -80,7 +87,7 @@ class ResourceReads:
         """The upstream's result. Raises `ToolError`, `UpstreamError`."""
         return await self._requests.read_for(caller, uri, max_wait_s, meta)
 
-    async def _list(self, connection: LiveConnection, method: str, member: str, listed: Listed) -> None:
+    async def _list(self, connection: Connection, method: str, member: str, listed: Listed) -> None:
         try:
             await connection.list_all(method, member, listed)
         except UpstreamError as refused:
@@ -96,14 +103,14 @@ class ResourceReads:
 def _usable(entries: list[Any], key: str) -> tuple[tuple[Mapping[str, Any], ...], int]:
     """The entries that are objects with a text `key`, each such text once; and how many are none."""
     usable: dict[str, Mapping[str, Any]] = {}
-    odd = 0
+    without_key = 0
     for entry in entries:
         text = cast("dict[str, Any]", entry).get(key) if isinstance(entry, dict) else None
         if isinstance(text, str):
             usable.setdefault(text, cast("dict[str, Any]", entry))
         else:
-            odd += 1
-    return tuple(usable.values()), odd
+            without_key += 1
+    return tuple(usable.values()), without_key
 
 
 _NAMES_SHOWN = 20
@@ -176,7 +183,7 @@ class UpstreamResources:
             raise ToolError(
                 ErrorCode.NOT_FOUND,
                 f"MCP server {asked!r} is not in use ({problem.reason_code}): {problem.message}",
-                "Tell the user, who can mend its entry.",
+                "Tell the user, who can fix its entry.",
             )
         names = list(self._reads)
         if not names:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
@@ -22,14 +21,14 @@ from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailur
 from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState
-from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.connection import Connection
 
 
-Connect = Callable[..., AbstractAsyncContextManager[LiveConnection]]
-Beside = Callable[[LiveConnection], Coroutine[Any, Any, None]]
+Connect = Callable[..., "AbstractAsyncContextManager[Connection]"]
+RunWith = Callable[["Connection"], Coroutine[Any, Any, None]]
 """What runs beside a connection as long as it lives."""
 
 
@@ -38,7 +37,7 @@ class _Attempt:
 
     def __init__(self) -> None:
         self.settled = anyio.Event()
-        self.connection: LiveConnection | None = None
+        self.connection: Connection | None = None
         self.failure: ToolError | None = None
 
 
@@ -46,7 +45,7 @@ class _Attempt:
 class _Life:
     """One connection from its start to its end."""
 
-    connection: LiveConnection
+    connection: Connection
     over: anyio.Event = field(default_factory=anyio.Event)
     doubted: anyio.Event = field(default_factory=anyio.Event)
     is_failure: bool = False
@@ -66,18 +65,16 @@ class Supervisor:
         config: UpstreamConfig,
         *,
         telemetry: Telemetry,
-        beside: Beside,
+        run_with: RunWith,
         callers: Callable[[], Callers],
         retry: RetryPolicy,
-        root_of: RootOf = lambda: None,
-        failed: Callable[[], None] = lambda: None,
-        stays: bool = False,
-        guard: ProcessGuard | None = None,
-        confine: Confine | None = None,
-        login: LazyLogin | None = None,
-        limits: SupervisorLimits | None = None,
-        connect: Connect | None = None,
-        on_change: Callable[[], None] = lambda: None,
+        root_of: RootOf,
+        failed: Callable[[], None],
+        stays: bool,
+        login: LazyLogin | None,
+        limits: SupervisorLimits,
+        connect: Connect,
+        on_change: Callable[[], None],
     ) -> None:
         """`callers` are made anew for each connection; `retry` is the whole upstream's. `root_of`: see there.
 
@@ -86,18 +83,16 @@ class Supervisor:
         """
         self.config = config
         self._telemetry = telemetry
-        self._beside = beside
+        self._run_with = run_with
         self._callers = callers
         self._failed = failed
         self._stays = stays
         self._root_of = root_of
-        self._guard = guard
-        self._confine = confine
         self._login = login
         self._refusal: Refusal | None = None
         """What its own last try met."""
         self._retry_now = anyio.Event()
-        self._limits = limits or SupervisorLimits()
+        self._limits = limits
         self._connect = connect
         self._on_change = on_change
         self._retry = retry
@@ -117,7 +112,7 @@ class Supervisor:
         self.since_s = time.monotonic()
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
-        self.last_connection: LiveConnection | None = None
+        self.last_connection: Connection | None = None
 
     # What others ask of it
 
@@ -188,7 +183,7 @@ class Supervisor:
         if self._retry.is_open(time.monotonic()):
             raise self._down()
 
-    async def ready(self, max_wait_s: float) -> LiveConnection:
+    async def ready(self, max_wait_s: float) -> Connection:
         life = self._life
         if life is not None and not life.over.is_set() and not life.connection.closed.is_set():
             self._asked_s = time.monotonic()
@@ -211,7 +206,7 @@ class Supervisor:
     def end_use(self) -> None:
         self._in_use -= 1
 
-    def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
+    def drop(self, connection: Connection, *, is_failure: bool, why: str) -> None:
         life = self._life
         if life is not None and life.connection is connection and not life.over.is_set():
             self._attempt = _Attempt()
@@ -245,7 +240,7 @@ class Supervisor:
             self._retry.failed(time.monotonic())
             self.detail = why
 
-    def doubt(self, connection: LiveConnection) -> None:
+    def doubt(self, connection: Connection) -> None:
         life = self._life
         if life is not None and life.connection is connection:
             life.doubted.set()
@@ -311,18 +306,12 @@ class Supervisor:
             self._enter(UpstreamState.WAITING)
 
     async def _connect_and_serve(self) -> _Life:
-        connect = self._connect
-        if connect is None:
-            # Loads the SDK's client side, which an upstream that nobody calls does not need.
-            from goat_mcp.upstreams.transports.connect import connect as connect
         self._is_outdated = False
         self._last_target = None
         target = self._last_target = self._target()
-        async with connect(
+        async with self._connect(
             target,
             known_version=self.known_version,
-            guard=self._guard,
-            confine=self._confine,
             login=self._login,
             start_timeout_s=self._limits.start_timeout_s,
             callers=self._callers(),
@@ -342,7 +331,7 @@ class Supervisor:
                 group.start_soon(self._notice_closed, life)
                 group.start_soon(self._notice_idle, life)
                 group.start_soon(self._notice_hung, life)
-                group.start_soon(self._beside, connection)
+                group.start_soon(self._run_with, connection)
                 await life.over.wait()
                 group.cancel_scope.cancel()
         return life

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -19,10 +20,9 @@ import anyio.abc
 from goat_mcp.catalog.offerings import Offerings
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.uri_ownership import UriOwnership
-from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.client_side import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
@@ -39,7 +39,6 @@ from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
 from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
 from goat_mcp.upstreams.supervisor import Connect, Supervisor
-from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
 from goat_mcp.upstreams.upstream_status import upstream_status
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
@@ -49,6 +48,7 @@ if TYPE_CHECKING:  # loaded by the first connection, or the first request for a 
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
     from goat_mcp.upstreams.pinning.pin_review import Comparison
     from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.connection import Connection
 
 DRAIN_LOOK_S = 0.05
 HEARS_WITHIN_S = 0.5
@@ -57,38 +57,37 @@ AFTER_LOGIN_S = 10.0
 """How long the first list may take where a login has used up the time of its call."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UpstreamServices:
+    """What all upstreams of a process share.
+
+    `uris` knows what results point to. `roots` are what upstreams hear of as the client's. `on_change` hears that
+    something in `status` changed, `on_updated` the URIs of watched resources that were updated; neither may block.
+    """
+
+    registry: Registry
+    offers: Offerings
+    uris: UriOwnership
+    warm: WarmCatalog
+    pins: Pinning
+    telemetry: Telemetry
+    limits: SupervisorLimits
+    connect: Connect
+    roots: RootsOf
+    on_change: Callable[[], None]
+    on_updated: Callable[[str], None]
+
+
 class Upstream:
     """One entry of the user's. `run` is its task; everything else may be called from other tasks of the same loop."""
 
-    def __init__(
-        self,
-        config: UpstreamConfig,
-        *,
-        registry: Registry,
-        warm: WarmCatalog,
-        telemetry: Telemetry,
-        offers: Offerings,
-        given: UriOwnership,
-        on_updated: Callable[[str], None],
-        guard: ProcessGuard | None = None,
-        confine: Confine | None = None,
-        login: LazyLogin | None = None,
-        limits: SupervisorLimits | None = None,
-        connect: Connect | None = None,
-        on_change: Callable[[], None] = lambda: None,
-        pins: Pinning,
-        roots: RootsOf = no_roots,
-    ) -> None:
-        """`roots` are what upstreams hear of as the client's.
-
-        `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
-        updated; neither may block.
-        """
+    def __init__(self, config: UpstreamConfig, services: UpstreamServices, login: LazyLogin | None) -> None:
         self.config = config
+        self._services = services
+        telemetry, roots, warm = services.telemetry, services.roots, services.warm
         self._roots = roots
-        self._limits = limits or SupervisorLimits()
+        self._limits = services.limits
         self._telemetry = telemetry
-        self._on_change = on_change
         self._first_outcome = anyio.Event()
         self._login = login
         self._login_offers: LoginOffers | None = None
@@ -107,7 +106,7 @@ class Upstream:
             return Supervisor(
                 config,
                 telemetry=telemetry,
-                beside=self._beside,
+                run_with=self._run_with,
                 callers=partial(
                     self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
@@ -115,12 +114,10 @@ class Upstream:
                 root_of=lambda: workspace() or next(iter(roots(False)), None),
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
-                guard=guard,
-                confine=confine,
                 login=login,
-                limits=self._limits,
-                connect=connect,
-                on_change=on_change,
+                limits=services.limits,
+                connect=services.connect,
+                on_change=services.on_change,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
@@ -130,47 +127,50 @@ class Upstream:
         self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
         self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
-        self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
+        self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
         gate = self._gate = PinGate(self.pins)
         self._visible = _visible_results(config)
         self.calls = UpstreamCalls(
             config,
             self._connection_for,
             self._output,
-            uris=given,
+            uris=services.uris,
             gate=gate,
             roots=roots,
             want=self._supervisor.want,
             visible=self._visible,
             offer_login=self.offer_login if self._login is not None else None,
         )
-        self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate)
+        self._tools = ToolCache(
+            config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate
+        )
         self.offerings = OfferingCache(
             config,
-            offers=offers,
+            offers=services.offers,
             warm=warm,
             telemetry=telemetry,
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
-            on_listed=on_change,
+            on_listed=services.on_change,
         )
-        self._on_updated = on_updated
         self._list_problem = ""
 
     @cached_property
     def requests(self) -> ResourceRequests:
         """Its way for reads, prompts and completions."""
         from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
-        from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
 
-        # The connections of single clients are not listed: their requests are held against what the leader lists.
-        gate = ResourceGate(self.offerings, lambda connection: connection is self._supervisor.last_connection)
+        async def admit(method: str, params: Mapping[str, Any], connection: Connection, max_wait_s: float) -> None:
+            # The connections of single clients are not listed: their requests are held against what the leader lists.
+            is_listed = connection is self._supervisor.last_connection
+            await self.offerings.admit(method, params, connection, max_wait_s, is_listed=is_listed)
+
         return ResourceRequests(
             self.config,
             self._connection_for,
             self.calls.limiter,
             self._roots,
-            gate=gate,
+            admit=admit,
             visible=self._visible,
             offer_login=self.offer_login if self._login is not None else None,
         )
@@ -245,7 +245,9 @@ class Upstream:
         from goat_mcp.upstreams.calls.subscriptions import Subscriptions
 
         reopen_s = self._limits.relist_interval_s
-        return Subscriptions(self.config, self._supervisor, self._telemetry, self._on_updated, reopen_s=reopen_s)
+        return Subscriptions(
+            self.config, self._supervisor, self._telemetry, self._services.on_updated, reopen_s=reopen_s
+        )
 
     @property
     def tools_ttl_ms(self) -> int | None:
@@ -294,7 +296,7 @@ class Upstream:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
         self.offerings.repin()
-        self._on_change()
+        self._services.on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
@@ -346,7 +348,7 @@ class Upstream:
         self._first_outcome.set()
         self.offerings.first_outcome.set()
 
-    async def _beside(self, connection: LiveConnection) -> None:
+    async def _run_with(self, connection: Connection) -> None:
         async with anyio.create_task_group() as group:
             if connection is self._supervisor.last_connection:
                 # The others are for the calls of single clients.
@@ -358,7 +360,7 @@ class Upstream:
                 group.start_soon(self.offerings.keep, connection)
             group.start_soon(self._keep_listed, connection)
 
-    async def _keep_listed(self, connection: LiveConnection) -> None:
+    async def _keep_listed(self, connection: Connection) -> None:
         """List now and after each notice of change, at most once per interval."""
         from goat_mcp.upstreams.pinning.pinned_resources import settle_instructions
 
@@ -375,7 +377,7 @@ class Upstream:
                     await connection.tools_changed.wait()
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
-    async def _list(self, connection: LiveConnection) -> bool:
+    async def _list(self, connection: Connection) -> bool:
         version = self._supervisor.known_version or ""
         is_leader = connection is self._supervisor.last_connection
         problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s, shows=is_leader)
@@ -388,7 +390,7 @@ class Upstream:
             self._telemetry.warning(
                 "upstream did not list its tools", upstream=self.config.name, problem=self._list_problem
             )
-        self._on_change()
+        self._services.on_change()
         return not self._list_problem
 
     def path_of(self, name: str) -> tuple[str, ...]:

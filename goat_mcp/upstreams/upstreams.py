@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -21,16 +22,14 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
-from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import Confine, UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import Pinning
 from goat_mcp.upstreams.retry_policy import SupervisorLimits
 from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect
-from goat_mcp.upstreams.transports.live_connection import Confine, LiveConnection
-from goat_mcp.upstreams.upstream import Upstream
+from goat_mcp.upstreams.upstream import Upstream, UpstreamServices
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0
@@ -39,6 +38,7 @@ DRAIN_S = 60.0
 
 if TYPE_CHECKING:  # loaded by `lock --check`
     from goat_mcp.upstreams.pinning.pin_review import Comparison
+    from goat_mcp.upstreams.transports.connection import Connection
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -79,7 +79,6 @@ class Upstreams:
         self.given = UriOwnership()
         self.given_by_reads = UriOwnership()
         """Those that only the contents of another resource held."""
-        warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
         self._shown_lock = self._pinning.lock.content()
         self.configs = tuple(configs)
@@ -92,27 +91,25 @@ class Upstreams:
         self._group: anyio.abc.TaskGroup | None = None
         self._running: dict[Upstream, anyio.CancelScope] = {}
 
-        def make(config: UpstreamConfig) -> Upstream:
-            return Upstream(
-                config,
-                registry=registry,
-                warm=warm,
-                telemetry=telemetry,
-                offers=self.offers,
-                given=self.given,
-                on_updated=on_updated,
-                guard=guard,
-                confine=confine,
-                login=logins.of(config) if logins is not None else None,
-                limits=limits,
-                on_change=on_change,
-                pins=self._pinning,
-                roots=roots,
-                connect=_connecting(instance),
-            )
+        services = UpstreamServices(
+            registry=registry,
+            offers=self.offers,
+            uris=self.given,
+            warm=WarmCatalog(state, telemetry.warning),
+            pins=self._pinning,
+            telemetry=telemetry,
+            limits=limits or SupervisorLimits(),
+            connect=partial(_connect, instance=instance, guard=guard, confine=confine),
+            roots=roots,
+            on_change=on_change,
+            on_updated=on_updated,
+        )
 
-        self._make: Callable[[UpstreamConfig], Upstream] = make
-        self._upstreams: list[Upstream] = [make(config) for config in configs]
+        def make(config: UpstreamConfig) -> Upstream:
+            return Upstream(config, services, logins.of(config) if logins is not None else None)
+
+        self._make = make
+        self._upstreams = [make(config) for config in configs]
         self._first_list_until_s: dict[Upstream, float] = {}
         self._anyone_listed = False
         self._first_offers_until_s: float | None = None
@@ -393,12 +390,8 @@ class Upstreams:
         return why_missing(name, statuses, prefixes, self.problems)
 
 
-def _connecting(instance: str) -> Connect:
-    """`connect`, which loads the SDK's client side with the first upstream that is wanted."""
+def _connect(*args: Any, **options: Any) -> AbstractAsyncContextManager[Connection]:
+    """`connect`. It loads the SDK's client side with the first upstream that is wanted."""
+    from goat_mcp.upstreams.transports.connect import connect
 
-    def connecting(*args: Any, **options: Any) -> AbstractAsyncContextManager[LiveConnection]:
-        from goat_mcp.upstreams.transports.connect import connect
-
-        return connect(*args, instance=instance, **options)
-
-    return connecting
+    return connect(*args, **options)

@@ -25,10 +25,10 @@ from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions
 from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # loaded at the first list
     from goat_mcp.upstreams.listing.entry_validation import UsableEntries
+    from goat_mcp.upstreams.transports.connection import Connection
 
 
 class ToolCache:
@@ -53,7 +53,7 @@ class ToolCache:
         self._pins = gate.pins
         self._seen: tuple[SeenDefinitions, ...] | None = None
         self._entries: tuple[Mapping[str, Any], ...] = ()
-        self._is_unsure = False
+        self._has_unapproved = False
         self._unusable: tuple[RejectedEntry, ...] = ()
         self._stored: StoredCatalog | None = None
         self.withheld: tuple[RejectedEntry, ...] = ()
@@ -75,7 +75,7 @@ class ToolCache:
     @property
     def is_known(self) -> bool:
         """Whether nothing need be started for a list. What no pin speaks of must be listed to be approved."""
-        return self._seen is not None and not self._is_unsure
+        return self._seen is not None and not self._has_unapproved
 
     @property
     def mentions(self) -> tuple[str, ...]:
@@ -104,17 +104,17 @@ class ToolCache:
                 for entry, sha256, is_plain in zip(stored.entries, hashes, plain, strict=True)
             )
         )
-        self._is_unsure = len(self.withheld) > len(self._unusable)
+        self._has_unapproved = len(self.withheld) > len(self._unusable)
         return stored.version
 
-    async def refresh(self, connection: LiveConnection, version: str, timeout_s: float, *, shows: bool = True) -> str:
+    async def refresh(self, connection: Connection, version: str, timeout_s: float, *, shows: bool = True) -> str:
         """List again, pin what is new and, if `shows`, show what came. Returns what went wrong; empty if nothing."""
         if self._is_closed:
             return ""
         with self._gate.listing(connection):
             return await self._refresh(connection, version, timeout_s, shows)
 
-    async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float, shows: bool) -> str:
+    async def _refresh(self, connection: Connection, version: str, timeout_s: float, shows: bool) -> str:
         from goat_mcp.upstreams.listing.entry_validation import usable_entries
 
         try:
@@ -142,7 +142,7 @@ class ToolCache:
             return ""
         seen = await anyio.to_thread.run_sync(self._settled, usable)
         self._store(seen, version)
-        self._is_unsure = False
+        self._has_unapproved = False
         self._publish(seen)
         return ""
 

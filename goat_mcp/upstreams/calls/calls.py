@@ -30,10 +30,10 @@ from goat_mcp.upstreams.faults import LinkFault
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.progress import HEARTBEAT_S, CallClock, ProgressRelay
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
+    from goat_mcp.upstreams.transports.connection import Connection
 
 
 class UpstreamCalls:
@@ -166,7 +166,7 @@ class UpstreamCalls:
         ctx: ToolContext,
         more: Mapping[str, Any],
         permit: Permit,
-        connection: LiveConnection,
+        connection: Connection,
     ) -> dict[str, Any]:
         if self._gate is not None:
             # What was listed and asked for may have changed since, and a new process may offer something else.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, LoginWanted
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 _UNSUPPORTED_VERSION = -32022
 _ENDING_S = 0.5
@@ -26,7 +29,7 @@ class ConnectionProvider(Protocol):
         """Raises `ToolError(UPSTREAM_DOWN)` at once while the upstream is known to be down."""
         ...
 
-    async def ready(self, max_wait_s: float) -> LiveConnection:
+    async def ready(self, max_wait_s: float) -> Connection:
         """A connection, started if need be. Raises `ToolError(UPSTREAM_DOWN)`."""
         ...
 
@@ -40,7 +43,7 @@ class ConnectionProvider(Protocol):
 
     def end_use(self) -> None: ...
 
-    def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
+    def drop(self, connection: Connection, *, is_failure: bool, why: str) -> None:
         """The connection is of no more use; get another."""
         ...
 
@@ -52,7 +55,7 @@ class ConnectionProvider(Protocol):
         """A request was answered."""
         ...
 
-    def doubt(self, connection: LiveConnection) -> None:
+    def doubt(self, connection: Connection) -> None:
         """A request ran out of time: is anybody there?"""
         ...
 
@@ -67,7 +70,7 @@ class ConnectionProvider(Protocol):
 
 async def with_retry(
     provider: ConnectionProvider,
-    run: Callable[[LiveConnection], Awaitable[T]],
+    run: Callable[[Connection], Awaitable[T]],
     wait_left_s: Callable[[], float],
     *,
     is_read: bool = False,
@@ -105,7 +108,7 @@ async def with_retry(
         provider.end_use()
 
 
-def _never_ran(provider: ConnectionProvider, connection: LiveConnection, fault: Fault) -> bool:
+def _never_ran(provider: ConnectionProvider, connection: Connection, fault: Fault) -> bool:
     """Tell the supervisor, and say whether the request provably never ran."""
     if fault.kind is FaultKind.SESSION_LOST:
         provider.drop(connection, is_failure=False, why=fault.detail)

@@ -46,7 +46,7 @@ class LoginOffers:
         self._login = login
         self._spawn = spawn
         self._telemetry = telemetry
-        self._offered: OfferedLogin | None = None
+        self._current_offer: OfferedLogin | None = None
 
     async def offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
@@ -56,11 +56,11 @@ class LoginOffers:
         client = ctx.client
         if client is None or not self._may_ask(ctx.principal, client):
             raise wanted
-        offered = self._offered
+        offered = self._current_offer
         if offered is not None and offered.has_met(wanted):
             return
         if offered is None or not offered.is_open:
-            offered = self._offered = OfferedLogin(self._config.name, self._login.begin(wanted.scopes))
+            offered = self._current_offer = OfferedLogin(self._config.name, self._login.begin(wanted.scopes))
             self._spawn(self._kept(offered))
         outcome = await offered.outcome_for(ctx, client)
         self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
@@ -69,8 +69,8 @@ class LoginOffers:
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone: a login that only it knew of is ended."""
-        if self._offered is not None:
-            self._offered.session_ended(session_key)
+        if self._current_offer is not None:
+            self._current_offer.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
         if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.wants_a_person:
@@ -111,7 +111,7 @@ class LoginOffers:
 
 RESERVE_S = 10.0
 """What is left of the time of a call that waited in vain for a sign of life: for its connection."""
-TELL_TIMEOUT_S = 2.0
+SEND_TIMEOUT_S = 2.0
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ class OfferedLogin:
         if self._pending.is_done:
             async with anyio.create_task_group() as group:
                 for client, name in self._shown:
-                    group.start_soon(_tell_done, client, name)
+                    group.start_soon(_announce_done, client, name)
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone."""
@@ -295,6 +295,6 @@ def _patience_s(ctx: ToolContext) -> float | None:
     return None if ctx.wants_progress else max(0.0, ctx.wait_left_s() - RESERVE_S)
 
 
-async def _tell_done(client: ClientSide, name: str) -> None:
-    with anyio.move_on_after(TELL_TIMEOUT_S):
+async def _announce_done(client: ClientSide, name: str) -> None:
+    with anyio.move_on_after(SEND_TIMEOUT_S):
         await client.tell("notifications/elicitation/complete", {"elicitationId": name})

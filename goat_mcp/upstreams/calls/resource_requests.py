@@ -21,19 +21,20 @@ from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_log
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault, LoginWanted
-from goat_mcp.upstreams.pinning.pin_gate import ResourceGate
 from goat_mcp.upstreams.progress import CallClock, ProgressRelay
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
+    from goat_mcp.upstreams.transports.connection import Connection
 
 SHARE = 4
 """These requests get one in so many of an upstream's permits: however slow they are, tool calls have the others."""
 MAX_URI_CHARS = 8_000
 T = TypeVar("T")
 ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[ConnectionProvider]]
-"""The way to a connection for the client behind a request; None where there is none."""
+"""The way to a connection for the client behind a request; None if there is none."""
+Admit = Callable[[str, Mapping[str, Any], "Connection", float], Awaitable[None]]
+"""Waits for the lists that a request needs. Raises `ToolError(QUARANTINED)` for what may not be used as it is now."""
 
 
 class ResourceRequests:
@@ -46,7 +47,7 @@ class ResourceRequests:
         limiter: UpstreamLimiter,
         roots: RootsOf = no_roots,
         *,
-        gate: ResourceGate,
+        admit: Admit,
         visible: VisibleResults | None = None,
         offer_login: OfferLogin | None = None,
     ) -> None:
@@ -55,7 +56,7 @@ class ResourceRequests:
         self._roots = roots
         self._connection_for = connection_for
         self._limiter = limiter
-        self._gate = gate
+        self._admit = admit
         self._visible = visible
         self._offer_login = offer_login
         self._share = UpstreamLimiter(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
@@ -87,7 +88,7 @@ class ResourceRequests:
     async def run_for(
         self,
         caller: ToolContext | None,
-        run: Callable[[LiveConnection], Awaitable[T]],
+        run: Callable[[Connection], Awaitable[T]],
         max_wait_s: float,
         what: str,
     ) -> T:
@@ -116,10 +117,10 @@ class ResourceRequests:
     async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any] | None:
         """The upstream's result of `completion/complete`; None where it completes nothing. Raises like `read`."""
 
-        async def run(connection: LiveConnection) -> Mapping[str, Any] | None:
+        async def run(connection: Connection) -> Mapping[str, Any] | None:
             if not connection.offers("completions"):
                 return None
-            await self._gate.admit("completion/complete", params, connection, ctx.wait_left_s())
+            await self._admit("completion/complete", params, connection, ctx.wait_left_s())
             return await connection.ask("completion/complete", params)
 
         raw = await self.run(run, ctx.wait_left_s(), "complete this", ctx)
@@ -139,7 +140,7 @@ class ResourceRequests:
         progress = ProgressRelay(ctx.progress) if ctx is not None and ctx.wants_progress else None
 
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:
-            async def run(connection: LiveConnection) -> dict[str, Any]:
+            async def run(connection: Connection) -> dict[str, Any]:
                 if not connection.offers(capability):
                     raise ToolError(
                         ErrorCode.NOT_FOUND,
@@ -147,7 +148,7 @@ class ResourceRequests:
                         "ListMcpResources shows what other servers offer." if capability == "resources" else "",
                         facts={"upstream": self._config.name},
                     )
-                await self._gate.admit(method, params, connection, max_wait_s if ctx is None else ctx.wait_left_s())
+                await self._admit(method, params, connection, max_wait_s if ctx is None else ctx.wait_left_s())
                 on_progress = progress.report if progress is not None else None
                 return await connection.ask(
                     method, params, name=name, more=more, client=client, on_progress=on_progress
@@ -169,7 +170,7 @@ class ResourceRequests:
 
     async def run(
         self,
-        run: Callable[[LiveConnection], Awaitable[T]],
+        run: Callable[[Connection], Awaitable[T]],
         max_wait_s: float,
         what: str,
         ctx: ToolContext | None = None,
@@ -181,7 +182,7 @@ class ResourceRequests:
         def left_s() -> float:
             return max(0.0, until_s - anyio.current_time())
 
-        async def run_in_time(connection: LiveConnection, *permits: Permit) -> T:
+        async def run_in_time(connection: Connection, *permits: Permit) -> T:
             limit_s = min(left_s(), self._config.timeout_s)
             clock = CallClock(limit_s, limit_s)
             caller = connection.callers.one(ctx, clock, *permits) if ctx is not None else nullcontext()
@@ -203,7 +204,7 @@ class ResourceRequests:
                     self._limiter.permit(left_s(), principal) as permit,
                 ):
 
-                    async def run_there(connection: LiveConnection) -> T:
+                    async def run_there(connection: Connection) -> T:
                         return await run_in_time(connection, share, permit)
 
                     return await with_retry(provider, run_there, left_s, is_read=True)

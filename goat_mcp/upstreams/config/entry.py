@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,12 +15,13 @@ from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.upstreams.faults import StartFailure
 from goat_mcp.upstreams.status import ReasonCode
 
-if TYPE_CHECKING:  # few entries have any
+if TYPE_CHECKING:  # loaded when a process is started, and by the few entries that have such keys
+    from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
-INQUIRIES = ("elicitation", "roots", "sampling")
+SERVER_REQUESTS = ("elicitation", "roots", "sampling")
 DEFAULT_ALLOW = frozenset({"elicitation", "roots"})
 """Sampling spends the user's model on whatever an upstream wants, so it waits for the user's word (R-UP-8)."""
 
@@ -173,3 +174,7 @@ def _elsewhere() -> Path:
 
 RootOf = Callable[[], Path | None]
 """The workspace that one connection is for."""
+
+Confine = Callable[[SandboxOptions, Path], "Awaitable[Confined | None]"]
+"""Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises
+`ToolError`."""

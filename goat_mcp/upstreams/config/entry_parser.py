@@ -23,7 +23,7 @@ from goat_mcp.upstreams.config.entry import (
     DEFAULT_ALLOW,
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_S,
-    INQUIRIES,
+    SERVER_REQUESTS,
     WORKSPACE,
     HttpEndpoint,
     StdioLaunch,
@@ -310,8 +310,8 @@ def _allow(given: Mapping[str, Any]) -> frozenset[str]:
     value = given.get("allow")
     if value is None:
         return DEFAULT_ALLOW
-    if not isinstance(value, list) or not all(one in INQUIRIES for one in cast("list[Any]", value)):
-        raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(INQUIRIES)}")
+    if not isinstance(value, list) or not all(one in SERVER_REQUESTS for one in cast("list[Any]", value)):
+        raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(SERVER_REQUESTS)}")
     return frozenset(cast("list[str]", value))
 
 

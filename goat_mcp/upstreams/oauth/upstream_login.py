@@ -146,14 +146,14 @@ class UpstreamLogin:
     async def log_out(self) -> tuple[bool, str]:
         """Forget what is stored, here and at its authorization server. Whether it was told, and what was left over."""
         login = await self._load_if_readable()
-        was_told = login is not None and await self._flow.revoke(login)
+        was_reported = login is not None and await self._flow.revoke(login)
         left = ""
         async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
             for facts in self._store.all():
                 if (facts.resource, facts.principal) == (self._url, self._principal):
                     left = await anyio.to_thread.run_sync(self._store.forget, facts) or left
         self._current = None
-        return was_told, left
+        return was_reported, left
 
     async def _renewed(self, refused: str | None, challenge: str) -> str:
         """Under the lock: what is stored now, renewed if that is the refused one."""

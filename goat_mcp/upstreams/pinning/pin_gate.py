@@ -6,18 +6,20 @@ comes after either waits until that list is read. A change that nobody announces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
 
-from goat_mcp.catalog.offerings import Kind
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pins import UpstreamPins
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 MAX_WAIT_S = 20.0
 
@@ -35,24 +37,24 @@ class PinGate:
     """The gate of one upstream's tools, or of what else it offers."""
 
     def __init__(
-        self, pins: UpstreamPins, announced: Callable[[LiveConnection], bool] = lambda one: one.tools_changed.is_set()
+        self, pins: UpstreamPins, announced: Callable[[Connection], bool] = lambda one: one.tools_changed.is_set()
     ) -> None:
         """`announced` is whether a connection has told of a change that nobody has begun to list."""
         self.pins = pins
         self._announced = announced
-        self._lists: WeakKeyDictionary[LiveConnection, _Lists] = WeakKeyDictionary()
+        self._lists: WeakKeyDictionary[Connection, _Lists] = WeakKeyDictionary()
 
     def admit(self, spec: UpstreamSpec) -> None:
         """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
         self.pins.check("tool", spec.native_name, spec.pin)
 
-    def _lists_of(self, connection: LiveConnection) -> _Lists:
+    def _lists_of(self, connection: Connection) -> _Lists:
         if (lists := self._lists.get(connection)) is None:
             lists = self._lists[connection] = _Lists()
         return lists
 
     @contextmanager
-    def listing(self, connection: LiveConnection) -> Generator[None]:
+    def listing(self, connection: Connection) -> Generator[None]:
         """Around reading the list of a connection, and pinning what is in it."""
         lists = self._lists_of(connection)
         lists.begun += 1
@@ -63,7 +65,7 @@ class PinGate:
             lists.end.set()
             lists.end = anyio.Event()
 
-    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+    async def settled(self, connection: Connection, max_wait_s: float) -> None:
         """Return once what this connection offers is known, all changes it has announced so far included.
 
         Also where it cannot be listed: the call is then held against what was known. Raises `ToolError(UPSTREAM_DOWN)`
@@ -84,46 +86,3 @@ class PinGate:
                 f"upstream {self.pins.config.name} has not listed yet what it offers now; the call did not run",
                 "Call again a little later.",
             )
-
-
-class GatedCache(Protocol):
-    """What is known of the upstream's lists."""
-
-    @property
-    def must_be_listed(self) -> bool: ...
-
-    def load_warm(self) -> None: ...
-
-    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None: ...
-
-    def admit(self, kind: Kind, key: str) -> None: ...
-
-    def templates_of(self, uri: str) -> tuple[str, ...]: ...
-
-
-class ResourceGate:
-    """The gate of one upstream."""
-
-    def __init__(self, cache: GatedCache, is_listed: Callable[[LiveConnection], bool]) -> None:
-        """`is_listed` says whether a connection is one whose lists are read."""
-        self._cache = cache
-        self._is_listed = is_listed
-
-    async def admit(
-        self, method: str, params: Mapping[str, Any], connection: LiveConnection, max_wait_s: float
-    ) -> None:
-        """Raises `ToolError(QUARANTINED)` for a request about what may not be used as it is now."""
-        ref = params.get("ref") or params
-        name, uri = ref.get("name"), ref.get("uri")
-        is_prompt = method == "prompts/get" or ref.get("type") == "ref/prompt"
-        self._cache.load_warm()
-        # A read of a plain resource waits for no list.
-        if not is_prompt and not self._cache.templates_of(str(uri)) and not self._cache.must_be_listed:
-            return
-        if self._is_listed(connection):
-            await self._cache.settled(connection, max_wait_s)
-        if is_prompt:
-            self._cache.admit("prompts", str(name))
-            return
-        for template in self._cache.templates_of(str(uri)):
-            self._cache.admit("templates", template)

@@ -80,7 +80,7 @@ class PinnedResources:
         return tuple(one.entry for one in view.shown)
 
     def shown_of(self, kind: PinnedKind, listed: Sequence[Entry]) -> tuple[Entry, ...]:
-        """As `shown`, of what came another way than the shelf's lists, which stay what requests are held against."""
+        """As `shown`, of what came another way than the cache's lists, which stay what requests are held against."""
         if self._pins.is_off:
             return tuple(listed)
         words = KINDS[kind]

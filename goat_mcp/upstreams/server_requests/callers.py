@@ -35,9 +35,9 @@ from goat_mcp.upstreams.server_requests.request_handlers import (
     roots_result,
 )
 
-MAX_UNTOLD = 256
+MAX_UNSENT = 256
 """Log messages kept for clients that are slow to take them; the oldest go."""
-TELL_TIMEOUT_S = 2.0
+SEND_TIMEOUT_S = 2.0
 LOGS_PER_S = 100.0
 LOGS_AT_ONCE = 500.0
 """Log messages of one connection that are passed on; what goes beyond is counted and dropped (R-UP-3)."""
@@ -65,11 +65,11 @@ class Caller:
     is_asking: bool = False
 
 
-class _Untold:
+class _Unsent:
     """Messages for one client."""
 
     def __init__(self) -> None:
-        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNSENT)
         self.lock = anyio.Lock()
 
 
@@ -85,7 +85,7 @@ class Callers:
         roots: RootsOf,
         asked: Callable[[], None] = lambda: None,
     ) -> None:
-        """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
+        """`allow`: the kinds of requests that are relayed. `asked` is called when the upstream asks a client."""
         self.declared = declared
         self._allow = allow
         self._upstream = upstream
@@ -93,7 +93,7 @@ class Callers:
         self._on_asked = asked
         self._in_flight: list[Caller] = []
         self._sessions: set[str] = set()
-        """All that have ever made a call here: who of them a question is for can be told only where it is one."""
+        """All that have ever made a call here: who of them a question is for is known only if it is one."""
         self._asking: set[anyio.CancelScope] = set()
         self._showed_roots = False
         self._has_new_roots = False
@@ -101,7 +101,7 @@ class Callers:
         """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
         self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
         self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
+        self._unsent: WeakKeyDictionary[Told, _Unsent] = WeakKeyDictionary()
         self._news = anyio.Event()
         self._logs = TokenBucket(LOGS_PER_S, LOGS_AT_ONCE)
         self.dropped_logs = 0
@@ -144,7 +144,7 @@ class Callers:
             if roots := self._roots(self._has_roots_of_its_own()):
                 return roots_result(roots)
         self._on_asked()
-        caller, client = self._whom_to_ask(request)
+        caller, client = self._answerer(request)
         self._remember_url(params, client)
         with anyio.CancelScope() as scope:
             self._asking.add(scope)
@@ -181,7 +181,7 @@ class Callers:
             self._has_new_roots = True
 
     async def take_new_roots(self, client: ClientSide | None) -> bool:
-        """Whether the upstream is to be told, before this client's call, that the roots have changed."""
+        """Whether to notify the upstream, before this client's call, that the roots have changed."""
         if not self._has_new_roots or client is None:
             return False
         self._has_new_roots = False
@@ -197,7 +197,7 @@ class Callers:
         """Of the client whose call is in flight. Between calls nobody can be asked."""
         return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
 
-    def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+    def _answerer(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
         if len(self._sessions) > 1:
             raise ClientRefused(
                 _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
@@ -216,7 +216,7 @@ class Callers:
         """A notification of the upstream; those that are not for clients are left alone."""
         about = params or {}
         if method == "notifications/message":
-            wanting = [told for told in self._whom_to_tell() if is_wanted(about.get("level"), told.log_level)]
+            wanting = [client for client in self._log_receivers() if is_wanted(about.get("level"), client.log_level)]
             if not wanting:
                 return
             if not self._logs.take():
@@ -224,14 +224,14 @@ class Callers:
                 return
             logger = about.get("logger")
             about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
-            for told in wanting:
-                self._tell(told, method, about)
+            for client in wanting:
+                self._send(client, method, about)
         elif method == "notifications/elicitation/complete":
-            told = self._of_url.pop(str(about.get("elicitationId")), None)
-            if told is not None:
-                self._tell(told, method, about)
+            client = self._of_url.pop(str(about.get("elicitationId")), None)
+            if client is not None:
+                self._send(client, method, about)
 
-    def _whom_to_tell(self) -> Sequence[Told]:
+    def _log_receivers(self) -> Sequence[Told]:
         """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
         if not self._in_flight:
             return list(self._notices.values())
@@ -240,40 +240,40 @@ class Callers:
         wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
         return wanting[:1]
 
-    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
-        untold = self._untold.setdefault(client, _Untold())
-        told = {key: value for key, value in params.items() if key != "_meta"}
+    def _send(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+        unsent = self._unsent.setdefault(client, _Unsent())
+        about = {key: value for key, value in params.items() if key != "_meta"}
         if meta := passing_meta(params.get("_meta")):
-            told["_meta"] = meta
+            about["_meta"] = meta
         try:
-            told = make_json_visible(told)
+            about = make_json_visible(about)
         except RecursionError:
             self.dropped_logs += 1
             return
-        untold.messages.append((method, told))
+        unsent.messages.append((method, about))
         self._news.set()
 
     async def flush(self, client: Told) -> None:
-        """Tell this client all there is to tell now, also what is just being told by somebody else."""
-        untold = self._untold.get(client)
-        if untold is None:
+        """Send this client all there is to send now, also what somebody else is just sending."""
+        unsent = self._unsent.get(client)
+        if unsent is None:
             return
-        async with untold.lock:
-            while untold.messages:
-                method, params = untold.messages.popleft()
-                with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
+        async with unsent.lock:
+            while unsent.messages:
+                method, params = unsent.messages.popleft()
+                with anyio.move_on_after(SEND_TIMEOUT_S) as patience:
                     await client.tell(method, params)
                 if patience.cancelled_caught:
                     # It does not read: nothing waits for it.
-                    untold.messages.clear()
+                    unsent.messages.clear()
 
-    async def keep_telling(self) -> None:
+    async def keep_sending(self) -> None:
         """Until cancelled."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
             async with anyio.create_task_group() as group:
-                for client in list(self._untold):
+                for client in list(self._unsent):
                     group.start_soon(self.flush, client)
 
     def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:

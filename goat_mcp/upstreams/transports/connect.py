@@ -20,7 +20,7 @@ from goat_mcp.core.client_side import ClientRefused
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.processes.process_guard import ProcessGuard
-from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch
+from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
 from goat_mcp.upstreams.oauth.logins import LazyLogin
@@ -28,7 +28,6 @@ from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import Outbox
 from goat_mcp.upstreams.transports.connection import Connection
-from goat_mcp.upstreams.transports.live_connection import Confine
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
 DISCOVER_TIMEOUT_S = 10.0
@@ -79,7 +78,7 @@ async def connect(
         group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)
         await group.start(_pump, connection, dispatcher)
-        group.start_soon(callers.keep_telling)
+        group.start_soon(callers.keep_sending)
         try:
             with anyio.fail_after(start_timeout_s):
                 await _negotiate(connection, dispatcher, known_version)

@@ -22,12 +22,11 @@ from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
 from goat_mcp.processes.stop_signals import unblocked_for_children
-from goat_mcp.upstreams.config.entry import StdioLaunch
+from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
 from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
 from goat_mcp.upstreams.transports.frames import FrameReader
-from goat_mcp.upstreams.transports.live_connection import Confine
 
 CLOSE_WAIT_S = 2.0
 """How long a process may take to end by itself, and again after TERM (LIF-8)."""

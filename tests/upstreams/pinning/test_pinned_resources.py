@@ -171,7 +171,7 @@ async def test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_appr
         await running.upstreams.all_offers(20)
 
         assert shown(running) == {}
-        withheld = running.upstreams.upstream("upstream:x").offer.withheld
+        withheld = running.upstreams.upstream("upstream:x").offerings.withheld
         assert {(one.kind, one.name) for one in withheld} == {("prompt", "p"), ("template", TEMPLATE)}
         failure = await refused(running, get)
         assert failure.message == "prompt:x:p is quarantined: it waits for approval, as pin: strict wants"
