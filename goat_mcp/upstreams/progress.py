@@ -1,4 +1,4 @@
-"""Progress of a relayed call: the upstream's reports, rising, and a sign of life where it is silent (FLW-1)."""
+"""The progress of a relayed call: reports, a sign of life while the upstream is silent (FLW-1), and the deadlines."""
 
 from __future__ import annotations
 

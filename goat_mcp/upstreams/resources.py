@@ -1,4 +1,7 @@
-"""The resources of all upstreams, as `core.mcp_resources.McpResources`."""
+"""The resources of all upstreams, as `core.mcp_resources.McpResources`. One that is down has those it listed last.
+
+What a model sees of them is the tools' business.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What there is to know of one upstream, for `status`, `list` and error messages. No values of secrets."""
+"""What there is to know of one upstream, for `status`, `list` and error messages. No values of secrets.
+
+Reason codes are a closed set of words that programs may rely on; what each means and what to do is in `reason_pages`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """What each upstream last listed, on disk: it answers before any upstream runs (LIF-2, ISO-4).
 
-Two files per upstream: its tools are read at every start, the rest when somebody asks for it.
+Two files per upstream: its tools are read at every start, the rest when somebody asks for it. Each is 0600, with a head
+that names its format and a checksum; a file that does not match is set aside and written again later. Reading is
+start-up time: standard library only.
 """
 
 from __future__ import annotations

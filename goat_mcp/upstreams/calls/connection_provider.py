@@ -1,4 +1,4 @@
-"""A request's way to a connection, and to a second one where the first failed in a way that allows it."""
+"""A request's way to a connection, and to a second one if the first failed in a way that allows it."""
 
 from __future__ import annotations
 

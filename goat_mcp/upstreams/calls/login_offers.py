@@ -1,6 +1,8 @@
-"""Who may be offered the login of one upstream, and what a call hears that got none. Loaded by the first in need.
+"""The login of one upstream, offered to clients whose calls need it (AUT-3): each is asked once, all wait for the end.
 
-A login is the operator's, for all clients of this goat-mcp: only the operator's own clients make one. Contract: AUT-3.
+A login is the operator's, for all clients of this goat-mcp: only the operator's own clients make one. The address goes
+to a client by URL elicitation, in the way of its era. To accept means that the page is being opened; the login is over
+when the browser is back. Loaded by the first call that needs one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One upstream as configured: what to launch or call, and how its tools are named and bounded."""
+"""One upstream as configured: what to launch or call and in which folder, how its tools are named and bounded."""
 
 from __future__ import annotations
 

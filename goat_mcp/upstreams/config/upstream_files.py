@@ -1,7 +1,9 @@
-"""The files in which a user writes about upstreams: Claude-Desktop-style `mcpServers` objects, one after the other.
+"""The files that configure upstreams: Claude-Desktop-style `mcpServers` objects, in order; and their watcher.
 
 A broken file is an error; a broken entry becomes a problem of that entry and the others work (design D15). What an
-entry may say is in `written_entry`.
+entry may say is in `entry_parser`. A changed file is read again while the server runs (CFG-4), with two exceptions that
+stay as they were at the start: files of a project, until the user trusts the change, and files that the tools served
+here may write, since whoever calls those could start any program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""From the resources, templates and prompts an upstream lists to entries we can pass on; broken ones are withheld.
+"""From what an upstream lists to entries we can pass on: a broken one is withheld alone, the list stays valid (SCH-3).
 
-Runs at a connection, where the SDK is loaded anyway; what is stored on disk went through here. Tools are checked in
-`listed_entries`.
+Runs at every connection, where the SDK is loaded anyway; what is stored on disk went through here.
 """
 
 from __future__ import annotations

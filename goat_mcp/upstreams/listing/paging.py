@@ -1,4 +1,8 @@
-"""Draining a paginated list of an upstream within bounds (AGG-4): pages, entries, bytes, and no cursor twice."""
+"""A paginated list of an upstream, read within bounds (AGG-4): pages, entries, bytes, and no cursor twice.
+
+If the upstream is a gateway too, each entry has the gateways it came through, and those that came from us are left out:
+without that two gateways that are each other's upstreams would list each other's tools of each other, and so on.
+"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from goat_mcp.files.documents.visible_text import drop_hidden
 
 MAX_CHARS = 200_000
 """Of one definition; what comes after them is not looked at."""
+MAX_MENTIONS = 20
 HIDES = "hides characters"
 _TAGS = re.compile(r"[\U000e0020-\U000e007e]|\\U000e00([2-7][0-9a-f])")
 _ESCAPES = re.compile(
@@ -198,9 +199,6 @@ def _plain(text: str) -> str:
 
 def _letter(tag: re.Match[str]) -> str:
     return chr(int(tag[1], 16)) if tag[1] else chr(ord(tag[0]) - 0xE0000)
-
-
-MAX_MENTIONS = 20
 
 
 def cross_server_references(server: str, entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Where logins are kept: their tokens in the system's keyring, else in files of ours, 0600, that `auth list` names.
+"""Stored logins: their tokens are in the system's keyring, else in files of ours, 0600, that `auth list` names.
 
-One file per login holds what may be shown, and the tokens only where there is no keyring. Nothing here waits for
-another process: who changes a login holds `lock_file` meanwhile. A login is replaced or forgotten, never emptied.
+One file per login holds what may be shown, and the tokens only if there is no keyring. Nothing here waits for another
+process: whoever changes a login holds `lock_file` meanwhile. A login is replaced or forgotten, never emptied.
 """
 
 from __future__ import annotations

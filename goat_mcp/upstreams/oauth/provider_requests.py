@@ -1,6 +1,8 @@
-"""The requests of a login, as we send them: through our guarded client, to addresses that were checked.
+"""The requests of a login: sent through our guarded client, and only to addresses that were checked (R-UP-9).
 
-What they say, and what their answers mean, is the SDK's provider's business.
+What they say, and what their answers mean, is the SDK's provider's business. The upstream names these addresses itself,
+so they are not trusted. The origin the operator wrote may be anywhere; every other one must be public and https, except
+that an upstream on this machine may have its authorization server on this machine, too.
 """
 
 from __future__ import annotations

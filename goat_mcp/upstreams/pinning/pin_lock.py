@@ -1,8 +1,9 @@
-"""`goat.lock`: what of each upstream was pinned and what waits for approval, by hash (PIN-1, R-UP-6).
+"""`goat.lock`: what was pinned and what waits for approval, by hash; and the definitions themselves (PIN-1, R-UP-6).
 
-One file for all processes of a user: every change is made under a lock, on what the file holds at that moment, and
-replaces it whole. Reading is start-up time: standard library only. What the hashes stand for is kept by
-`PinnedDefinitions`, what follows from them is decided by `UpstreamPins`.
+One lock file for all processes of a user: every change is made under a lock, on what the file holds at that moment, and
+replaces it whole. The definitions are in one file per upstream, `pins/SERVER.json`, 0600. Each is checked against its
+hash when it is used, so nothing there need be believed. Reading is start-up time: standard library only. What follows
+from the pins is decided by `UpstreamPins`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What waits in `goat.lock`, compared with what is pinned, and its approval. Asking the person is the command's."""
+"""What waits in `goat.lock`, for commands: compared with what is pinned, checked for suspicious texts, approved.
+
+Asking the person is the command's business. `goat-mcp lock --check` compares the lock with what upstreams offer now.
+"""
 
 from __future__ import annotations
 

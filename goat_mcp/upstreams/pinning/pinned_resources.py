@@ -1,6 +1,6 @@
-"""The prompts and templates of one upstream as its pins allow them (PIN-1, R-UP-6). Resources are not pinned.
+"""The prompts, templates and instructions of one upstream as its pins allow them (PIN-1, R-UP-6).
 
-When to list them is the `OfferShelf`'s business, what holds a request up until then the `ItemGate`'s.
+Resources are not pinned. Nobody is sent instructions: a change of them is only reported.
 """
 
 from __future__ import annotations

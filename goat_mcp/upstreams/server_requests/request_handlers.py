@@ -1,4 +1,8 @@
-"""What an upstream may ask of a client, and what we declare to it for that (ERA-3, R-UP-8). Pure."""
+"""What an upstream may ask of a client, what we declare to it for that (ERA-3, R-UP-8), and the answers in rounds.
+
+Both ways of asking in an answer are handled here: `input_required` of 2026-07-28 (ERA-4, ERA-5) and error -32042 of
+2025-11-25 (ERA-6). Requests of the handshake era are answered by `callers`.
+"""
 
 from __future__ import annotations
 

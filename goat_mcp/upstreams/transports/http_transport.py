@@ -1,7 +1,9 @@
 """A streamable-HTTP upstream: the SDK's transport over a client whose failures stay with the request they hit.
 
-Without that, one refused connection ends the SDK's task group and every other call with it. Here each failure
-becomes a JSON-RPC error that carries a `Fault`. Contract: LIF-5, LIF-6, R-UP-3.
+Without that, one refused connection ends the SDK's task group and every other call with it. Here each failure becomes a
+JSON-RPC error that carries a `Fault`. Requests carry the token of the upstream's login and no other: what a client
+authorised itself with to us never gets here (AUT-1). A flood of notices is dropped before it is parsed (R-UP-3).
+Contract: LIF-5, LIF-6, R-UP-3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How many notices of one upstream are read. The rest of a flood is dropped unread, as fast as it comes (R-UP-3).
+"""What an upstream sends unasked: lists that changed, resources that were updated; and how much of it is read.
 
-A notice is recognised without parsing it, by an expression that takes the whole line. What it does not take is parsed:
-a line with an id, or with any member that a notice does not have, is never dropped.
+The rest of a flood is dropped unread, as fast as it comes (R-UP-3). A notice is recognised without parsing it, by an
+expression that takes the whole line. What it does not take is parsed: a line with an id, or with any member that a
+notice does not have, is never dropped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A stdio upstream's process: how it starts, and how it ends with everything it started.
+"""A stdio upstream's process: its environment, how it starts, and how it ends with everything it started.
 
-When to do either is the supervisor's business.
+The environment is an allow-list and what the entry declares, nothing else (R-UP-8, ISO-5). When to start and end it is
+the supervisor's business.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_half_a_surrogate_pair_in_a_large_notice_is_shown_as_its_escape_and_in_a
 
 @pytest.mark.parametrize("half", [b"", b'"\\ud83d",'])
 def test_an_answer_that_is_nested_too_deeply_fails_its_request(half: bytes) -> None:
-    frames = reader()
+    frames = reader(100_000)
     (answer,) = frames.feed(b'{"jsonrpc":"2.0","id":1,"result":{"a":[' + half + b"[" * 5000 + b"]" * 5000 + b"]}}\n")
 
     assert isinstance(answer, JSONRPCError)
@@ -228,7 +228,7 @@ def test_an_answer_that_is_nested_too_deeply_fails_its_request(half: bytes) -> N
 
 
 def test_a_notice_with_half_a_surrogate_pair_that_is_nested_too_deeply_is_junk() -> None:
-    frames = reader()
+    frames = reader(100_000)
     deep = b"[" * 700 + b"]" * 700
 
     assert not list(frames.feed(b'{"jsonrpc":"2.0","method":"n","params":{"a":["\\ud83d",' + deep + b"]}}\n"))
