@@ -1,8 +1,8 @@
 """The pipes of a stdio upstream: the pair of streams for the SDK's dispatcher, and a direct way for plain calls.
 
 No thread and no task per message: bytes are parsed where the event loop delivers them and written at once.
-A plain call goes into the pipe, and its answer from the pipe's callback to whoever waits: that costs a quarter of a call
-through the SDK's dispatcher (two streams, a span and three turns of the event loop more). Log messages go the direct
+A plain call goes into the pipe, and its answer from the pipe's callback to whoever waits: that costs a quarter of
+what the SDK's dispatcher does (two streams, a span and three turns of the event loop more). Log messages go the direct
 way too, so that the result of a call never overtakes them. Calls that report progress, lists, other notices and what
 upstreams ask go through the dispatcher. Starting and stopping the process is in `stdio_transport`.
 """

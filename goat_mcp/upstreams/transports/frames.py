@@ -261,8 +261,9 @@ def _loads_surrogates(line: bytes | bytearray) -> Any:
     """
     frame: Any = json.loads(str(line, "utf-8", "surrogatepass"))
     if isinstance(frame, dict) and "method" in frame and "params" in frame:
-        return {**frame, "params": with_visible_surrogates(frame["params"])}
-    return frame
+        members = cast("dict[str, Any]", frame)
+        return {**members, "params": with_visible_surrogates(members["params"])}
+    return cast("Any", frame)
 
 
 def _may_be_message(line: bytes | bytearray) -> bool:
