@@ -108,8 +108,8 @@ class Upstreams:
         def make(config: UpstreamConfig) -> Upstream:
             return Upstream(config, services, logins.of(config) if logins is not None else None)
 
-        self._make = make
-        self._upstreams = [make(config) for config in configs]
+        self._make: Callable[[UpstreamConfig], Upstream] = make
+        self._upstreams: list[Upstream] = [make(config) for config in configs]
         self._first_list_until_s: dict[Upstream, float] = {}
         self._anyone_listed = False
         self._first_offers_until_s: float | None = None

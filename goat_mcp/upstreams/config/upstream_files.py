@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.status import ReasonCode

@@ -19,7 +19,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.http.addresses import why_not_public
-from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.client import WholeResponse
 from goat_mcp.web.http.target import Target, parse_target
 
 TIMEOUT_S = 10.0

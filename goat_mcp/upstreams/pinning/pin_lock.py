@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.exclusive import exclusive
+from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.private_file import no_warning, set_aside, write_private
 from goat_mcp.upstreams.envelope import passing_meta
 

@@ -23,7 +23,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotificati
 
 from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.processes.read_at_once import read_at_once
+from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.transports.frames import FrameReader, encode, encode_frame
 from goat_mcp.upstreams.transports.notices import NoticeLimits
