@@ -138,7 +138,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
     async def look() -> None:
         async with gateway.running(), anyio.create_task_group() as group:
             for config in gateway.upstreams.configs:
-                group.start_soon(gateway.upstreams.listed_anew, config.name, LOOK_S)
+                group.start_soon(gateway.upstreams.relist, config.name, LOOK_S)
 
     anyio.run(look)
     return list(waiting_in(pins.content()))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # loaded with the first connection
 
 
 Connect = Callable[..., "AbstractAsyncContextManager[Connection]"]
-RunWith = Callable[["Connection"], Coroutine[Any, Any, None]]
+OnConnected = Callable[["Connection"], Coroutine[Any, Any, None]]
 """What runs beside a connection as long as it lives."""
 
 
@@ -47,7 +47,7 @@ class _Life:
 
     connection: Connection
     over: anyio.Event = field(default_factory=anyio.Event)
-    doubted: anyio.Event = field(default_factory=anyio.Event)
+    probed: anyio.Event = field(default_factory=anyio.Event)
     is_failure: bool = False
     why: str = ""
 
@@ -65,7 +65,7 @@ class Supervisor:
         config: UpstreamConfig,
         *,
         telemetry: Telemetry,
-        run_with: RunWith,
+        on_connected: OnConnected,
         callers: Callable[[], Callers],
         retry: RetryPolicy,
         root_of: RootOf,
@@ -83,7 +83,7 @@ class Supervisor:
         """
         self.config = config
         self._telemetry = telemetry
-        self._run_with = run_with
+        self._on_connected = on_connected
         self._callers = callers
         self._failed = failed
         self._stays = stays
@@ -141,7 +141,7 @@ class Supervisor:
             self._starting.cancel()
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_in_other_workspace(self) -> bool:
         """Whether it was started for another workspace than there is now, or could not be for want of one."""
         is_started = self._last_target is not None and self.state not in (UpstreamState.IDLE, UpstreamState.STOPPED)
         try:
@@ -151,7 +151,7 @@ class Supervisor:
 
     def relocate(self) -> bool:
         """Start anew, at once, what is elsewhere. Nothing must be in flight. Returns whether it does."""
-        if not self.is_elsewhere:
+        if not self.is_in_other_workspace:
             return False
         if self._lacks_workspace:
             self.want()
@@ -233,17 +233,17 @@ class Supervisor:
         refusal = self._retry.refused_request
         return "" if refusal is None or self._is_outdated_refusal(refusal) else refusal.why
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         life = self._life
         # A connection that ended is counted where it ends.
         if life is not None and not life.connection.closed.is_set() and not life.over.is_set():
             self._retry.failed(time.monotonic())
             self.detail = why
 
-    def doubt(self, connection: Connection) -> None:
+    def probe(self, connection: Connection) -> None:
         life = self._life
         if life is not None and life.connection is connection:
-            life.doubted.set()
+            life.probed.set()
 
     # Its task
 
@@ -331,7 +331,7 @@ class Supervisor:
                 group.start_soon(self._notice_closed, life)
                 group.start_soon(self._notice_idle, life)
                 group.start_soon(self._notice_hung, life)
-                group.start_soon(self._run_with, connection)
+                group.start_soon(self._on_connected, connection)
                 await life.over.wait()
                 group.cancel_scope.cancel()
         return life
@@ -349,8 +349,8 @@ class Supervisor:
         Only then: one that works on a call and answers nothing else meanwhile is busy, not hung.
         """
         while True:
-            await life.doubted.wait()
-            life.doubted = anyio.Event()
+            await life.probed.wait()
+            life.probed = anyio.Event()
             with anyio.move_on_after(self._limits.ping_timeout_s) as patience, suppress(UpstreamError, LinkFault):
                 await life.connection.ping()
             if patience.cancelled_caught:

@@ -29,7 +29,7 @@ from goat_mcp.upstreams.cache.tool_cache import ToolCache
 from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
-from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_here, follows_client, needs_workspace
+from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
 from goat_mcp.upstreams.connection_pool import ConnectionPool
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth.logins import LazyLogin
@@ -106,7 +106,7 @@ class Upstream:
             return Supervisor(
                 config,
                 telemetry=telemetry,
-                run_with=self._run_with,
+                on_connected=self._on_connected,
                 callers=partial(
                     self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
@@ -187,7 +187,7 @@ class Upstream:
             # A client of the stateless era would have to be asked anew with each call, and for nothing but this.
             if client is None or client.is_stateless or not has_some or self._roots(True):
                 return None
-            return first_here(await client.roots())
+            return first_existing(await client.roots())
         if not self._needs_workspace:
             return None
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
@@ -215,7 +215,7 @@ class Upstream:
                 # What the call is told instead says that a login is wanted.
                 return
             with anyio.move_on_after(max(ctx.wait_left_s(), AFTER_LOGIN_S)):
-                await self.listed_anew()
+                await self.relist()
         except ToolError:
             return
 
@@ -319,7 +319,7 @@ class Upstream:
         self._pool.want(ctx)
         await self._first_outcome.wait()
 
-    async def listed_anew(self) -> None:
+    async def relist(self) -> None:
         """Start it, and wait for the outcome, whatever is known from before."""
         self._first_outcome = anyio.Event()
         await self.first_outcome()
@@ -348,7 +348,7 @@ class Upstream:
         self._first_outcome.set()
         self.offerings.first_outcome.set()
 
-    async def _run_with(self, connection: Connection) -> None:
+    async def _on_connected(self, connection: Connection) -> None:
         async with anyio.create_task_group() as group:
             if connection is self._supervisor.last_connection:
                 # The others are for the calls of single clients.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -314,36 +314,31 @@ class Upstreams:
             if not upstream.is_known and config.prefix and name.startswith(config.prefix) and shows(config.server):
                 await upstream.offer_first_login(ctx)
 
-    async def listed_anew(self, name: str, max_wait_s: float) -> None:
+    async def relist(self, name: str, max_wait_s: float) -> None:
         """Connect to this one and wait until it has listed or failed, whatever is known of it from before."""
         with anyio.move_on_after(max_wait_s):
             for upstream in self._upstreams:
                 if upstream.config.name == name:
-                    await upstream.listed_anew()
+                    await upstream.relist()
 
     def path_of(self, member: str, key: str) -> tuple[str, ...]:
         """The gateways behind us that an entry comes through; empty where there are none.
 
         `member` is that of the answer which lists it, `key` the name or URI by which clients know it.
         """
-        if member != "tools":
-            return self._path_of_item("templates" if member == "resourceTemplates" else member, key)
-        return self._path_of_tool(key)
-
-    def _path_of_item(self, kind: str, key: str) -> tuple[str, ...]:
-        snapshot = self.offers.snapshot
-        if kind == "prompts":
-            prompt = snapshot.prompts.get(key)
-            return (
-                () if prompt is None else self.upstream(prompt[0]).offerings.path_of("prompts", prompt[1].native_name)
-            )
-        owned = snapshot.templates.get(key) if kind == "templates" else snapshot.resources.get(key)
-        return () if owned is None else self.upstream(owned[0]).offerings.path_of(cast("Kind", kind), key)
-
-    def _path_of_tool(self, name: str) -> tuple[str, ...]:
-        source = self._registry.snapshot.source_of.get(name)
-        upstream = next((one for one in self._upstreams if one.config.source == source), None)
-        return () if upstream is None else upstream.path_of(name)
+        if member == "tools":
+            source = self._registry.snapshot.source_of.get(key)
+            upstream = next((one for one in self._upstreams if one.config.source == source), None)
+            return () if upstream is None else upstream.path_of(key)
+        offered = self.offers.snapshot
+        if member == "prompts":
+            prompt = offered.prompts.get(key)
+            if prompt is None:
+                return ()
+            return self.upstream(prompt[0]).offerings.path_of("prompts", prompt[1].native_name)
+        kind: Kind = "templates" if member == "resourceTemplates" else "resources"
+        owned = offered.templates.get(key) if kind == "templates" else offered.resources.get(key)
+        return () if owned is None else self.upstream(owned[0]).offerings.path_of(kind, key)
 
     def resources(self, shows: Shows = shows_all) -> McpResources:
         """What those offer to be read that the client may know of."""

@@ -55,7 +55,7 @@ class _Side:
 class _Idle:
     is_stateless = False
     is_free = False
-    is_elsewhere = True
+    is_in_other_workspace = True
     moves = 0
 
     async def run(self) -> None: ...

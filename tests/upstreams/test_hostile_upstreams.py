@@ -113,13 +113,13 @@ async def test_up_02_one_that_never_answers_the_handshake_is_given_up_while_othe
         answers: list[str] = []
         errors: list[ToolError] = []
 
-        async def run_with() -> None:
+        async def beside() -> None:
             for _ in range(5):
                 answers.append((await running.call("mcp__good__ping")).text)
 
         async with anyio.create_task_group() as group:
             await running.upstreams.first_list(1.0)
-            group.start_soon(run_with)
+            group.start_soon(beside)
             errors.append(await running.failing("mcp__evil__t"))
         state = running.status("evil").state
 

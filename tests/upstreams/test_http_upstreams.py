@@ -360,10 +360,10 @@ async def test_one_broken_connection_does_not_break_the_calls_beside_it(tmp_path
         warm(tmp_path, entries, {"web": LISTED}, "2026-07-28")
         async with fleet(tmp_path, entries) as running, anyio.create_task_group() as group:
 
-            async def run_with() -> None:
+            async def beside() -> None:
                 texts.append((await running.call("mcp__web__echo")).text)
 
-            group.start_soon(run_with)
+            group.start_soon(beside)
             codes.append((await running.failing("mcp__web__die")).code)
 
     assert codes == [ErrorCode.OUTCOME_UNKNOWN]

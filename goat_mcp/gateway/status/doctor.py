@@ -30,7 +30,7 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], told: 
     """Connect to each, all at once, and list; `told` hears of each as it is done. `only` are names; none means all."""
 
     async def examine(config: UpstreamConfig) -> None:
-        await upstreams.listed_anew(config.name, MAX_WAIT_S)
+        await upstreams.relist(config.name, MAX_WAIT_S)
         told(_status_of(upstreams, config.name))
 
     chosen = [config for config in upstreams.configs if not only or config.name in only]

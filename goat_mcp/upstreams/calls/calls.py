@@ -189,7 +189,7 @@ class UpstreamCalls:
                 return await call()
             if (answer := await self._with_progress(call, ctx, clock)) is not None:
                 return answer
-        provider.doubt(connection)
+        provider.probe(connection)
         silent = config.idle_timeout_s is not None and clock.was_silent
         limit = f"was silent for {idle_s:g} s" if silent else f"did not answer within {config.timeout_s:g} s"
         raise ToolError(

@@ -55,7 +55,7 @@ class ConnectionProvider(Protocol):
         """A request was answered."""
         ...
 
-    def doubt(self, connection: Connection) -> None:
+    def probe(self, connection: Connection) -> None:
         """A request ran out of time: is anybody there?"""
         ...
 
@@ -63,7 +63,7 @@ class ConnectionProvider(Protocol):
         """A request was not let in, and no other would be: a login is wanted."""
         ...
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         """A transport failure that leaves the connection usable."""
         ...
 
@@ -120,7 +120,7 @@ def _never_ran(provider: ConnectionProvider, connection: Connection, fault: Faul
         # A right that one request lacks says nothing of the others.
         provider.refused(fault)
     if fault.kind is FaultKind.LOST or (fault.kind is FaultKind.HTTP_STATUS and "429" not in fault.detail):
-        provider.stumbled(fault.detail)
+        provider.request_failed(fault.detail)
     return False
 
 

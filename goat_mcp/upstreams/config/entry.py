@@ -134,7 +134,7 @@ def follows_client(target: StdioLaunch | HttpEndpoint) -> bool:
     return isinstance(target, StdioLaunch) and target.cwd is None and not needs_workspace(target)
 
 
-def first_here(roots: Sequence[Path]) -> Path | None:
+def first_existing(roots: Sequence[Path]) -> Path | None:
     """The first of a client's roots that can be worked in: it may be on another machine."""
     for root in roots:
         with suppress(OSError):

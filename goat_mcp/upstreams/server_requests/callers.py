@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -54,15 +53,28 @@ class LendablePermit(Protocol):
         ...
 
 
-@dataclass(eq=False)
 class Caller:
-    """One call: who made it, its clock, and its permits, in the order in which it got them."""
+    """One call, in flight from entering to leaving: who made it, its clock, and its permits in the order of taking."""
 
-    session_key: str
-    client: ClientSide | None
-    clock: CallClock
-    permits: Sequence[LendablePermit] = ()
-    is_asking: bool = False
+    # Written out: a generator as a context costs three times as much, and every call has one of these.
+    __slots__ = ("_callers", "client", "clock", "is_asking", "permits", "session_key")
+
+    def __init__(self, callers: Callers, ctx: ToolContext, clock: CallClock, permits: Sequence[LendablePermit]) -> None:
+        self._callers = callers
+        self.session_key = ctx.session_key
+        self.client = ctx.client
+        self.clock = clock
+        self.permits = permits
+        self.is_asking = False
+
+    def __enter__(self) -> Caller:
+        self._callers.begins(self)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._callers.ends(self)
 
 
 class _Unsent:
@@ -107,9 +119,9 @@ class Callers:
         self.dropped_logs = 0
         """Log messages that clients wanted and did not get, for there were too many."""
 
-    def one(self, ctx: ToolContext, clock: CallClock, *permits: LendablePermit) -> InFlight:
+    def one(self, ctx: ToolContext, clock: CallClock, *permits: LendablePermit) -> Caller:
         """A call, in flight from entering to leaving. `permits` are lent while its client is asked."""
-        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, permits))
+        return Caller(self, ctx, clock, permits)
 
     def begins(self, caller: Caller) -> None:
         self._sessions.add(caller.session_key)
@@ -281,23 +293,3 @@ class Callers:
             self._of_url[name] = client.notices
             if len(self._of_url) > MAX_URL_ELICITATIONS:
                 self._of_url.pop(next(iter(self._of_url)))
-
-
-class InFlight:
-    """One call's time."""
-
-    # Written out: a generator as a context costs three times as much, and every call has one of these.
-    __slots__ = ("_caller", "_callers")
-
-    def __init__(self, callers: Callers, caller: Caller) -> None:
-        self._callers = callers
-        self._caller = caller
-
-    def __enter__(self) -> Caller:
-        self._callers.begins(self._caller)
-        return self._caller
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self._callers.ends(self._caller)

@@ -112,13 +112,13 @@ class Double:
     def worked(self) -> None:
         self.events.append("worked")
 
-    def doubt(self, connection: object) -> None:
+    def probe(self, connection: object) -> None:
         self.events.append("doubt")
 
     def refused(self, fault: Fault) -> None:
         self.events.append("refused")
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         self.events.append("stumbled")
 
 
