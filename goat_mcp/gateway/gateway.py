@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.files.changes.file_changes import FileChanges
     from goat_mcp.gateway.build.resources import OwnResources
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
-    from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
+    from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
 
 SHUTDOWN_S = 4.0
 LOAD_TOOLS_AFTER_S = 0.2

@@ -19,7 +19,7 @@ from tests.upstreams.fleet import server
 
 pytestmark = pytest.mark.anyio
 MAX_TO_A_TOOL = 11
-MAX_TO_AN_UPSTREAMS_PIPE = 28
+MAX_TO_AN_UPSTREAMS_PIPE = 20
 OURS = f"{Path(goat_mcp.__file__).parent}/"
 
 

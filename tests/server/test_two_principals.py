@@ -479,7 +479,7 @@ IN_MEMORY = {
     ),
     "agents/teams/coordinator:TeamCoordinator._wants_idle": OWN,
     "agents/teams/team:Team.members": "of one team",
-    "upstreams/calls/offered_login:OfferedLogin._questions": "by session; only operators are asked",
+    "upstreams/calls/login_offers:OfferedLogin._questions": "by session; only operators are asked",
     "upstreams/calls/output_check:OutputCheck._known": "schemas of an upstream",
     "upstreams/calls/output_check:OutputCheck._unchecked": "schemas of an upstream",
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",

@@ -16,16 +16,16 @@ from goat_mcp.gateway.build.declared_tools import DeclaredTools
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.settings.settings import Settings
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.config.watched_files import WatchedFiles
+from goat_mcp.upstreams.config.upstream_files import WatchedFiles
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.files.workspace.protected import protected_reason
 
 if TYPE_CHECKING:  # loaded with the first confined upstream, or when somebody logs in
     from goat_mcp.commands.sandbox.options import SandboxOptions
     from goat_mcp.processes.launch import Confined
-    from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
+    from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
 
 
 class ConfiguredUpstreams:

@@ -31,7 +31,7 @@ async def upstreams_examined(upstreams: Upstreams, only: Collection[str], on_exa
     """Connect to each, all at once, and list. `only` are names; none means all. `on_examined` is called for each."""
 
     async def examine(config: UpstreamConfig) -> None:
-        await upstreams.listed_anew(config.name, MAX_WAIT_S)
+        await upstreams.relist(config.name, MAX_WAIT_S)
         on_examined(_status_of(upstreams, config.name))
 
     chosen = [config for config in upstreams.configs if not only or config.name in only]

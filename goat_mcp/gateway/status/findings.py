@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.reason_pages import REASON_PAGES
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
 
 OK, USAGE, AUTH, UNREACHABLE, TOOL_ERROR, SCHEMA = 0, 1, 3, 4, 5, 6
 ExitCode = Literal[0, 1, 3, 4, 5, 6]

@@ -20,7 +20,7 @@ from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
 from goat_mcp.files.search.listing import MAX_ENTRIES
 from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.status.upstream_entry import iso, upstream_entry, with_ages
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"

@@ -1,6 +1,4 @@
-"""How much of something an upstream may do unasked: so much a second, and so much at once. What happens past that is
-decided by whoever asks.
-"""
+"""A token bucket: so much a second, and so much at once. What happens past that is decided by whoever asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that is answered with questions, against a double of the upstream and of the client."""
+"""A request that is answered with questions, or needs a login, against a double of the upstream and of the client."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from goat_mcp.core.client_side import ClientRequest, NotAsked, Told, no_roots
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.server_requests.multi_round import MAX_ROUNDS, in_rounds
+from goat_mcp.upstreams.calls.multi_round import MAX_ROUNDS, in_rounds, with_login
+from goat_mcp.upstreams.faults import LoginWanted
 
 pytestmark = pytest.mark.anyio
 
@@ -101,3 +103,65 @@ async def test_of_a_question_that_is_put_to_nobody_no_client_is_said_to_have_ref
 
     told = "upstream u asks once more, which is put to nobody: this call has asked its client 10 times already"
     assert (refused.value.code, refused.value.message) == (ErrorCode.UPSTREAM, told)
+
+
+# AUT-3: how often a login is offered for one request, and the time that is left after it.
+
+
+def wanted(scopes: str = "") -> LoginWanted:
+    return LoginWanted("it wants a login", "log in", facts={}, scopes=scopes)
+
+
+@dataclass
+class Guarded:
+    """Wants these logins, one after the other, before it answers."""
+
+    wants: list[str]
+    offered: list[str] = field(default_factory=list[str])
+    left_s: float = 0.0
+
+    async def send(self, ctx: ToolContext) -> str:
+        self.left_s = ctx.wait_left_s()
+        if self.wants:
+            raise wanted(self.wants.pop(0))
+        return "done"
+
+    async def offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+        self.offered.append(wanted.scopes)
+
+    async def answer(self, ctx: ToolContext | None = None) -> str:
+        try:
+            return await with_login(self.offer, ctx or ToolContext(call_id="c"), self.send)
+        except LoginWanted as unmet:
+            return f"wants {unmet.scopes!r}"
+
+
+@pytest.mark.parametrize(
+    ("wants", "offered", "answer"),
+    [
+        ([], [], "done"),
+        ([""], [""], "done"),
+        (["", "write"], ["", "write"], "done"),
+        (["", ""], [""], "wants ''"),
+        (["", "a", "b", "c"], ["", "a"], "wants 'b'"),
+    ],
+)
+async def test_a_login_is_offered_once_and_once_more_for_a_right_it_lacks(
+    wants: list[str], offered: list[str], answer: str
+) -> None:
+    upstream = Guarded(wants)
+
+    answered = await upstream.answer()
+
+    assert (answered, upstream.offered) == (answer, offered)
+
+
+@pytest.mark.parametrize(("hears", "has_time"), [(True, True), (False, False)])
+async def test_the_time_of_a_login_is_not_the_requests_where_the_client_heard_of_it(
+    hears: bool, has_time: bool
+) -> None:
+    upstream = Guarded([""])
+
+    await upstream.answer(ToolContext(call_id="c", wants_progress=hears, started_at_s=-1e9))
+
+    assert (upstream.left_s > 40) == has_time
