@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.sandbox.state import SandboxState
+from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.gateway.status.findings import (
     Finding,
     launch_findings,
