@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # most gateways have none
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
 _SHOWN_NAME_CHARS = 300
+WithMail = Callable[[ToolSpec, ToolResult, ToolContext], Awaitable[ToolResult]]
+"""Adds to a call's result what agents wrote to the session that called."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,9 @@ class CallRequest:
     ctx: ToolContext
 
 
-class MailDelivery(Protocol):
-    """A call's result, and with it what agents have written to the session that called."""
-
-    def __call__(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult: ...
-
-
 @dataclass(frozen=True)
 class Pipeline:
-    """All stages over one catalog. `layers` are the extensions around a call that starts now, outermost first."""
+    """All stages over one catalog. `layers` are the extensions around each call, outermost first."""
 
     catalog: Resolver
     permission: Permission
@@ -68,12 +64,12 @@ class Pipeline:
     spill: SpillFiles
     telemetry: Telemetry
     hooks: Hooks = field(default_factory=Hooks)
-    layers: Callable[[], Sequence[Extension]] = tuple
+    layers: Sequence[Extension] = ()
     steps: Steps | None = None
+    with_mail: WithMail | None = None
     slots: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter)
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
-    mail: MailDelivery | None = None
     calls: CallLog | None = None
     max_chars: int = MAX_CHARS
 
@@ -105,11 +101,11 @@ class Pipeline:
                     ctx = permit.ctx
                     with self.telemetry.at_least(ctx.setting("log_level", None)):
                         run = partial(self._run, tool, through=through, permit=permit, turn=turn)
-                        if layers := self.layers():
-                            run = wrapped(layers, tool.spec, ctx, run)
+                        if self.layers:
+                            run = wrapped(self.layers, tool.spec, ctx, run)
                         result = await run(arguments)
-                        if self.mail is not None:
-                            result = self.mail(tool.spec, result, ctx)
+                        if self.with_mail is not None:
+                            result = await self.with_mail(tool.spec, result, ctx)
                 result = await self._limited(tool.spec, result, ctx)
                 error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
             except ToolError as error:

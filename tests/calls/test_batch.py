@@ -294,7 +294,7 @@ async def test_an_extension_that_awaits_after_a_refusal_still_tells_of_it(tmp_pa
             await anyio.lowlevel.checkpoint()
 
     write = fake("Write", SideEffect.MUTATING)
-    pipeline = pipeline_over(tmp_path, write, permission=ELICIT, layers=lambda: (slow_to_leave,))
+    pipeline = pipeline_over(tmp_path, write, permission=ELICIT, layers=(slow_to_leave,))
 
     assert first_lines(await run(pipeline, "Write", "Write", person=Person(DENY)))[0] == "the user refused Write"
 

@@ -316,7 +316,7 @@ async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
 
     tool = fake("Read")
     layers = (layer("outer"), layer("inner"))
-    await pipeline_over(tmp_path, tool, layers=lambda: layers).call("Read", {}, CTX)
+    await pipeline_over(tmp_path, tool, layers=layers).call("Read", {}, CTX)
 
     assert order == ["outer in", "inner in", "inner out", "outer out"]
     assert tool.calls == [{"outer": True, "inner": True}]

@@ -69,10 +69,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (copy / "goat_mcp/tools/docs/Greet.md").write_text(PAGE)
     builders = (copy / BUILDERS).read_text()
     imported = "from goat_mcp.tools.grep import Grep\n"
-    last = "    TeamDelete: lambda s: TeamDelete(s.teams),\n"
+    last = "    TeamDelete: lambda s, parts: TeamDelete(parts.teams),\n"
     assert builders.count(imported) == builders.count(last) == 1
     builders = builders.replace(imported, f"from goat_mcp.tools.greet import Greet\n{imported}")
-    (copy / BUILDERS).write_text(builders.replace(last, f"{last}    Greet: lambda s: Greet(),\n"))
+    (copy / BUILDERS).write_text(builders.replace(last, f"{last}    Greet: lambda s, parts: Greet(),\n"))
     run(copy, copy, "scripts/generated_files.py")  # `make generated`
     return copy
 
