@@ -135,12 +135,12 @@ class Services:
 
     def _audit_files(self) -> list[Path]:
         """The files of the record of calls, if the user wants them outside the state directory."""
-        from goat_mcp.calls.audit.chain import kept_files
+        from goat_mcp.calls.audit.chain import rotated_files
 
         if self.settings.audit.path is None:
             return []
         path = self.settings.audit.path.expanduser()
-        return [path, *(kept for _, kept in kept_files(path))]
+        return [path, *(kept for _, kept in rotated_files(path))]
 
     def _cgroups(self) -> PidsCgroups:
         from goat_mcp.processes.pids_cgroup import PidsCgroups
