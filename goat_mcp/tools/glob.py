@@ -16,8 +16,7 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.search.cancellable import in_thread
-from goat_mcp.files.search.clock import SearchClock
+from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
 from goat_mcp.files.search.listing import MAX_ENTRIES, Listing, list_newest

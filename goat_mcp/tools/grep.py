@@ -17,16 +17,14 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.files.search.cancellable import in_thread
-from goat_mcp.files.search.clock import SearchClock
-from goat_mcp.files.search.content import Found, Page, count_ignored, find
+from goat_mcp.files.search.clock import SearchClock, in_thread
+from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob
 from goat_mcp.files.search.options import SearchLimits
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
-from goat_mcp.files.search.query import Query, Target
-from goat_mcp.files.search.records import FoundLine
+from goat_mcp.files.search.query import Query, ResultLine, Target
 from goat_mcp.files.search.shown_text import one_line
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
 
@@ -141,7 +139,7 @@ class _Answer:
 
     search: Search
     input: GrepInput
-    found: Found
+    found: ContentMatches
     ignored: tuple[int, bool]
     problem: str
 
@@ -165,19 +163,19 @@ class _Answer:
             "num_matches": found.num_matches,
             "truncated": self._is_truncated(),
             "timed_out": found.timed_out,
-            "engine": self.search.engine.name,
+            "engine": "ripgrep",
         }
         return text_result(text, facts=facts, notices=notices)
 
     def _lines(self) -> list[str]:
         shown = self.search.shown
         if self.input.output_mode == "content":
-            return [self._line(line) if isinstance(line, FoundLine) else "--" for line in self.found.lines]
+            return [self._line(line) if isinstance(line, ResultLine) else "--" for line in self.found.lines]
         if self.input.output_mode == "count":
             return [f"{one_line(shown(file.path))}:{file.count}" for file in self.found.files]
         return [one_line(shown(file.path)) for file in self.found.files]
 
-    def _line(self, line: FoundLine) -> str:
+    def _line(self, line: ResultLine) -> str:
         mark = ":" if line.is_match else "-"
         number = f"{line.number}{mark}" if self.input.line_numbers and line.number else ""
         return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
@@ -189,7 +187,7 @@ class _Answer:
 
     def _num_shown(self) -> int:
         if self.input.output_mode == "content":
-            return sum(isinstance(line, FoundLine) for line in self.found.lines)
+            return sum(isinstance(line, ResultLine) for line in self.found.lines)
         return len(self.found.files)
 
     def _unit(self) -> str:

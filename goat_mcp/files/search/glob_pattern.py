@@ -1,7 +1,7 @@
 """Glob patterns: `**`, braces, classes, `?`, escapes, as a regular expression that cannot run away.
 
-Paths are relative, with `/` between names. What a pattern means for ignore rules lives in `path_rules` and
-`python_engine`; this module knows no files.
+Paths are relative, with `/` between names. What a pattern means as an ignore rule is the business of `path_rules`; this
+module knows no files. wcmatch is no replacement: see design/0007.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from goat_mcp.files.search.engine import Search
-from goat_mcp.files.search.first_n import FirstN
 from goat_mcp.files.search.glob_pattern import GlobPattern
 from goat_mcp.files.search.path_rules import rules_of_directory
 from goat_mcp.files.search.query import Query
@@ -49,7 +50,7 @@ def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ign
             hidden.only_ignored = True
             return hidden
     if "/" not in pattern.text and not search.clock.is_over:
-        deeper = _walk(search.part(_SECOND_LOOK_S), replace(query, max_depth=None), f".*/(?:{pattern.expression})", 0)
+        deeper = _walk(search.part(_SECOND_LOOK_S), replace(query, max_depth=None), f".*/(?:{pattern.expression})", 1)
         found.deeper = deeper.total
     return found
 
@@ -57,29 +58,27 @@ def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ign
 def _walk(search: Search, query: Query, expression: str, limit: int) -> Listing:
     matches = re.compile(rf"\./(?:{expression})", re.DOTALL).fullmatch
     fd = search.target.fd
-    first: FirstN[tuple[int, str]] = FirstN(limit)
-    found = Listing([])
-    oldest_ns = 0  # once enough are kept, what is older is only counted
-    seen = total = 0
+    listing = Listing([])
     lstat = os.lstat
-    with closing(search.files(query)) as batches:
+
+    def entries() -> Iterator[tuple[int, str]]:
+        listed = total = 0
         for paths in batches:
-            seen += len(paths)
+            listed += len(paths)
             for path in filter(matches, paths):
                 try:
                     mtime_ns = lstat(path, dir_fd=fd).st_mtime_ns
                 except OSError:
                     continue  # gone since it was listed
                 total += 1
-                if mtime_ns >= oldest_ns:
-                    first.add((-mtime_ns, path))
-                    if first.last is not None:
-                        oldest_ns = -first.last[0]
-            if seen > MAX_ENTRIES:
-                found.too_many = True
-                break
-    found.total = total
-    found.paths = [path for _, path in first.entries()]
-    found.timed_out = search.clock.timed_out
-    found.is_complete = not found.too_many and not found.timed_out and not search.is_partial
-    return found
+                yield -mtime_ns, path
+            listing.total = total
+            if listed > MAX_ENTRIES:
+                listing.too_many = True
+                return
+
+    with closing(search.files(query)) as batches:
+        listing.paths = [path for _, path in heapq.nsmallest(limit, entries())]
+    listing.timed_out = search.clock.timed_out
+    listing.is_complete = not listing.too_many and not listing.timed_out and not search.is_partial
+    return listing

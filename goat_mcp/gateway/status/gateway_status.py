@@ -17,7 +17,7 @@ from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.commands.sandbox.state import SandboxState
 from goat_mcp.commands.time_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.redaction import Redactor
-from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
+from goat_mcp.files.search.clock import SEARCH_LIMIT_S
 from goat_mcp.files.search.listing import MAX_ENTRIES
 from goat_mcp.gateway.status.times import iso
 from goat_mcp.gateway.status.upstream_entry import upstream_entry, with_ages
