@@ -385,14 +385,6 @@ async def test_a_notebook_over_100_mb_is_refused(desk: Desk) -> None:
     assert refusal.code is ErrorCode.TOO_LARGE
 
 
-async def test_more_cells_than_anybody_has_are_refused(desk: Desk) -> None:
-    path = desk.file('{"cells": [' + "0," * 50_000 + "0]}")
-
-    refusal = await desk.refused(path, cell_id="cell-0", new_source="x")
-
-    assert refusal.code is ErrorCode.TOO_LARGE
-
-
 async def test_fs_46_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     outside = tmp_path / "out"
     outside.mkdir()
