@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loaded when a command runs
 def workspace_here(named: Sequence[str], state: StateDirectory) -> Workspace:
     """Raises `ToolError` where that is no directory, or where nobody named one in / or the home directory."""
     from goat_mcp.files.workspace import Workspace
-    from goat_mcp.files.workspace.default_roots import default_roots
+    from goat_mcp.files.workspace.roots import default_roots
     from goat_mcp.gateway.path_checks import named_roots
 
     roots = named_roots([Path(name) for name in named]) or default_roots()

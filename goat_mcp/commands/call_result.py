@@ -19,7 +19,7 @@ from goat_mcp.commands.time_limits import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, Tim
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
-from goat_mcp.files.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.files.editing.read_state import ReadFilesBefore, record_as_read, shown_file
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.exit_meaning import exit_1_is_an_answer
 from goat_mcp.processes.options import BashOptions

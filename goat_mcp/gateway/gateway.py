@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.commands.tasks.manager import TaskManager
     from goat_mcp.core.agent_runtime import AgentRuntime
     from goat_mcp.files.changes.file_changes import FileChanges
-    from goat_mcp.files.memory.memories import Memories
+    from goat_mcp.files.memory import Memories
     from goat_mcp.gateway.build.agents import GatewayAgents
     from goat_mcp.gateway.middleware import Middleware
     from goat_mcp.gateway.own_resources import OwnResources
@@ -551,7 +551,7 @@ class Gateway:
         """What models wrote down for later; None where no tool does."""
         if self.registry.get("memento__note") is None:
             return None
-        from goat_mcp.files.memory.memories import Memories
+        from goat_mcp.files.memory import Memories
 
         return Memories(self.workspace, self.directories.file_rules.hides, self.changes.waiting_of)
 

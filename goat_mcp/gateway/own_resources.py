@@ -10,10 +10,8 @@ from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider
 from goat_mcp.core.rights import Rights
-from goat_mcp.files.changes.review import REVIEW_URI, Review
-from goat_mcp.files.changes.review_resource import ReviewChanges, ReviewResource
-from goat_mcp.files.memory.memories import Memories
-from goat_mcp.files.memory.memory_resource import MemoryResource
+from goat_mcp.files.changes.review import REVIEW_URI, Review, ReviewChanges, ReviewResource
+from goat_mcp.files.memory import Memories, MemoryResource
 from goat_mcp.gateway.status.gateway_status import GatewayStatus
 from goat_mcp.gateway.status.resource import StatusResource
 from goat_mcp.state.call_log import CallLog

@@ -29,7 +29,7 @@ from goat_mcp.core.result import ToolResult
 from goat_mcp.core.side_effect import Hints, Risk, SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
-from goat_mcp.files.editing.shell_reads import ReadFilesBefore
+from goat_mcp.files.editing.read_state import ReadFilesBefore
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_script import find_bash
 from goat_mcp.processes.command_start import start_command

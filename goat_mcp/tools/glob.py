@@ -20,9 +20,9 @@ from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
 from goat_mcp.files.search.listing import MAX_ENTRIES, Listing, list_newest
-from goat_mcp.files.search.options import SearchLimits
 from goat_mcp.files.search.query import Target
 from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 
 _NOTHING = "No files found"

@@ -21,11 +21,11 @@ from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.engine import Search, SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob
-from goat_mcp.files.search.options import SearchLimits
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.files.search.query import Query, ResultLine, Target
 from goat_mcp.files.search.shown_text import one_line
+from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
 
 _MAX_PATTERN_CHARS = 32_768

@@ -33,7 +33,7 @@ from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_
 from goat_mcp.files.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
 from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
 from goat_mcp.files.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.state.sessions import FileSeen, Sessions

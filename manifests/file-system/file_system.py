@@ -29,12 +29,12 @@ from goat_mcp.files.documents.text_encoding import (
     looks_binary,
 )
 from goat_mcp.files.editing.current_file import open_current
-from goat_mcp.files.editing.lines import FileText, count_lines
+from goat_mcp.files.documents.line_ends import FileText, count_lines
 from goat_mcp.files.editing.matching import to_bytes
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.editing.placeholders import added_placeholders, placeholder_notice, refuse_placeholders
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import load_text
+from goat_mcp.files.editing.current_file import load_text
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath
 from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.manifests.handler_context import Handler, HandlerContext

@@ -21,7 +21,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.tool import Access
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.notebook_edit import NotebookEdit

@@ -27,7 +27,7 @@ from goat_mcp.core.errors import ErrorCode
 from goat_mcp.core.result import ToolResult
 from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
 from goat_mcp.files.documents.shown import Asked, shown_pdf
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from tests.tools.reading import Desk
 
 pytestmark = pytest.mark.anyio

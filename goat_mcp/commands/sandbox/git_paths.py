@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goat_mcp.commands.sandbox.watched_folder import COVERED, MERCURIAL, WatchedFolder, entries_of, obeyed_names
-from goat_mcp.files.workspace.git_state import GIT, RUN_BY_GIT
+from goat_mcp.files.workspace.protected import GIT, RUN_BY_GIT
 
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _MODULES = "modules"

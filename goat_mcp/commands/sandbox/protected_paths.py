@@ -17,7 +17,7 @@ from pathlib import Path
 from goat_mcp.commands.sandbox.existing_paths import ExistingPaths, Found
 from goat_mcp.commands.sandbox.git_paths import ProtectedPaths, directories_of, is_bare_repository, protected_in
 from goat_mcp.commands.sandbox.watched_folder import MERCURIAL, entries_of
-from goat_mcp.files.workspace.git_state import GIT
+from goat_mcp.files.workspace.protected import GIT
 
 _ABSENT_AT_TOP = (".mcp.json", ".claude", ".vscode", "goat-mcp.yaml")
 """The few of the protected names that are not to be made either: agents and editors obey them at the next start."""

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
 UNDO = "undo"
 """The `tool` of a change that put old bytes back."""
@@ -65,3 +73,62 @@ class Change:
         for side in ("before", "after"):
             fields[side] = None if fields[side] is None else Content(**fields[side])
         return cls(id=id, **fields)
+
+
+_NAME = re.compile(r"([0-9]{20}-[0-9a-f]{8})\.json")
+_CORRUPT = ".corrupt"
+LEFT_AFTER_S = 3600.0
+"""Older temporary files were left by a killed process."""
+
+
+class ChangeRecords:
+    """Records by id in one private folder. One that cannot be read is set aside and told to `warn`."""
+
+    def __init__(self, folder: Path, warn: Callable[[Path], None] = lambda path: None) -> None:
+        self._folder = folder
+        self._warn = warn
+
+    def new_id(self) -> str:
+        return f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+
+    def store(self, change: Change) -> None:
+        """Raises `OSError`."""
+        write_private(self._path(change.id), change.to_json())
+
+    def remove(self, id: str) -> None:
+        with suppress(FileNotFoundError):
+            self._path(id).unlink()
+
+    def newest_first(self) -> list[Change]:
+        found = (self._read(id) for id in sorted(self._ids(), reverse=True))
+        return [change for change in found if change is not None]
+
+    def clear_up(self) -> None:
+        """Remove what killed writers left."""
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.name.startswith(TEMP_PREFIX) and time.time() - entry.stat().st_mtime > LEFT_AFTER_S:
+                        Path(entry.path).unlink()
+
+    def _ids(self) -> list[str]:
+        try:
+            names = os.listdir(self._folder)  # noqa: PTH208  # names are all that is wanted of thousands
+        except FileNotFoundError:
+            return []
+        return [found.group(1) for name in names if (found := _NAME.fullmatch(name))]
+
+    def _read(self, id: str) -> Change | None:
+        path = self._path(id)
+        try:
+            return Change.from_json(id, path.read_bytes())
+        except OSError:
+            return None  # another process has removed it, or nobody may read it: not ours to set aside
+        except (ValueError, TypeError, KeyError, AttributeError):
+            with suppress(OSError):
+                path.replace(path.with_name(f"{path.name}{_CORRUPT}"))
+                self._warn(path)
+            return None
+
+    def _path(self, id: str) -> Path:
+        return self._folder / f"{id}.json"

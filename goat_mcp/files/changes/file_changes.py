@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.files.changes.call_files import CallFiles
+from goat_mcp.files.changes.call_files import CallFiles, JournaledFiles, Written
 from goat_mcp.files.changes.change import Author
-from goat_mcp.files.changes.journaled_files import JournaledFiles, Written
 from goat_mcp.files.changes.review import Review
-from goat_mcp.files.changes.session_stage import SessionStage
-from goat_mcp.files.changes.staged_files import StagedFiles
+from goat_mcp.files.changes.staged_files import SessionStage, StagedFiles
 from goat_mcp.files.workspace import Workspace
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goat_mcp.files.changes.blobs import Blobs, NotTheContent
-from goat_mcp.files.changes.change import Author, Change, Content
-from goat_mcp.files.changes.records import ChangeRecords
+from goat_mcp.files.changes.change import Author, Change, ChangeRecords, Content
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
 from goat_mcp.files.workspace.beneath import Place
 from goat_mcp.files.workspace.refusals import stale

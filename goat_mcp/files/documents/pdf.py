@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.documents.parts import Parts, parts_that_fit
+from goat_mcp.files.documents.excerpt import Parts, parts_that_fit
 from goat_mcp.files.documents.visible_text import make_visible
 
 if TYPE_CHECKING:

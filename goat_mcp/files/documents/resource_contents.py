@@ -15,10 +15,9 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import Block, image_block, text_block
-from goat_mcp.files.documents.file_suffix import file_suffix
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, file_suffix, image_type, in_words
 from goat_mcp.files.documents.image import FittedImage, fit_image_bytes
-from goat_mcp.files.documents.one_line import one_line
+from goat_mcp.files.documents.visible_text import one_line
 
 MAX_CONTENTS = 100
 MAX_IMAGES = 10

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.editing.changes import Change, compose
-from goat_mcp.files.editing.lines import FileText, count_line_ends
+from goat_mcp.files.documents.line_ends import FileText, count_line_ends
 from goat_mcp.files.editing.matching import Found, Tier, find, to_bytes
 from goat_mcp.files.editing.nearest import Nearest, nearest_region
-from goat_mcp.files.editing.replacing import replace_found
+from goat_mcp.files.editing.replacing import Change, compose, replace_found
 
 MAX_LINES_NAMED = 20
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.indentation import BLANKS
-from goat_mcp.files.editing.lines import FileText, line_end, line_start
+from goat_mcp.files.documents.line_ends import FileText, line_end, line_start, split_lines
+from goat_mcp.files.editing.fuzzy_match import BLANKS
 
 Tier = Literal[1, 2, 3]
 

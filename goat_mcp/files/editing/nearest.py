@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from goat_mcp.files.documents.line_ends import split_lines
+from goat_mcp.files.documents.line_ends import count_line_ends, line_end, line_start, lines_between, split_lines
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.files.editing.lines import count_line_ends, line_end, line_start, lines_between
 from goat_mcp.files.editing.matching import BLANKS, fold, to_bytes, to_text
 
 SEARCH_LIMIT_S = 1.0

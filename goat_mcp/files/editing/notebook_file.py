@@ -11,11 +11,10 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.files.documents.file_type import in_words
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES
 from goat_mcp.files.documents.text_encoding import UTF_8, check_insertion
-from goat_mcp.files.editing.current_file import open_current
+from goat_mcp.files.editing.current_file import load_text, open_current
 from goat_mcp.files.editing.matching import to_bytes, to_text
 from goat_mcp.files.editing.notebook_cells import CellChange, CellType, Notebook
 from goat_mcp.files.editing.read_state import ReadState
-from goat_mcp.files.editing.stored_text import load_text
 from goat_mcp.files.workspace import Files, FileVersion, WorkspacePath
 
 EditMode = Literal["replace", "insert", "delete"]

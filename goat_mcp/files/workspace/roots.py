@@ -176,3 +176,9 @@ def private_folder() -> Path:
     if not hasattr(os, "getuid"):
         return Path(os.environ.get("TEMP", ".")) / "goat-mcp"
     return Path(f"/tmp/goat-mcp-{os.getuid()}")  # not TMPDIR: hosts do not pass the same one to all
+
+
+def default_roots() -> list[Path]:
+    """The current directory, unless that is / or home (design D8)."""
+    here = Path.cwd()
+    return [] if here in (Path(here.anchor), Path.home()) else [here]

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Beneath, Place
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Beneath, Kernel, Place
 from goat_mcp.files.workspace.locks import FileLocks
 from goat_mcp.files.workspace.near_names import near_paths
 from goat_mcp.files.workspace.opened import FileVersion, OpenedDirectory, OpenedFile

@@ -20,11 +20,10 @@ from typing import Protocol
 
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Place
-from goat_mcp.files.workspace.in_place import write_in_place
-from goat_mcp.files.workspace.new_folders import make_folders, remove_folders, sync_directory
 from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion
 from goat_mcp.files.workspace.original import Original
-from goat_mcp.files.workspace.temp_files import TempFile, TempFiles
+from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
+from goat_mcp.files.workspace.temp_files import TempFile, TempFiles, write_all
 
 NEW_FILE_MODE = 0o666
 _NO_REPLACING = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -222,3 +221,101 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def write_in_place(place: Place, data: bytes) -> os.stat_result:
+    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit.
+
+    Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
+    to fall back on.
+    """
+    fd = os.open(place.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=place.parent_fd)
+    try:
+        before = os.fstat(fd)
+        _reserve(fd, len(data), before)
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            old = file.readall()
+        try:
+            _overwrite(fd, data)
+        except BaseException:
+            _overwrite(fd, old)
+            _restore_times(fd, before)
+            raise
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    write_all(fd, data)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _reserve(fd: int, size: int, before: os.stat_result) -> None:
+    """Find out that the disk is full before the first old byte is gone."""
+    if size <= before.st_size or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as problem:
+        if problem.errno in FULL:
+            os.ftruncate(fd, before.st_size)
+            _restore_times(fd, before)
+            raise
+
+
+def _restore_times(fd: int, before: os.stat_result) -> None:
+    with suppress(PermissionError):  # only the owner may
+        os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+NEW_FOLDER_MODE = 0o777
+
+
+def make_folders(parent_fd: int, names: list[str]) -> tuple[int, list[tuple[str, ...]]]:
+    """Create missing folders below a pinned one. Returns the last one's descriptor and those this call made."""
+    fd = os.dup(parent_fd)
+    made: list[tuple[str, ...]] = []
+    try:
+        for depth, name in enumerate(names, start=1):
+            with suppress(FileExistsError):
+                os.mkdir(name, NEW_FOLDER_MODE, dir_fd=fd)
+                made.append(tuple(names[:depth]))
+                sync_directory(fd)
+            below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        remove_folders(parent_fd, made)
+        raise
+    return fd, made
+
+
+def remove_folders(parent_fd: int, made: list[tuple[str, ...]]) -> None:
+    """Take back folders that were made for a file that did not come; none that has got another use."""
+    for names in reversed(made):
+        with suppress(OSError):
+            fd = os.dup(parent_fd)
+            try:
+                for name in names[:-1]:
+                    below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=fd)
+                    os.close(fd)
+                    fd = below
+                os.rmdir(names[-1], dir_fd=fd)
+            finally:
+                os.close(fd)
+
+
+def sync_directory(parent_fd: int) -> None:
+    with suppress(OSError):  # may not be listed, or its file system has no such thing
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goat_mcp.files.changes.change_audit import ChangeAudit
+from goat_mcp.files.changes.review import ChangeAudit
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.review import Review
 from goat_mcp.files.changes.staged import StagedChanges
 from goat_mcp.core.announcements import Announcements
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.state.telemetry import Telemetry

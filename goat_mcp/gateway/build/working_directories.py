@@ -17,7 +17,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.files.workspace.default_roots import default_roots
+from goat_mcp.files.workspace.roots import default_roots
 
 
 class WorkingDirectories:

@@ -18,7 +18,7 @@ from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.review import Review
 from goat_mcp.files.changes.staged import StagedChanges
 from goat_mcp.files.changes.undo import Attempt, Undo, undone_ids
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions

@@ -14,9 +14,8 @@ from goat_mcp.calls.audit.recorded_calls import last_calls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.review import OWNER
-from goat_mcp.files.changes.review_resource import ReviewChanges, ReviewResource
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.changes.review import OWNER, ReviewChanges, ReviewResource
+from goat_mcp.files.settings import FileOptions
 from goat_mcp.settings.view import SETTABLE
 from tests.files.changes.keeping import Desk, notebook
 

@@ -11,7 +11,7 @@ import pytest
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.change import Author, Change, Content
 from goat_mcp.files.changes.undo import Outcome
-from goat_mcp.files.editing.options import FileOptions
+from goat_mcp.files.settings import FileOptions
 from tests.files.changes.keeping import Desk, notebook
 from tests.files.changes.test_journal import HEAD, LARGE
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.changes import Change, Replacement, replaced
 from goat_mcp.files.editing.edit_list import Edited, TextEdit, apply_edits
+from goat_mcp.files.editing.replacing import Change, Replacement, replaced
 from tests.files.editing.texts import ALPHABET, normalised, texts, texts_with_a_part
 
 

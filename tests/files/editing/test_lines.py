@@ -3,8 +3,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.lines import FileText, count_lines, is_line_start, line_end, line_start, lines_between
+from goat_mcp.files.documents.line_ends import (
+    FileText,
+    count_lines,
+    is_line_start,
+    line_end,
+    line_start,
+    lines_between,
+    split_lines,
+)
 from tests.files.editing.texts import texts
 
 

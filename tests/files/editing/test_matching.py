@@ -5,8 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.lines import FileText
+from goat_mcp.files.documents.line_ends import FileText, split_lines
 from goat_mcp.files.editing.matching import MAX_EVERY_HITS, MAX_LISTED_HITS, Found, find, fold
 from tests.files.editing.texts import normalised, texts, texts_with_a_part
 

@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.documents.line_ends import split_lines
-from goat_mcp.files.editing.changed_lines import changed_runs, count_changed_lines
-from goat_mcp.files.editing.changes import Change
 from goat_mcp.files.editing.edit_list import TextEdit, apply_edits
-from goat_mcp.files.editing.numbered_diff import MAX_DIFF_LINES, NumberedDiff, diff
+from goat_mcp.files.editing.numbered_diff import MAX_DIFF_LINES, NumberedDiff, changed_runs, count_changed_lines, diff
+from goat_mcp.files.editing.replacing import Change
 from tests.files.editing.texts import texts_with_a_part
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import AnyVersion, Workspace
-from goat_mcp.files.workspace.kernel import Kernel
+from goat_mcp.files.workspace.beneath import Kernel
 from tests.files.workspace.conftest import CANARY, Ground, names_in
 from tests.files.workspace.exchange import swapping
 from tests.repetitions import times

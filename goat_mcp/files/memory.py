@@ -1,4 +1,7 @@
-"""Memories as Markdown files: their names, and what there is of them. Changing them is the tool's business."""
+"""What models write down for later sessions: Markdown files, listed newest first, and the resource `goat://memory`.
+
+Changing them is the business of the tool `memento__note`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio.to_thread
+
+from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER
 from goat_mcp.core.principals import USERS
+from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.state.config_folder import config_folder
 
 MEMORY_URI = "goat://memory"
 MAX_NAME_CHARS = 64
+MAX_LISTED = 500
+"""`memento__note` lists the rest, from an offset on."""
 _HEADING_CHARS = 120
 _HEAD_BYTES = 8 * 1024
 _NO_SLUG = re.compile(r"[\W_]+")
@@ -164,6 +173,23 @@ class Memories:
                     with suppress(OSError):
                         found.append(_memory_at(entry.path, entry.name, "global"))
         return found
+
+
+class MemoryResource:
+    templates: Sequence[Entry] = ()
+    entries = (json_entry(MEMORY_URI, "memory", "Notes for later sessions: heading, size and date, newest first"),)
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri != MEMORY_URI:
+            return None
+        found = await anyio.to_thread.run_sync(self._memories.newest_first, ctx.principal, ctx.session_key)
+        shown = {"memories": [memory.described() for memory in found[:MAX_LISTED]]}
+        if len(found) <= MAX_LISTED:
+            return json_reading(shown)
+        return json_reading({**shown, "left": len(found) - MAX_LISTED, "nextOffset": MAX_LISTED})
 
 
 def _is_memory(file_name: str) -> bool:
