@@ -234,7 +234,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Each of the ten known traps of sandboxes has its test.",
         "commands/sandbox/bubblewrap commands/sandbox/protected_paths commands/sandbox/placeholders "
         "commands/sandbox/seccomp",
-        " ".join(f"sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
+        " ".join(f"commands/sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
         "The filter of system calls is for x86_64 and aarch64.",
     ),
     _rule(
