@@ -16,12 +16,12 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.engine import SearchEngine
 from goat_mcp.files.search.glob_pattern import BadGlob, GlobPattern, has_magic
 from goat_mcp.files.search.listing import MAX_ENTRIES, Listing, list_newest
 from goat_mcp.files.search.query import Target
-from goat_mcp.files.search.shown_text import one_line
 from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 
@@ -152,4 +152,4 @@ def _answer(listing: Listing, shown: list[str]) -> ToolResult:
         "timed_out": listing.timed_out,
         "truncated": is_truncated,
     }
-    return text_result("\n".join(map(one_line, shown)) or _NOTHING, facts=facts, notices=notices)
+    return text_result("\n".join(map(visible_line, shown)) or _NOTHING, facts=facts, notices=notices)

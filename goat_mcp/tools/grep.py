@@ -17,6 +17,7 @@ from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.files.documents.visible_text import visible_line
 from goat_mcp.files.search.clock import SearchClock, in_thread
 from goat_mcp.files.search.content import ContentMatches, Page, count_ignored, find
 from goat_mcp.files.search.engine import Search, SearchEngine
@@ -24,7 +25,6 @@ from goat_mcp.files.search.glob_pattern import BadGlob
 from goat_mcp.files.search.path_rules import rules_of_globs
 from goat_mcp.files.search.priority import SearchPriority
 from goat_mcp.files.search.query import Query, ResultLine, Target
-from goat_mcp.files.search.shown_text import one_line
 from goat_mcp.files.settings import SearchLimits
 from goat_mcp.files.workspace import OpenedDirectory, OpenedFile, Workspace, WorkspacePath
 
@@ -172,13 +172,13 @@ class _Answer:
         if self.input.output_mode == "content":
             return [self._line(line) if isinstance(line, ResultLine) else "--" for line in self.found.lines]
         if self.input.output_mode == "count":
-            return [f"{one_line(shown(file.path))}:{file.count}" for file in self.found.files]
-        return [one_line(shown(file.path)) for file in self.found.files]
+            return [f"{visible_line(shown(file.path))}:{file.count}" for file in self.found.files]
+        return [visible_line(shown(file.path)) for file in self.found.files]
 
     def _line(self, line: ResultLine) -> str:
         mark = ":" if line.is_match else "-"
         number = f"{line.number}{mark}" if self.input.line_numbers and line.number else ""
-        return f"{one_line(self.search.shown(line.path))}{mark}{number}{one_line(line.text)}"
+        return f"{visible_line(self.search.shown(line.path))}{mark}{number}{visible_line(line.text)}"
 
     def _num_lines(self) -> int:
         """The lines shown, or those that were counted; 0 where only files were asked for."""
@@ -201,7 +201,7 @@ class _Answer:
         found = self.found
         notices: list[str] = []
         if found.terms:
-            terms = ", ".join(one_line(term) for term in found.terms)
+            terms = ", ".join(visible_line(term) for term in found.terms)
             notices.append(f"nothing matches the whole pattern; searched each term by itself: {terms}")
         if self.input.output_mode == "count" and found.num_files:
             notices.append(f"{found.num_matches} matches in {found.num_files} files")

@@ -26,12 +26,19 @@ from goat_mcp.files.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.files.documents.excerpt import excerpt_of_text
 from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
 from goat_mcp.files.documents.image import fit_image
-from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES, IndexKey, LineIndexes, read_block
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
 from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
 from goat_mcp.files.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
-from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
+from goat_mcp.files.documents.streamed_text import (
+    MAX_HASHED_BYTES,
+    Bounds,
+    IndexKey,
+    LineIndexes,
+    LinesNotReached,
+    excerpt_of_stream,
+    read_block,
+)
 from goat_mcp.files.documents.text_encoding import SAMPLE_BYTES, decode_for_reading, looks_binary, require_codec
 from goat_mcp.files.settings import FileOptions
 from goat_mcp.files.workspace import Files, OpenedFile, Workspace, WorkspacePath

@@ -20,7 +20,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.files.changes.call_files import CallFiles, Changes
 from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, in_words
-from goat_mcp.files.documents.line_index import MAX_HASHED_BYTES
+from goat_mcp.files.documents.streamed_text import MAX_HASHED_BYTES
 from goat_mcp.files.documents.text_encoding import (
     SAMPLE_BYTES,
     TextFormat,

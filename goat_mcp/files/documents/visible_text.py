@@ -139,3 +139,11 @@ def one_line(text: str, max_chars: int) -> str:
 def shown_path(path: object) -> str:
     """A path in a result: its name may hold anything but `/` and NUL."""
     return one_line(str(path), MAX_PATH_CHARS)
+
+
+def visible_line(text: str) -> str:
+    """`text` whole, on one line, with hidden characters as escapes; tabs stay. Bytes that are no UTF-8 show as
+    `\\xff`."""
+    if not text.isascii():
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return make_visible(text).replace("\n", "\\n")

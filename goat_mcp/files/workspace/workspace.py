@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
@@ -43,6 +44,17 @@ def _nothing_denied(path: str, writes: bool) -> str:
 
 def _anything(path: Path) -> bool:
     return True
+
+
+class Files(Protocol):
+    """What a tool does with files that it was asked to change. A `Workspace` does it on disk; others may stand before
+    one. Each method means, and raises, what that of `Workspace` does."""
+
+    def stat(self, path: WorkspacePath) -> os.stat_result | None: ...
+
+    def open_file(self, path: WorkspacePath) -> OpenedFile: ...
+
+    def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile: ...
 
 
 class Workspace:

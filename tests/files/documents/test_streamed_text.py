@@ -15,8 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.files.documents.excerpt import Excerpt, excerpt_of_text
-from goat_mcp.files.documents.line_index import IndexKey, LineIndex, LineIndexes
-from goat_mcp.files.documents.streamed_text import Bounds, LinesNotReached, excerpt_of_stream
+from goat_mcp.files.documents.streamed_text import (
+    Bounds,
+    IndexKey,
+    LineIndex,
+    LineIndexes,
+    LinesNotReached,
+    excerpt_of_stream,
+)
 from goat_mcp.files.documents.text_encoding import decode_text
 
 MAX_CHARS = 10_000
