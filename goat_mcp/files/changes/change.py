@@ -1,4 +1,5 @@
-"""One change of one file, as the journal remembers it. Storing it is the business of `records` and `blobs`."""
+"""One change of one file, and the journal's records: one small file for each change, so that several processes need no
+lock and damage stays small. The old contents lie in `blobs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a person can do about staged changes: look at them, apply them, reject them."""
+"""Staged changes: looking at them, applying and rejecting them, and the resources `goat://review` and
+`goat://review/ID`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of lines out of a text, and how it is numbered, cut and paged. Reading them from disk lives elsewhere."""
+"""What of a document fits an answer: a run of numbered lines, cut and paged, or whole parts (PDF pages, cells)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes; its name is never believed."""
+"""What a file is by its first bytes, and what the name of a file should end in. Content is believed before names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where lines end: CRLF, LF and CR split lines, nothing else does (not form feed, not U+2028)."""
+"""Where lines end, in text and in a file's UTF-8 bytes: at CRLF, LF and CR, and nowhere else (not at a form feed)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""An excerpt of a file too large to hold: seek by the line index, decode block by block, keep only what is shown."""
+"""Lines of a large file, read as a stream. One pass, which can stop and go on later, finds where its lines lie.
+
+The pass also finds out what else takes reading every byte: how lines end, whether all of it is UTF-8, and the content
+hash. Nothing here knows paths; `LineIndexes` remembers files by a key that its caller makes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The file that is about to be changed: all of its bytes, and the version a later write must still find."""
+"""The file that is about to be changed: its bytes, the version that a later write must still find, and its text as the
+UTF-8 that edits work on, turned back without touching a byte that is not edited."""
 
 from __future__ import annotations
 

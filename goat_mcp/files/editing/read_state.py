@@ -1,6 +1,6 @@
-"""Whether a client may change a file, given what it has read of it. Recording reads is the tools' business.
+"""Read before write: whether a client may change a file, by what it has read of it with Read or a shell command.
 
-Contract: tools.md, "Read state"; R-FILE-8.
+Contract: tools.md, "Read state"; R-FILE-8. Recording reads of Read is the tool's business.
 """
 
 from __future__ import annotations

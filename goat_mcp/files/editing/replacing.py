@@ -1,4 +1,4 @@
-"""Putting new text at the hits of the old one: which bytes exactly go where."""
+"""Replacing parts of a file's content: which bytes go where, and which part of the result each changed part became."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Reaching a path below a root by descriptors, so that no link can lead out: `openat2`, else name by name.
 
-What is not here: reading, writing and the words of errors. Everything raises plain OSError; EXDEV means "outside".
+Linux knows more than Python's `os` offers: `openat2` confines the resolution of a path, and the type of a file system
+tells what belongs to the kernel itself. Reading, writing and error texts are not here. Everything raises plain OSError;
+EXDEV means "outside".
 """
 
 from __future__ import annotations
