@@ -152,7 +152,7 @@ class Edit(
                 now = outcome.version
                 whole = seen is None or seen.whole
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)
 
     def _edit(self, target: _Target) -> _Outcome:
         if not target.edits[0].old and target.files.stat(target.path) is None:

@@ -95,4 +95,4 @@ class NotebookEdit(
             if seen is not None:
                 now = outcome.version
                 reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, seen.whole))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)

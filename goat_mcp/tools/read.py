@@ -28,8 +28,15 @@ from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_ty
 from goat_mcp.files.documents.image import fit_image
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
-from goat_mcp.files.documents.pdf import PageRange, Patience, parse_pages, read_pdf
-from goat_mcp.files.documents.shown import Asked, Shown, shown_image, shown_notebook, shown_pdf, shown_text
+from goat_mcp.files.documents.pdf import Deadline, PageRange, parse_pages, read_pdf
+from goat_mcp.files.documents.rendering import (
+    Rendering,
+    Selection,
+    render_image,
+    render_notebook,
+    render_pdf,
+    render_text,
+)
 from goat_mcp.files.documents.streamed_text import (
     MAX_HASHED_BYTES,
     Bounds,
@@ -109,7 +116,7 @@ class _Request:
 
     files: CallFiles
     path: WorkspacePath
-    asked: Asked
+    asked: Selection
     deadline_s: float
     notices: tuple[str, ...] = ()
     stop: threading.Event = field(default_factory=threading.Event)
@@ -123,7 +130,7 @@ class _Request:
 class _Answer:
     """What the client gets, and what its session has seen by that."""
 
-    shown: Shown
+    shown: Rendering
     real_path: str
     seen: FileSeen
 
@@ -183,7 +190,7 @@ class Read(
         return _Request(
             files,
             path,
-            Asked(input.offset, input.limit, pages, max_chars, input.max_bytes),
+            Selection(input.offset, input.limit, pages, max_chars, input.max_bytes),
             deadline_s=time.monotonic() + max(ctx.wait_left_s() - ANSWER_S, 0.0),
             notices=(*((near,) if near else ()), *files.notices(path)),
         )
@@ -227,7 +234,7 @@ class Read(
         _refuse_binary(request.path, data, len(data))
         decoded = decode_for_reading(data, legacy_encoding=self.options.legacy_encoding)
         asked = request.asked
-        shown = shown_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
+        shown = render_text(excerpt_of_text(decoded, asked.offset, request.limit, asked.max_chars), asked)
         return _answer(file, shown, hashlib.sha256(data).hexdigest())
 
     def _streamed_text(self, request: _Request, file: OpenedFile, head: bytes) -> _Answer:
@@ -250,21 +257,21 @@ class Read(
                 f"counted in {in_words(index.scanned_bytes)} of {in_words(found.st_size)}",
                 "Call again: counting goes on from there. Grep finds text in large files faster.",
             ) from None
-        return _answer(file, shown_text(excerpt, asked), index.sha256)
+        return _answer(file, render_text(excerpt, asked), index.sha256)
 
     def _image(self, request: _Request, file: OpenedFile) -> _Answer:
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
             image = _about(request.path, lambda: fit_image(stream, file.stat.st_size))
-        return _answer(file, shown_image(image, str(request.path), file.stat.st_size), _hash(file))
+        return _answer(file, render_image(image, str(request.path), file.stat.st_size), _hash(file))
 
     def _pdf(self, request: _Request, file: OpenedFile) -> _Answer:
         asked = request.asked
         with open(file.fd, "rb", closefd=False) as stream:
             stream.seek(0)
-            patience = Patience(request.deadline_s, request.stop)
+            patience = Deadline(request.deadline_s, request.stop)
             pdf = _about(request.path, lambda: read_pdf(stream, asked.pages, asked.max_chars, patience))
-        return _answer(file, shown_pdf(pdf, asked), _hash(file))
+        return _answer(file, render_pdf(pdf, asked), _hash(file))
 
     def _notebook(self, request: _Request, file: OpenedFile) -> _Answer:
         if file.stat.st_size > MAX_NOTEBOOK_BYTES:
@@ -287,10 +294,10 @@ class Read(
             answer = self._text_in_memory(request, file, data)
             notice = f"not a readable notebook, so shown as text: {problem}"
             return replace(answer, shown=replace(answer.shown, notices=(notice, *answer.shown.notices)))
-        return _answer(file, shown_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
+        return _answer(file, render_notebook(notebook, asked), hashlib.sha256(data).hexdigest())
 
 
-def _answer(file: OpenedFile, shown: Shown, sha256: str) -> _Answer:
+def _answer(file: OpenedFile, shown: Rendering, sha256: str) -> _Answer:
     # The mtime from before reading: a change since then has another one.
     seen = FileSeen(sha256, file.stat.st_size, file.stat.st_mtime_ns, whole=shown.is_whole)
     return _Answer(shown, str(file.real_path), seen)

@@ -108,7 +108,7 @@ class Write(
             outcome = await anyio.to_thread.run_sync(partial(self._write, target))
             now = outcome.version
             reads.record(str(real_path), FileSeen(now.sha256, now.size, now.mtime_ns, whole=True))
-        return await files.told(outcome.result)
+        return await files.finish(outcome.result)
 
     def _write(self, target: _Target) -> _Outcome:
         if target.files.stat(target.path) is None:

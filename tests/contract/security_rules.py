@@ -128,7 +128,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-FILE-11",
         "Output is bounded, valid text, and shows what would hide or reorder it.",
-        "files/documents/visible_text files/documents/shown",
+        "files/documents/visible_text files/documents/rendering",
         "contract/test_file_cases.py::test_fs_16_a_sparse_file_of_20_gib_costs_no_memory "
         "contract/test_file_cases.py::test_fs_42_hostile_bytes_are_shown_and_not_performed",
     ),

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.roots import NO_FOLLOW
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
@@ -48,12 +48,12 @@ class Blobs:
         else:
             write_private(path, data)
 
-    def keep(self, place: Place, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
-        """Keep the content of the file at `place`, which is about to go. Raises `OSError` or `NotTheContent`."""
+    def keep(self, location: Location, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
+        """Keep the content of the file at `location`, which is about to go. Raises `OSError` or `NotTheContent`."""
         if old.st_size <= LINKED_ABOVE_BYTES:
-            self.put(sha256, _content(place, sha256))
-        elif in_place or not self._linked(place, old, sha256):
-            self._copied(place, sha256)
+            self.put(sha256, _content(location, sha256))
+        elif in_place or not self._linked(location, old, sha256):
+            self._copied(location, sha256)
 
     def read(self, sha256: str) -> bytes:
         """Raises `FileNotFoundError` where it is not kept, `NotTheContent` where it is damaged."""
@@ -106,16 +106,16 @@ class Blobs:
         except OSError:
             return False
 
-    def _linked(self, place: Place, old: os.stat_result, sha256: str) -> bool:
+    def _linked(self, location: Location, old: os.stat_result, sha256: str) -> bool:
         temp = self._temp(sha256)
         try:
-            os.link(place.name, temp, src_dir_fd=place.parent_fd, follow_symlinks=False)
+            os.link(location.name, temp, src_dir_fd=location.parent_fd, follow_symlinks=False)
         except OSError:
             return False
         try:
             found = temp.lstat()
             if not os.path.samestat(found, old) or found.st_size != old.st_size:
-                raise NotTheContent(str(place.real))
+                raise NotTheContent(str(location.real))
             temp.replace(self.path(sha256))
         finally:
             # Still there where both were names of one file already: renaming one to the other does nothing.
@@ -123,8 +123,8 @@ class Blobs:
                 temp.unlink()
         return True
 
-    def _copied(self, place: Place, sha256: str) -> None:
-        fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+    def _copied(self, location: Location, sha256: str) -> None:
+        fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
         try:
             self._copy(fd, self.path(sha256), sha256)
         finally:
@@ -172,10 +172,10 @@ class Blobs:
             return []
 
 
-def _content(place: Place, sha256: str) -> bytes:
-    fd = os.open(place.name, _READ_FLAGS, dir_fd=place.parent_fd)
+def _content(location: Location, sha256: str) -> bytes:
+    fd = os.open(location.name, _READ_FLAGS, dir_fd=location.parent_fd)
     with os.fdopen(fd, "rb", buffering=0) as file:
         data = file.read(LINKED_ABOVE_BYTES + 1)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise NotTheContent(str(place.real))
+        raise NotTheContent(str(location.real))
     return data

@@ -26,7 +26,7 @@ class CallFiles(Files, Protocol):
         """What whoever reads that file should know."""
         ...
 
-    async def told(self, result: ToolResult) -> ToolResult:
+    async def finish(self, result: ToolResult) -> ToolResult:
         """The call's result with what became of its change, which a person may be asked about. Hold no lock."""
         ...
 
@@ -58,7 +58,7 @@ class DirectFiles:
     def notices(self, path: WorkspacePath) -> tuple[str, ...]:
         return ()
 
-    async def told(self, result: ToolResult) -> ToolResult:
+    async def finish(self, result: ToolResult) -> ToolResult:
         return result
 
 
@@ -69,13 +69,15 @@ class DirectChanges:
         return DirectFiles(workspace)
 
 
-Written = Callable[[Path, str | None], Awaitable[str]]
+WriteListener = Callable[[Path, str | None], Awaitable[str]]
 """Hears of a file that was written, by its real path and the hash of its former bytes (None: there was no file), and
 says what its writer should know."""
 
 
 class JournaledFiles(DirectFiles):
-    def __init__(self, workspace: Workspace, journal: Journal, author: Author, written: Written | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, journal: Journal, author: Author, written: WriteListener | None = None
+    ) -> None:
         super().__init__(workspace)
         self._written = written
         self._real_path: Path | None = None
@@ -95,7 +97,7 @@ class JournaledFiles(DirectFiles):
     def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
         self._not_kept = self._journal.remove(self.workspace, path, expect=expect, author=self._author).not_kept
 
-    async def told(self, result: ToolResult) -> ToolResult:
+    async def finish(self, result: ToolResult) -> ToolResult:
         result = with_not_kept(result, self._not_kept)
         if self._written is None or self._real_path is None:
             return result

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.files.changes.call_files import CallFiles, JournaledFiles, Written
+from goat_mcp.files.changes.call_files import CallFiles, JournaledFiles, WriteListener
 from goat_mcp.files.changes.change import Author
 from goat_mcp.files.changes.review import Review
 from goat_mcp.files.changes.staged_files import SessionStage, StagedFiles
@@ -16,7 +16,7 @@ from goat_mcp.files.workspace import Workspace
 class FileChanges:
     """The `Changes` of a gateway: journaled, or staged where `review_mode` says so."""
 
-    def __init__(self, review: Review, *, review_mode: bool, written: Written | None = None) -> None:
+    def __init__(self, review: Review, *, review_mode: bool, written: WriteListener | None = None) -> None:
         """`written` hears of each file that was written at once; not of those that a person applies later."""
         self.review = review
         self._written = written

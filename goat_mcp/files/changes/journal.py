@@ -19,7 +19,7 @@ from pathlib import Path
 from goat_mcp.files.changes.blobs import Blobs, NotTheContent
 from goat_mcp.files.changes.change import Author, Change, ChangeRecords, Content
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.refusals import stale
 from goat_mcp.state.directory import StateDirectory
 
@@ -169,36 +169,36 @@ class _Entry:
         self.not_kept = ""
         self.old_size = 0
 
-    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+    def __call__(self, location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
         self.not_kept = ""
         try:
-            change = self._change(place, old, sha256)
+            change = self._change(location, old, sha256)
             if change.before is not None and old is not None:
-                change = replace(change, not_kept=self._keep(place, old, change.before, in_place=in_place))
+                change = replace(change, not_kept=self._keep(location, old, change.before, in_place=in_place))
             self.not_kept = change.not_kept
             self._journal.records.store(change)
         except OSError as problem:
             self.not_kept = (problem.strerror or str(problem)).lower()
         except NotTheContent:
-            raise stale(place.real, "changed since it was read") from None
+            raise stale(location.real, "changed since it was read") from None
 
-    def _change(self, place: Place, old: os.stat_result | None, sha256: str) -> Change:
+    def _change(self, location: Location, old: os.stat_result | None, sha256: str) -> Change:
         self.id = self.id or self._journal.records.new_id()
         before = after = None
         if old is not None and self._expect is not None:
             before = Content(self._expect.sha256, old.st_size, stat.S_IMODE(old.st_mode))
         if self._new_size is not None:
             after = Content(sha256, self._new_size)
-        real = place.real
-        return Change(self.id, time.time(), self._author, real, place.root.real, before, after, self._undoes)
+        real = location.real
+        return Change(self.id, time.time(), self._author, real, location.root.real, before, after, self._undoes)
 
-    def _keep(self, place: Place, old: os.stat_result, before: Content, *, in_place: bool) -> str:
+    def _keep(self, location: Location, old: os.stat_result, before: Content, *, in_place: bool) -> str:
         """Why the old bytes are not kept; empty where they are."""
         limit = self._journal.limits.total_bytes
         if before.size > limit:
             return f"its {before.size:,} bytes are more than files.journal_bytes, {limit:,}"
         try:
-            self._journal.blobs.keep(place, old, before.sha256, in_place=in_place)
+            self._journal.blobs.keep(location, old, before.sha256, in_place=in_place)
         except OSError as problem:
             return (problem.strerror or str(problem)).lower()
         self.old_size = before.size

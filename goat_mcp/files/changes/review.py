@@ -34,7 +34,7 @@ class ChangeAudit(Protocol):
         ...
 
 
-class Unrecorded:
+class NoAudit:
     """For changes that are looked at without a gateway or a terminal."""
 
     def deed(
@@ -76,7 +76,7 @@ class Review:
     journal: Journal
     workspace: Workspace
     announcements: Announcements
-    record: ChangeAudit = field(default_factory=Unrecorded)
+    record: ChangeAudit = field(default_factory=NoAudit)
 
     def oldest_first(self, principal: str) -> list[StagedChange]:
         return [staged for staged in self.queue.oldest_first() if self._is_shown(staged, principal)]

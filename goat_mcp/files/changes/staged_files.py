@@ -159,7 +159,7 @@ class StagedFiles(DirectFiles):
             f"this is what change {waiting.id} will make of the file; it waits for the user, on disk is the old one",
         )
 
-    async def told(self, result: ToolResult) -> ToolResult:
+    async def finish(self, result: ToolResult) -> ToolResult:
         """Raises `ToolError(PERMISSION)` where the person rejects the change."""
         if self._took_back:
             return _staged_result(result, None, f"{self._took_back}: nothing waits for review now.")
@@ -234,10 +234,10 @@ def _form(staged: StagedChange, diff: str) -> Form:
 
 
 def _staged_result(result: ToolResult, staged: StagedChange | None, head: str, diff: str = "") -> ToolResult:
-    told = f"{head}\nOnce applied: {result.text}" if staged else f"{head}\n{result.text}"
+    text = f"{head}\nOnce applied: {result.text}" if staged else f"{head}\n{result.text}"
     if diff:
-        told = f"{told}\n{diff[:TOLD_CHARS]}"
+        text = f"{text}\n{diff[:TOLD_CHARS]}"
     facts = {**(result.facts or {}), "staged": staged is not None}
     if staged is not None:
         facts["change_id"] = staged.id
-    return replace(result, content=(text_block(told),), facts=facts)
+    return replace(result, content=(text_block(text),), facts=facts)

@@ -48,7 +48,7 @@ class PdfText:
 
 
 @dataclass(frozen=True)
-class Patience:
+class Deadline:
     """Until when pages are read: a moment of `time.monotonic`, or that `stop` is set."""
 
     deadline_s: float = math.inf
@@ -73,7 +73,7 @@ def parse_pages(pages: str) -> PageRange:
     return PageRange(first, last)
 
 
-def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Patience) -> PdfText:
+def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Deadline) -> PdfText:
     """The text of the pages asked for, of all where there are few; of fewer, but one, where patience ends.
 
     Raises `ToolError`: INPUT without `pages` for a long document or past its end, BINARY if it is damaged or locked.
@@ -106,7 +106,7 @@ class _Reading:
     reader: PdfReader
     asked: PageRange
     total: int
-    patience: Patience
+    patience: Deadline
     has_read_any: bool = False
     last_problem: str = ""
 

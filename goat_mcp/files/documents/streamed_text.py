@@ -43,7 +43,7 @@ class IndexKey:
 
 
 @dataclass(frozen=True, slots=True)
-class LinePlace:
+class LinePosition:
     """Read from byte `offset`, drop one line feed if `in_crlf`, then skip `skip_lines` lines."""
 
     offset: int
@@ -109,11 +109,11 @@ class LineIndex:
                 if len(block) < self.block_bytes:
                     self._finish()
 
-    def place_of(self, line: int) -> LinePlace:
+    def position_of(self, line: int) -> LinePosition:
         """Where to start reading for `line`, counted from 1."""
         block = max(0, bisect_left(self._lines_before, line - 1) - 1)
         lines_before = self._lines_before[block] if self._lines_before else 0
-        return LinePlace(
+        return LinePosition(
             self._start + block * self.block_bytes, line - 1 - lines_before, in_crlf=block in self._split_crlf_blocks
         )
 
@@ -251,7 +251,7 @@ def excerpt_of_stream(descriptor: int, index: LineIndex, bounds: Bounds, legacy_
     text_format = index.format(legacy_encoding)
     collected = _Collected(bounds)
     if start <= index.total_lines or not index.is_complete:
-        place = index.place_of(start)
+        place = index.position_of(start)
         _collect(_pieces(descriptor, index, place.offset, text_format), place, collected)
     return Excerpt(
         collected.lines,
@@ -299,7 +299,7 @@ class _Collected:
             self.end_line()
 
 
-def _collect(pieces: Iterator[str], place: LinePlace, into: _Collected) -> None:
+def _collect(pieces: Iterator[str], place: LinePosition, into: _Collected) -> None:
     skip_lines = place.skip_lines
     drop_line_feed = place.in_crlf
     for piece in pieces:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.documents.line_ends import FileText, count_line_ends
-from goat_mcp.files.editing.matching import Found, Tier, find, to_bytes
+from goat_mcp.files.editing.matching import Matches, Tier, find, to_bytes
 from goat_mcp.files.editing.nearest import Nearest, nearest_region
 from goat_mcp.files.editing.replacing import Change, compose, replace_found
 
@@ -140,7 +140,7 @@ def _nearest_text(nearest: Nearest, where: str) -> str:
     )
 
 
-def _ambiguous(content: bytes, found: Found, path: str) -> ToolError:
+def _ambiguous(content: bytes, found: Matches, path: str) -> ToolError:
     lines: list[int] = []
     number, counted = 1, 0
     for hit in found.hits[:MAX_LINES_NAMED]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from goat_mcp.files.documents.line_ends import FileText, line_end, line_start, split_lines
-from goat_mcp.files.editing.fuzzy_match import MatchPosition, fuzzy_match
-from goat_mcp.files.editing.matching import Found, Hit, to_bytes, to_text
+from goat_mcp.files.editing.matching import Hit, Matches, to_bytes, to_text
+from goat_mcp.files.editing.replacement_text import MatchPosition, replacement_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,16 @@ _LINE_FEEDS = re.compile(r"\r\n|\n")
 _SINGLE_RETURN = re.compile(r"\r(?!\n)")
 
 
-def replace_found(text: FileText, found: Found, old: str, new: str) -> tuple[bytes, list[Change]]:
+def replace_found(text: FileText, found: Matches, old: str, new: str) -> tuple[bytes, list[Change]]:
     """The content with `new` at every hit of `old`, and what changed."""
     same_everywhere = _same_everywhere(text, old, new) if found.tier == 1 else None
     if same_everywhere is not None and found.needle is not None and len(found.hits) < found.count:
         return _all_at_once(text.data, found.hits[0].start, found.needle, same_everywhere)
     parts = [
         Replacement(
-            hit.start, hit.end, _fitted(text.data, hit, found, old, new) if same_everywhere is None else same_everywhere
+            hit.start,
+            hit.end,
+            _adapted(text.data, hit, found, old, new) if same_everywhere is None else same_everywhere,
         )
         for hit in found.every_hit(text.data)
     ]
@@ -116,7 +118,7 @@ def _all_at_once(content: bytes, first: int, needle: bytes, text: bytes) -> tupl
     return result, [Change(first, end, first, len(result) - (len(content) - end))]
 
 
-def _fitted(content: bytes, hit: Hit, found: Found, old: str, new: str) -> bytes:
+def _adapted(content: bytes, hit: Hit, found: Matches, old: str, new: str) -> bytes:
     file_lines, old_lines = split_lines(to_text(content[hit.start : hit.end])), split_lines(old)
     if len(file_lines) < len(old_lines):
         file_lines.append("")  # blanks at the end of the old text stand for an empty line
@@ -126,7 +128,7 @@ def _fitted(content: bytes, hit: Hit, found: Found, old: str, new: str) -> bytes
         _line_end_near(content, hit),
         _lines_near(content, hit) if found.tier == 3 else (),
     )
-    return to_bytes(fuzzy_match(place, split_lines(new), reindent=found.tier == 3))
+    return to_bytes(replacement_text(place, split_lines(new), reindent=found.tier == 3))
 
 
 def _line_end_near(content: bytes, hit: Hit) -> str | None:

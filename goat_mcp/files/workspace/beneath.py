@@ -125,7 +125,7 @@ MAX_TURNS = 256
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a path really is: an open directory and a name in it that is no link.
 
     `name` is `.` for a root itself. `missing` are the names, from `name` on, that do not exist yet;
@@ -144,7 +144,7 @@ class Place:
     def real(self) -> Path:
         return self.parent.joinpath(self.name, *self.missing[1:])
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> Location:
         return self
 
     def __exit__(
@@ -175,22 +175,22 @@ class Beneath:
                     return self._admitted(fd, real)
                 os.close(fd)
         for _ in range(MAX_LINKS):
-            with self.locate(root, names) as place:
-                if place.stat is None:
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.name)
+            with self.locate(root, names) as location:
+                if location.stat is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location.name)
                 try:
-                    fd = os.open(place.name, flags | NO_FOLLOW, dir_fd=place.parent_fd)
+                    fd = os.open(location.name, flags | NO_FOLLOW, dir_fd=location.parent_fd)
                 except OSError as problem:
                     if problem.errno != errno.ELOOP:  # became a link since: look where it leads
                         raise
                 else:
-                    return self._admitted(fd, place.real)
+                    return self._admitted(fd, location.real)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def stat(self, root: Root, names: Names) -> os.stat_result | None:
         """What is there, links followed; None where nothing is."""
-        with suppress(NotADirectoryError), self.locate(root, names) as place:
-            return place.stat
+        with suppress(NotADirectoryError), self.locate(root, names) as location:
+            return location.stat
         return None
 
     def exists(self, root: Root, names: Names) -> bool:
@@ -199,18 +199,18 @@ class Beneath:
             return self.stat(root, names) is not None
         return False
 
-    def locate(self, root: Root, names: Names) -> Place:
+    def locate(self, root: Root, names: Names) -> Location:
         """Follow every link to the directory and name where the path ends, existing or not."""
         if sum(map(len, names)) + len(names) > MAX_PATH_CHARS:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        place = _Walk(self._roots(), root, names).run()
+        location = _Walk(self._roots(), root, names).run()
         try:
-            if self._roots().holding(place.real) is None or self._kernel.is_kernel_file_system(place.parent_fd):
-                raise OSError(errno.EXDEV, "outside", str(place.real))
+            if self._roots().holding(location.real) is None or self._kernel.is_kernel_file_system(location.parent_fd):
+                raise OSError(errno.EXDEV, "outside", str(location.real))
         except BaseException:
-            os.close(place.parent_fd)
+            os.close(location.parent_fd)
             raise
-        return place
+        return location
 
     def _admitted(self, fd: int, real: Path) -> tuple[int, Path]:
         if self._roots().holding(real) is None or self._kernel.is_kernel_file_system(fd):
@@ -231,34 +231,34 @@ class _Walk:
         self._links = 0
         self._turns = 0
 
-    def run(self) -> Place:
+    def run(self) -> Location:
         self._restart(self._root)
         try:
             while self._pending:
                 name, from_link = self._pending.popleft()
                 if name == "..":
                     self._go_up()
-                elif (place := self._step(name, from_link)) is not None:
-                    return place
-            return self._place(".", os.fstat(self._fd))
+                elif (location := self._step(name, from_link)) is not None:
+                    return location
+            return self._location(".", os.fstat(self._fd))
         except BaseException:
             os.close(self._fd)
             raise
 
-    def _step(self, name: str, from_link: bool) -> Place | None:
+    def _step(self, name: str, from_link: bool) -> Location | None:
         """Go into `name`; the place if the path ends here."""
         try:
             if not self._pending:
                 found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
                 if stat.S_ISLNK(found.st_mode):
                     return self._follow(name, from_link)
-                return self._place(name, found)
+                return self._location(name, found)
             below = os.open(name, DIRECTORY_FLAGS | NO_FOLLOW, dir_fd=self._fd)
         except FileNotFoundError:
             missing = (name, *(pending for pending, _ in self._pending))
             if ".." in missing:
                 raise
-            return self._place(name, None, missing, from_link)
+            return self._location(name, None, missing, from_link)
         except OSError as problem:
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
@@ -325,8 +325,10 @@ class _Walk:
             os.close(self._fd)
         self._fd, self._root, self._real = top, root, []
 
-    def _place(self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False) -> Place:
-        return Place(self._root, self._root.real.joinpath(*self._real), self._fd, name, found, missing, dangling)
+    def _location(
+        self, name: str, found: os.stat_result | None, missing: Names = (), dangling: bool = False
+    ) -> Location:
+        return Location(self._root, self._root.real.joinpath(*self._real), self._fd, name, found, missing, dangling)
 
 
 def _real_path(root: Root, root_fd: int, fd: int) -> Path | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Beneath, Kernel, Place
+from goat_mcp.files.workspace.beneath import Beneath, Kernel, Location
 from goat_mcp.files.workspace.locks import FileLocks
 from goat_mcp.files.workspace.near_names import near_paths
 from goat_mcp.files.workspace.opened import FileVersion, OpenedDirectory, OpenedFile
@@ -188,8 +188,8 @@ class Workspace:
 
     def real_path(self, path: WorkspacePath) -> Path:
         """Where the path really is, or would be if it were created. Raises `ToolError(PATH_OUTSIDE)`."""
-        with self._place(path) as place:
-            return place.real
+        with self._location(path) as location:
+            return location.real
 
     def contains(self, path: Path) -> bool:
         """Whether an absolute real path lies in a root that may be written."""
@@ -217,20 +217,20 @@ class Workspace:
         `before` is told when all is ready; `new_mode` is for a file that is created.
         Raises `ToolError`: STALE, HARD_LINKED, PATH_OUTSIDE, DIRECTORY, NOT_REGULAR, IO (e.g. disk full).
         """
-        with self._writable_place(path) as place:
-            return self._writer.write(place, data, expect, path, before=before, new_mode=new_mode)
+        with self._writable_location(path) as location:
+            return self._writer.write(location, data, expect, path, before=before, new_mode=new_mode)
 
     def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = keep_nothing) -> None:
         """Take a file away. Hold `lock` around it. Raises `ToolError` as `write_file` does, and NOT_FOUND."""
-        with self._writable_place(path) as place:
-            if place.stat is None:
+        with self._writable_location(path) as location:
+            if location.stat is None:
                 raise refusals.not_found(path)
-            self._writer.remove(place, expect, path, before=before)
+            self._writer.remove(location, expect, path, before=before)
 
     def check_writable(self, path: WorkspacePath) -> None:
         """Raises `ToolError` for a path that `write_file` would refuse whatever it should write."""
-        with self._writable_place(path) as place:
-            self._writer.check(place, path)
+        with self._writable_location(path) as location:
+            self._writer.check(location, path)
 
     def lock(self, real_path: Path) -> AbstractAsyncContextManager[None]:
         """One writer at a time, in this process and among our processes. Raises `ToolError(BUSY)` after 45 s."""
@@ -244,19 +244,19 @@ class Workspace:
             raise refusals.denied_by_rule(path, rule) if rule else self._outside(path)
 
     @contextmanager
-    def _writable_place(self, path: WorkspacePath) -> Generator[Place]:
+    def _writable_location(self, path: WorkspacePath) -> Generator[Location]:
         """The place of a path that may be written, pinned; system errors inside the block become `ToolError`."""
-        with self._place(path) as place:
-            if not self.contains(place.real):
+        with self._location(path) as location:
+            if not self.contains(location.real):
                 raise self._outside(path)
-            if rule := self._why_denied(path.plain, True) or self._why_denied(str(place.real), True):
+            if rule := self._why_denied(path.plain, True) or self._why_denied(str(location.real), True):
                 raise refusals.denied_by_rule(path, rule)
             try:
-                yield place
+                yield location
             except OSError as problem:
                 raise refusals.system_error(problem, path, self.roots) from None
 
-    def _place(self, path: WorkspacePath) -> Place:
+    def _location(self, path: WorkspacePath) -> Location:
         try:
             return self._beneath.locate(self._root(path), path.names)
         except OSError as problem:
@@ -272,9 +272,9 @@ class Workspace:
         if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
             return refusals.system_error(problem, path, self.roots)
         near: list[str] = []
-        with suppress(OSError), self._beneath.locate(self._root(path), path.names) as place:
-            if place.missing:
-                near = near_paths(self._beneath, place)
+        with suppress(OSError), self._beneath.locate(self._root(path), path.names) as location:
+            if location.missing:
+                near = near_paths(self._beneath, location)
         return refusals.not_found(path, near)
 
     def _check_text(self, asked: str) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from goat_mcp.files.workspace import refusals
-from goat_mcp.files.workspace.beneath import Place
+from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion
 from goat_mcp.files.workspace.original import Original
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
@@ -42,10 +42,12 @@ class BeforeChange(Protocol):
     keeps nothing. It may be told twice, the second time with `in_place`.
     """
 
-    def __call__(self, place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None: ...
+    def __call__(
+        self, location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False
+    ) -> None: ...
 
 
-def keep_nothing(place: Place, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+def keep_nothing(location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
     """The `BeforeChange` of whoever wants none."""
 
 
@@ -66,7 +68,7 @@ class FileWriter:
 
     def write(
         self,
-        place: Place,
+        location: Location,
         data: bytes,
         expect: Expected,
         asked: object,
@@ -75,19 +77,19 @@ class FileWriter:
         new_mode: int | None = None,
     ) -> WrittenFile:
         """`new_mode` is that of a file that is created; otherwise it follows the umask."""
-        self.check(place, asked)
-        if place.stat is None:
-            return self._create(place, data, expect, asked, before, new_mode)
-        return self._replace(place, data, expect, asked, before)
+        self.check(location, asked)
+        if location.stat is None:
+            return self._create(location, data, expect, asked, before, new_mode)
+        return self._replace(location, data, expect, asked, before)
 
-    def check(self, place: Place, asked: object) -> None:
+    def check(self, location: Location, asked: object) -> None:
         """Raises `ToolError` for what is never written: DIRECTORY, NOT_REGULAR, HARD_LINKED, a dangling link."""
-        self.temps.remove_abandoned(place.parent_fd)  # first: one of them may be a hard link of the file
-        if place.stat is None:
-            if place.dangling:
+        self.temps.remove_abandoned(location.parent_fd)  # first: one of them may be a hard link of the file
+        if location.stat is None:
+            if location.dangling:
                 raise refusals.dangling_link(asked)
             return
-        original = os.stat(place.name, dir_fd=place.parent_fd, follow_symlinks=False)
+        original = os.stat(location.name, dir_fd=location.parent_fd, follow_symlinks=False)
         if stat.S_ISDIR(original.st_mode):
             raise refusals.is_directory(asked)
         if not stat.S_ISREG(original.st_mode):
@@ -95,18 +97,20 @@ class FileWriter:
         if original.st_nlink > 1:
             raise refusals.hard_linked(asked, original.st_nlink)
 
-    def remove(self, place: Place, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing) -> None:
+    def remove(
+        self, location: Location, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing
+    ) -> None:
         """Take the file away, if it still holds what is expected."""
-        self.check(place, asked)
-        original = Original(place, asked)
+        self.check(location, asked)
+        original = Original(location, asked)
         original.check(expect)
-        before(place, original.stat(), "")
-        os.unlink(place.name, dir_fd=place.parent_fd)
-        sync_directory(place.parent_fd)
+        before(location, original.stat(), "")
+        os.unlink(location.name, dir_fd=location.parent_fd)
+        sync_directory(location.parent_fd)
 
     def _create(
         self,
-        place: Place,
+        location: Location,
         data: bytes,
         expect: Expected,
         asked: object,
@@ -115,17 +119,17 @@ class FileWriter:
     ) -> WrittenFile:
         if isinstance(expect, FileVersion):
             raise refusals.stale(asked, "was deleted since it was read")
-        *folders, name = place.missing
-        parent_fd, made = make_folders(place.parent_fd, folders)
+        *folders, name = location.missing
+        parent_fd, made = make_folders(location.parent_fd, folders)
         try:
             with (
-                self.temps.create(parent_fd, place.parent.joinpath(*folders)) as temp,
+                self.temps.create(parent_fd, location.parent.joinpath(*folders)) as temp,
                 _Hashing(data) as hashing,
             ):
                 temp.write(data)
                 os.fchmod(temp.fd, NEW_FILE_MODE & ~_umask() if new_mode is None else new_mode)
                 os.fsync(temp.fd)
-                before(place, None, hashing.hexdigest())
+                before(location, None, hashing.hexdigest())
                 if isinstance(expect, AnyVersion):
                     os.rename(temp.name, name, src_dir_fd=parent_fd, dst_dir_fd=parent_fd)
                 else:
@@ -133,36 +137,38 @@ class FileWriter:
                 sync_directory(parent_fd)
                 version = _version(os.fstat(temp.fd), hashing.hexdigest())
         except BaseException:
-            remove_folders(place.parent_fd, made)
+            remove_folders(location.parent_fd, made)
             raise
         finally:
             os.close(parent_fd)
-        return WrittenFile(place.real, version, created=True)
+        return WrittenFile(location.real, version, created=True)
 
-    def _replace(self, place: Place, data: bytes, expect: Expected, asked: object, before: BeforeChange) -> WrittenFile:
+    def _replace(
+        self, location: Location, data: bytes, expect: Expected, asked: object, before: BeforeChange
+    ) -> WrittenFile:
         if expect is None:
             raise refusals.stale(asked, "exists already")
-        original = Original(place, asked)
+        original = Original(location, asked)
         original.check(expect)
         try:
-            with self.temps.create(place.parent_fd, place.parent) as temp, _Hashing(data) as hashing:
+            with self.temps.create(location.parent_fd, location.parent) as temp, _Hashing(data) as hashing:
                 temp.write(data)
                 original.give_attributes(temp.fd)
                 os.fsync(temp.fd)
                 original.check(expect)
-                before(place, original.stat(), hashing.hexdigest())
-                os.rename(temp.name, place.name, src_dir_fd=place.parent_fd, dst_dir_fd=place.parent_fd)
-                sync_directory(place.parent_fd)
-                return WrittenFile(place.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
+                before(location, original.stat(), hashing.hexdigest())
+                os.rename(temp.name, location.name, src_dir_fd=location.parent_fd, dst_dir_fd=location.parent_fd)
+                sync_directory(location.parent_fd)
+                return WrittenFile(location.real, _version(os.fstat(temp.fd), hashing.hexdigest()), created=False)
         except OSError as problem:
             # EBUSY: the file is a mount of its own
             if problem.errno not in _NO_REPLACING and problem.errno != errno.EBUSY:
                 raise
         original.check(expect)
         digest = hashlib.sha256(data).hexdigest()
-        before(place, original.stat(), digest, in_place=True)
-        now = write_in_place(place, data)
-        return WrittenFile(place.real, _version(now, digest), created=False)
+        before(location, original.stat(), digest, in_place=True)
+        now = write_in_place(location, data)
+        return WrittenFile(location.real, _version(now, digest), created=False)
 
 
 class _Hashing:
@@ -226,13 +232,13 @@ def _umask() -> int:
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def write_in_place(place: Place, data: bytes) -> os.stat_result:
+def write_in_place(location: Location, data: bytes) -> os.stat_result:
     """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit.
 
     Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
     to fall back on.
     """
-    fd = os.open(place.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=place.parent_fd)
+    fd = os.open(location.name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | NO_FOLLOW, dir_fd=location.parent_fd)
     try:
         before = os.fstat(fd)
         _reserve(fd, len(data), before)

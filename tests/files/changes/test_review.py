@@ -196,13 +196,13 @@ async def test_an_edit_of_a_change_that_is_rejected_meanwhile_is_refused(desk: D
     await desk.write(path, "two")
     (staged,) = desk.review.oldest_first(OWNER)
     files = desk.changes.of(desk.workspace, desk.ctx(), "Edit")
-    place = desk.workspace.resolve(str(path))
-    with files.open_file(place) as file:
+    location = desk.workspace.resolve(str(path))
+    with files.open_file(location) as file:
         seen = file.version(file.read())
     await desk.review.reject(staged.id)
 
     with pytest.raises(ToolError) as refused:
-        files.write_file(place, b"three", expect=seen)
+        files.write_file(location, b"three", expect=seen)
 
     assert refused.value.code is ErrorCode.STALE
     assert desk.review.oldest_first(OWNER) == []

@@ -155,16 +155,16 @@ class MatchPosition:
     nearby: Sequence[str] = ()
 
 
-def fuzzy_match(place: MatchPosition, new_lines: Sequence[str], *, reindent: bool) -> str:
+def replacement_text(place: MatchPosition, new_lines: Sequence[str], *, reindent: bool) -> str:
     """The new text as the file would have it. Lines come with their terminators.
 
     A line the old text has as well keeps the file's bytes. Any other line keeps the terminator of the line it
     replaces or follows and, with `reindent`, takes its indentation plus what was typed more or less.
     """
-    return "".join(_Fitting(place, new_lines, reindent).lines())
+    return "".join(_Adaptation(place, new_lines, reindent).lines())
 
 
-class _Fitting:
+class _Adaptation:
     def __init__(self, place: MatchPosition, new_lines: Sequence[str], reindent: bool) -> None:
         self._place = place
         self._file = [_split(line) for line in place.file_lines]
