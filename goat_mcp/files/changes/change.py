@@ -66,14 +66,23 @@ class Change:
     @classmethod
     def from_json(cls, id: str, data: bytes) -> Change:
         """Raises `ValueError`, `TypeError` or `KeyError` for what is no change."""
-        fields = cast("dict[str, Any]", json.loads(data))
-        if fields.pop("version") != 1:
-            raise ValueError("written by another version")
-        fields["author"] = Author(**fields["author"])
-        fields["path"], fields["root"] = Path(fields["path"]), Path(fields["root"])
-        for side in ("before", "after"):
-            fields[side] = None if fields[side] is None else Content(**fields[side])
+        fields = parse_record(data, "before", "after")
+        fields["root"] = Path(fields["root"])
         return cls(id=id, **fields)
+
+
+def parse_record(data: bytes, *contents: str) -> dict[str, Any]:
+    """The members of a stored change; `contents` names those that are a `Content` or null.
+
+    Raises `ValueError`, `TypeError` or `KeyError` for what is no such record.
+    """
+    fields = cast("dict[str, Any]", json.loads(data))
+    if fields.pop("version") != 1:
+        raise ValueError("written by another version")
+    fields["author"], fields["path"] = Author(**fields["author"]), Path(fields["path"])
+    for name in contents:
+        fields[name] = None if fields[name] is None else Content(**fields[name])
+    return fields
 
 
 _NAME = re.compile(r"([0-9]{20}-[0-9a-f]{8})\.json")

@@ -11,8 +11,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,48 +75,40 @@ class Journal:
         new_mode: int | None = None,
     ) -> Journaled:
         """`Workspace.write_file`, with the old bytes kept. Hold the file's lock. Blocking."""
+        if not self.limits.total_bytes:
+            return Journaled(workspace.write_file(path, data, expect=expect, new_mode=new_mode), "", "")
         entry = _Entry(self, author, expect, len(data), undoes)
-        return self._run(
-            workspace,
-            path,
-            entry,
-            lambda: workspace.write_file(path, data, expect=expect, before=entry, new_mode=new_mode),
-            lambda: workspace.write_file(path, data, expect=expect, new_mode=new_mode),
-        )
+        with self._recorded(workspace, path, entry):
+            written = workspace.write_file(path, data, expect=expect, before=entry, new_mode=new_mode)
+        return Journaled(written, entry.id, entry.not_kept)
 
     def remove(
         self, workspace: Workspace, path: WorkspacePath, *, expect: FileVersion, author: Author, undoes: str = ""
     ) -> Journaled:
         """`Workspace.remove_file`, with the old bytes kept. Hold the file's lock. Blocking."""
-        entry = _Entry(self, author, expect, None, undoes)
-        return self._run(
-            workspace,
-            path,
-            entry,
-            lambda: workspace.remove_file(path, expect=expect, before=entry),
-            lambda: workspace.remove_file(path, expect=expect),
-        )
-
-    def _run(
-        self,
-        workspace: Workspace,
-        path: WorkspacePath,
-        entry: _Entry,
-        work: Callable[[], WrittenFile | None],
-        unrecorded: Callable[[], WrittenFile | None],
-    ) -> Journaled:
         if not self.limits.total_bytes:
-            return Journaled(unrecorded(), "", "")
+            workspace.remove_file(path, expect=expect)
+            return Journaled(None, "", "")
+        entry = _Entry(self, author, expect, None, undoes)
+        with self._recorded(workspace, path, entry):
+            workspace.remove_file(path, expect=expect, before=entry)
+        return Journaled(None, entry.id, entry.not_kept)
+
+    @contextmanager
+    def _recorded(self, workspace: Workspace, path: WorkspacePath, entry: _Entry) -> Generator[None]:
+        """Record the change that the block makes; if it fails, as if it had never been tried."""
         self.let_go(workspace, path)
         try:
-            written = work()
+            yield
         except BaseException:
             entry.take_back()
             self.let_go(workspace, path)
             raise
         entry.settle()
-        self._count(entry)
-        return Journaled(written, entry.id, entry.not_kept)
+        self._kept_bytes += entry.old_size
+        if self._kept_bytes > self.limits.total_bytes // 4:
+            self._kept_bytes = 0
+            threading.Thread(target=self.prune, name="goat-journal", daemon=True).start()
 
     def let_go(self, workspace: Workspace, path: WorkspacePath) -> None:
         """A change that was cut short may have left the file with a second name of ours."""
@@ -124,12 +116,6 @@ class Journal:
             found = workspace.stat(path)
             if found is not None and found.st_nlink > 1:
                 self.blobs.let_go(found)
-
-    def _count(self, entry: _Entry) -> None:
-        self._kept_bytes += entry.old_size
-        if self._kept_bytes > self.limits.total_bytes // 4:
-            self._kept_bytes = 0
-            threading.Thread(target=self.prune, name="goat-journal", daemon=True).start()
 
     def prune(self) -> None:
         """Forget what is too old or too much. Blocking; where the state directory cannot be used, nothing happens."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Protocol
 
 import anyio.to_thread
@@ -22,6 +22,7 @@ from goat_mcp.core.resources import Reading, json_entry, json_reading, last_part
 from goat_mcp.files.changes.blobs import NotTheContent
 from goat_mcp.files.changes.journal import Journal, Journaled
 from goat_mcp.files.changes.staged import StagedChange, StagedChanges
+from goat_mcp.files.documents.line_ends import common_ends
 from goat_mcp.files.workspace import FileVersion, Workspace
 from goat_mcp.files.workspace.opened import hash_of
 
@@ -188,11 +189,8 @@ def shown_diff(old: bytes, new: bytes, path: str, max_chars: int) -> str:
         old_lines, new_lines = (data.decode("utf-8").splitlines() for data in (old, new))
     except UnicodeDecodeError:
         return f"{path}: not UTF-8 text; {len(old):,} bytes become {len(new):,}"
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old_lines, new_lines, strict=False)))
-    start = max(0, same - CONTEXT_LINES)
-    tail = zip(reversed(old_lines[same:]), reversed(new_lines[same:]), strict=False)
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], tail))
-    cut = max(0, alike - CONTEXT_LINES)
+    same, alike = common_ends(old_lines, new_lines)
+    start, cut = max(0, same - CONTEXT_LINES), max(0, alike - CONTEXT_LINES)
     before, after = (lines[start : len(lines) - cut] for lines in (old_lines, new_lines))
     if len(before) + len(after) > MAX_CHANGED_LINES:
         return f"{path}: {len(before):,} lines become {len(after):,}, from line {same + 1} on; too many to show"

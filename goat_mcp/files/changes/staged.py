@@ -11,10 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from goat_mcp.files.changes.blobs import NotTheContent
-from goat_mcp.files.changes.change import Author, Content
+from goat_mcp.files.changes.change import Author, Content, parse_record
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
 
@@ -72,7 +71,7 @@ class StagedChanges:
             return None
         path = self._record_path(id)
         try:
-            return _parsed(path.read_bytes())
+            return StagedChange(**parse_record(path.read_bytes(), "base", "after"))
         except OSError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -110,14 +109,3 @@ class StagedChanges:
 
     def _record_path(self, id: str) -> Path:
         return self.folder / f"{id}.json"
-
-
-def _parsed(data: bytes) -> StagedChange:
-    fields = cast("dict[str, Any]", json.loads(data))
-    if fields.pop("version") != 1:
-        raise ValueError("written by another version")
-    fields["author"] = Author(**fields["author"])
-    fields["path"] = Path(fields["path"])
-    for side in ("base", "after"):
-        fields[side] = None if fields[side] is None else Content(**fields[side])
-    return StagedChange(**fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -119,3 +119,13 @@ def lines_between(content: bytes, start: int, end: int) -> Iterator[bytes]:
         _, after = line_end(content, start)
         yield content[start : min(after, end)]
         start = after
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """How many lines (or characters) at the head, and of the rest at the tail, are the same."""
+    shorter = min(len(old), len(new))
+    head = next((index for index, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), shorter)
+    tail = 0
+    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return head, tail

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.documents.line_ends import common_ends
 from goat_mcp.files.documents.text_encoding import (
     TextFormat,
     check_insertion,
@@ -83,11 +84,7 @@ class StoredText:
 
     def check_insertion(self, old: str, new: str) -> None:
         """Refuse characters that must not be added. What `old` and `new` begin and end with alike is not added."""
-        shorter = min(len(old), len(new))
-        head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-        tail = 0
-        while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-            tail += 1
+        head, tail = common_ends(old, new)
         check_insertion(new[head : len(new) - tail], self.format)
 
 

@@ -10,9 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from goat_mcp.files.documents.line_ends import count_line_ends, is_line_start, line_end, line_start, lines_between
+from goat_mcp.files.documents.line_ends import (
+    common_ends,
+    count_line_ends,
+    is_line_start,
+    line_end,
+    line_start,
+    lines_between,
+)
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.files.editing.matching import to_text
 from goat_mcp.files.editing.replacing import Change
@@ -21,67 +28,6 @@ EXACT_LINES = 400
 """Up to so many lines, both texts together, are aligned as well as possible."""
 ALIGNED_LINES = 4_000
 """Up to so many lines are aligned by their rarer lines; more are compared in order, or only counted."""
-
-
-class ChangedRun(NamedTuple):
-    """Lines `old_start:old_end` of the one text stand where `new_start:new_end` of the other do."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
-def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedRun]:
-    """The runs that differ, in order."""
-    head, tail = _common_ends(old, new)
-    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
-    lines = len(old_middle) + len(new_middle)
-    if lines <= ALIGNED_LINES:
-        matcher = SequenceMatcher(None, old_middle, new_middle, autojunk=lines > EXACT_LINES)
-        for tag, *run in matcher.get_opcodes():
-            if tag != "equal":
-                yield ChangedRun(*(head + index for index in run))
-    elif len(old_middle) == len(new_middle):
-        yield from _differences_in_order(old_middle, new_middle, head)
-    else:
-        yield ChangedRun(head, len(old) - tail, head, len(new) - tail)
-
-
-def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines were added and removed. Over `ALIGNED_LINES`, lines that only moved are not counted."""
-    head, tail = _common_ends(old, new)
-    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(old) + len(new) > ALIGNED_LINES:
-        before, after = Counter(old), Counter(new)
-        return (after - before).total(), (before - after).total()
-    runs = list(changed_runs(old, new))
-    return sum(run.new_end - run.new_start for run in runs), sum(run.old_end - run.old_start for run in runs)
-
-
-def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int) -> Iterator[ChangedRun]:
-    start: int | None = None
-    for index, (one, two) in enumerate(zip(old, new, strict=True), head):
-        if one != two:
-            start = index if start is None else start
-        elif start is not None:
-            yield ChangedRun(start, index, start, index)
-            start = None
-    if start is not None:
-        end = head + len(old)
-        yield ChangedRun(start, end, start, end)
-
-
-def _common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines at the head, and of the rest at the tail, are the same."""
-    shorter = min(len(old), len(new))
-    head = next((index for index, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), shorter)
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    return head, tail
-
-
 CONTEXT_LINES = 4
 MAX_DIFF_LINES = 200
 MAX_LINE_BYTES = 500
@@ -91,6 +37,46 @@ _SHOWN_BEFORE_CHANGE_BYTES = 100
 _LINE_ENDS = (b"\n", b"\r")
 
 Sign = Literal[" ", "-", "+"]
+
+
+def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
+    """The runs of lines that differ, in order; positions are line indexes."""
+    head, tail = common_ends(old, new)
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    lines = len(old_middle) + len(new_middle)
+    if lines <= ALIGNED_LINES:
+        matcher = SequenceMatcher(None, old_middle, new_middle, autojunk=lines > EXACT_LINES)
+        for tag, *run in matcher.get_opcodes():
+            if tag != "equal":
+                yield Change(*(head + index for index in run))
+    elif len(old_middle) == len(new_middle):
+        yield from _differences_in_order(old_middle, new_middle, head)
+    else:
+        yield Change(head, len(old) - tail, head, len(new) - tail)
+
+
+def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines were added and removed. Over `ALIGNED_LINES`, lines that only moved are not counted."""
+    head, tail = common_ends(old, new)
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if len(old) + len(new) > ALIGNED_LINES:
+        before, after = Counter(old), Counter(new)
+        return (after - before).total(), (before - after).total()
+    runs = list(changed_runs(old, new))
+    return sum(run.new_end - run.new_start for run in runs), sum(run.old_end - run.old_start for run in runs)
+
+
+def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int) -> Iterator[Change]:
+    start: int | None = None
+    for index, (one, two) in enumerate(zip(old, new, strict=True), head):
+        if one != two:
+            start = index if start is None else start
+        elif start is not None:
+            yield Change(start, index, start, index)
+            start = None
+    if start is not None:
+        end = head + len(old)
+        yield Change(start, end, start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +136,6 @@ class NumberedDiff:
         return [hunk.facts() for hunk in self.hunks]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Whole lines: `old[old_start:old_end]` became `new[new_start:new_end]`."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
 def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
     """The numbered diff of two contents that differ in `changes` only, which are in order."""
     differ = _Differ(old, new)
@@ -169,9 +145,9 @@ def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
     return differ.finished()
 
 
-def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Block]:
-    """The whole lines around each change; changes that share lines, or touch, come together."""
-    pending: _Block | None = None
+def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[Change]:
+    """The whole lines around each change, by byte; changes that share lines, or touch, are joined."""
+    pending: Change | None = None
     for change in changes:
         start = line_start(old, change.old_start)
         done = -1 if pending is None else pending.old_end
@@ -181,11 +157,11 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[_Bloc
         end, new_end = _end_of_lines(old, new, change)
         if pending is not None and start <= done:
             first = min(start, pending.old_start)
-            pending = _Block(first, end, pending.new_start - (pending.old_start - first), new_end)
+            pending = Change(first, end, pending.new_start - (pending.old_start - first), new_end)
             continue
         if pending is not None:
             yield pending
-        pending = _Block(start, end, start + moved, new_end)
+        pending = Change(start, end, start + moved, new_end)
     if pending is not None:
         yield pending
 
@@ -198,14 +174,14 @@ def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
     return end, change.new_end + (end - change.old_end)
 
 
-def _changed_parts(old: bytes, new: bytes, block: _Block) -> Iterator[_Block]:
+def _changed_parts(old: bytes, new: bytes, block: Change) -> Iterator[Change]:
     """The lines of a block that really differ: what was sent as old and new text has lines in common."""
     old_lines = old[block.old_start : block.old_end].splitlines(keepends=True)
     new_lines = new[block.new_start : block.new_end].splitlines(keepends=True)
     old_at = list(accumulate(map(len, old_lines), initial=block.old_start))
     new_at = list(accumulate(map(len, new_lines), initial=block.new_start))
     for run in changed_runs(old_lines, new_lines):
-        yield _Block(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
+        yield Change(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
 
 
 class _Differ:
@@ -224,7 +200,7 @@ class _Differ:
         self._deletions = 0
         self._start_lines: list[int] = []
 
-    def add(self, block: _Block) -> None:
+    def add(self, block: Change) -> None:
         self._context_before(block.old_start)
         removed = list(lines_between(self._old, block.old_start, block.old_end))
         added = list(lines_between(self._new, block.new_start, block.new_end))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from goat_mcp.files.documents.line_ends import common_ends
+
 BLANKS = " \t"
 _WIDTHS = (2, 3, 4, 8)
 """Columns an indentation level may plausibly have."""
@@ -256,9 +258,7 @@ def _partners(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
 
 def _aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[range, range, bool]]:
     """Runs of both, in order, and whether they are the same. What both begin and end with alike comes first."""
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    tail = next((index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head)
+    head, tail = common_ends(old, new)
     old_end, new_end = len(old) - tail, len(new) - tail
     yield range(head), range(head), True
     middle = SequenceMatcher(None, old[head:old_end], new[head:new_end], len(old) > _AUTOJUNK_LINES)
