@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from goat_mcp.manifests.handler_context import Handler, HandlerContext
 from goat_mcp.manifests.host import Host
-from goat_mcp.web.messaging.account import Account, Service, read_account
-from goat_mcp.web.messaging.web_api import WebApi
+from goat_mcp.web.messaging.bot_api import Account, Service, WebApi, read_account
 
 
 class Bot(ABC):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goat_mcp.processes.guarded_child import GuardedChild, GuardedPipes
+from goat_mcp.processes.program import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
@@ -100,7 +100,7 @@ class HandlerPipes(GuardedPipes):
         if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
             self._break("protocol")
         elif self.ready.done():
-            self.calls.tell(message, complained_bytes=self.complained_bytes)
+            self.calls.tell(message, complained_bytes=self.stderr_bytes)
         else:
             self.ready.set_result(message)
 
@@ -117,7 +117,7 @@ class HandlerPipes(GuardedPipes):
         """
         if call is not None and self.calls.principals - {call.principal}:
             return "what it printed is not told, since it runs calls of others, too"
-        lines = self.complaint_since(0 if call is None else call.complained_before).splitlines()
+        lines = self.stderr_since(0 if call is None else call.complained_before).splitlines()
         return lines[-1] if lines else "it said nothing"
 
     def output_ended(self) -> None:

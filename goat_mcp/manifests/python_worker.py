@@ -34,8 +34,8 @@ from goat_mcp.manifests.handler_process import (
 from goat_mcp.manifests.lost_process import told_broken, told_death, told_slow
 from goat_mcp.manifests.shared_end import no_answer, told_end
 from goat_mcp.manifests.tool_document import Export
-from goat_mcp.processes.guarded_child import start_guarded
 from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.program import start_guarded
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0

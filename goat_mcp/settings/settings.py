@@ -24,9 +24,9 @@ from goat_mcp.core.names import NAME_CAP
 from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_many
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.settings import EditOptions, FileOptions, SearchLimits
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
-from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
 SECRET_NAMES = frozenset({"key", "token", "password"})
