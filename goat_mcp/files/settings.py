@@ -40,7 +40,7 @@ class EditOptions(SettingsPart):
 
 
 class SearchLimits(SettingsPart):
-    """How much an answer shows where its call does not say: files of Glob, lines or files of Grep (0 is all).
+    """How much an answer shows if its call does not say: files of Glob, lines or files of Grep (0 is all).
 
     `threads` are ripgrep's; 0 leaves their number to it. Source: goa, `search.threads`.
     """

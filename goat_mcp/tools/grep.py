@@ -181,7 +181,7 @@ class _Answer:
         return f"{visible_line(self.search.shown(line.path))}{mark}{number}{visible_line(line.text)}"
 
     def _num_lines(self) -> int:
-        """The lines shown, or those that were counted; 0 where only files were asked for."""
+        """The lines shown, or those that were counted; 0 if only files were asked for."""
         by_mode = {"content": self._num_shown(), "count": self.found.num_matches}
         return by_mode.get(self.input.output_mode, 0)
 

@@ -72,7 +72,7 @@ def _hide_max_bytes(schema: dict[str, Any]) -> None:
 
 
 class ReadInput(ToolInput):
-    # goa's max_bytes has no field it could turn into; it works, but no model needs to be told of it.
+    # goa's max_bytes has no field it could turn into; it works, but no model needs to know it.
     model_config = ConfigDict(json_schema_extra=_hide_max_bytes)
 
     aliases: ClassVar[Mapping[str, str]] = {
@@ -308,7 +308,7 @@ def _hash(file: OpenedFile) -> str:
 
 
 async def _in_thread(work: Callable[[], T], request: _Request, ctx: ToolContext) -> T:
-    """Run `work` where it holds up nobody; the client hears from it, and a cancelled call ends at once."""
+    """Run `work` in a thread with a heartbeat for the client; a cancelled call ends at once."""
     try:
         with anyio.fail_after(ctx.wait_left_s()):
             in_thread = partial(anyio.to_thread.run_sync, work, abandon_on_cancel=True)

@@ -1,7 +1,7 @@
 """Old contents by their SHA-256, in one private folder.
 
 A small content is copied. For a large one a second name of the old file is enough: our writes replace files, so that
-the old one stays as it was. Only where that cannot be done (another file system, a file that is overwritten) is it
+the old one stays as it was. Only if that cannot be done (another file system, a file that is overwritten), it is
 copied too.
 """
 
@@ -56,7 +56,7 @@ class Blobs:
             self._copied(location, sha256)
 
     def read(self, sha256: str) -> bytes:
-        """Raises `FileNotFoundError` where it is not kept, `NotTheContent` where it is damaged."""
+        """Raises `FileNotFoundError` if it is not kept, `NotTheContent` if it is damaged."""
         data = self.path(sha256).read_bytes()
         if hashlib.sha256(data).hexdigest() != sha256:
             raise NotTheContent(str(self.path(sha256)))
@@ -71,7 +71,7 @@ class Blobs:
                 path.chmod(0o600)
 
     def let_go(self, file: os.stat_result) -> None:
-        """Where a change did not come to pass, its file may have a second name here: make that a file of its own.
+        """If a change failed, its file may have a second name here: make that a file of its own.
 
         A file with several names would not be written any more (R-FILE-7).
         """
@@ -118,7 +118,7 @@ class Blobs:
                 raise NotTheContent(str(location.real))
             temp.replace(self.path(sha256))
         finally:
-            # Still there where both were names of one file already: renaming one to the other does nothing.
+            # Still there if both were names of one file already: renaming one to the other does nothing.
             with suppress(FileNotFoundError):
                 temp.unlink()
         return True
@@ -131,7 +131,7 @@ class Blobs:
             os.close(fd)
 
     def _detach(self, path: Path) -> None:
-        """Replace a second name by a copy, or drop it where there is no room for one: the user's file comes first."""
+        """Replace a second name by a copy, or drop it if there is no room for one: the user's file comes first."""
         try:
             if path.name.startswith(TEMP_PREFIX):
                 raise OSError

@@ -23,22 +23,22 @@ class CallFiles(Files, Protocol):
         ...
 
     def notices(self, path: WorkspacePath) -> tuple[str, ...]:
-        """What whoever reads that file should know."""
+        """What a reader of that file should know."""
         ...
 
     async def finish(self, result: ToolResult) -> ToolResult:
-        """The call's result with what became of its change, which a person may be asked about. Hold no lock."""
+        """The call's result with the outcome of its change, which a person may be asked about. Hold no lock."""
         ...
 
 
 class Changes(Protocol):
-    """Decides what a change comes to."""
+    """Decides whether a change takes effect at once or is staged."""
 
     def of(self, workspace: Workspace, ctx: ToolContext, tool: str) -> CallFiles: ...
 
 
 class DirectFiles:
-    """Changes take effect at once, and nobody remembers them."""
+    """Changes take effect at once and are not recorded."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -70,8 +70,8 @@ class DirectChanges:
 
 
 WriteListener = Callable[[Path, str | None], Awaitable[str]]
-"""Hears of a file that was written, by its real path and the hash of its former bytes (None: there was no file), and
-says what its writer should know."""
+"""Called for each file that was written, with its real path and the hash of its former bytes (None: there was no file).
+Returns what the writer should know."""
 
 
 class JournaledFiles(DirectFiles):

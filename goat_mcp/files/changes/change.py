@@ -32,7 +32,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file held. `mode` are its permission bits, 0 where they do not matter."""
+    """What a file held. `mode` are its permission bits, 0 if they do not matter."""
 
     sha256: str
     size: int
@@ -41,10 +41,10 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`before` or `after` is None where there was no file.
+    """`before` or `after` is None if there was no file.
 
     `id` sorts by time. `undoes` is the id of the change this one took back. `not_kept` says why the old bytes are
-    not in the journal, empty where they are.
+    not in the journal, empty if they are.
     """
 
     id: str
@@ -92,7 +92,7 @@ LEFT_AFTER_S = 3600.0
 
 
 class ChangeRecords:
-    """Records by id in one private folder. One that cannot be read is set aside and told to `warn`."""
+    """Records by id in one private folder. One that cannot be read is set aside and reported to `warn`."""
 
     def __init__(self, folder: Path, warn: Callable[[Path], None] = lambda path: None) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What stands between the tools that change files and the workspace: the journal, and the review where it is on."""
+"""Between the tools that change files and the workspace: the journal, and the review if it is on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from goat_mcp.files.workspace import Workspace
 
 
 class FileChanges:
-    """The `Changes` of a gateway: journaled, or staged where `review_mode` says so."""
+    """The `Changes` of a gateway: journaled, or staged if `review_mode` says so."""
 
     def __init__(self, review: Review, *, review_mode: bool, written: WriteListener | None = None) -> None:
-        """`written` hears of each file that was written at once; not of those that a person applies later."""
+        """`written` is called for each file that was written at once; not for those that a person applies later."""
         self.review = review
         self._written = written
         self._stage = SessionStage(review) if review_mode else None

@@ -36,7 +36,7 @@ class JournalLimits:
 
 @dataclass(frozen=True, slots=True)
 class Journaled:
-    """What a write left. `written` is None where the file was removed; `not_kept` as in `Change`."""
+    """The result of a write. `written` is None if the file was removed; `not_kept` as in `Change`."""
 
     written: WrittenFile | None
     change_id: str
@@ -118,7 +118,7 @@ class Journal:
                 self.blobs.let_go(found)
 
     def prune(self) -> None:
-        """Forget what is too old or too much. Blocking; where the state directory cannot be used, nothing happens."""
+        """Forget what is too old or too much. Blocking; if the state directory cannot be used, nothing happens."""
         with suppress(OSError):
             kept: set[str] = set()
             total_bytes = 0
@@ -179,7 +179,7 @@ class _Entry:
         return Change(self.id, time.time(), self._author, real, location.root.real, before, after, self._undoes)
 
     def _keep(self, location: Location, old: os.stat_result, before: Content, *, in_place: bool) -> str:
-        """Why the old bytes are not kept; empty where they are."""
+        """Why the old bytes are not kept; empty if they are."""
         limit = self._journal.limits.total_bytes
         if before.size > limit:
             return f"its {before.size:,} bytes are more than files.journal_bytes, {limit:,}"

@@ -184,7 +184,7 @@ MAX_CHANGED_LINES = 20_000
 
 
 def shown_diff(old: bytes, new: bytes, path: str, max_chars: int) -> str:
-    """What changes from `old` to `new`; where it is no text, or too much of it, only how much."""
+    """What changes from `old` to `new`; if it is no text, or too much of it, only how much."""
     try:
         old_lines, new_lines = (data.decode("utf-8").splitlines() for data in (old, new))
     except UnicodeDecodeError:
@@ -248,7 +248,7 @@ class ReviewChanges:
         self._seen: frozenset[tuple[str, str]] | None = None
 
     async def look(self, principals: Collection[str]) -> None:
-        """Whose change it is, is told, and the owner. The first look only remembers."""
+        """Notify the author of a changed entry and the owner. The first look only remembers."""
         before = self._seen
         waiting = await anyio.to_thread.run_sync(self._review.oldest_first, OWNER)
         self._seen = frozenset((staged.id, staged.author.principal) for staged in waiting)

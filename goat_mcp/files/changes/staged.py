@@ -22,11 +22,11 @@ _ID = re.compile(r"[0-9a-f]{8}\Z")
 
 @dataclass(frozen=True, slots=True)
 class StagedChange:
-    """`base` is what the file held when the change was made, None where there was none; `after` what it is to hold,
-    None where it is to go.
+    """`base` is what the file held when the change was made, None if there was none; `after` what it is to hold,
+    None if the file is to be deleted.
 
-    A later change of the same session to the same file takes the place of this one, under another id: whoever has
-    seen this one has not seen that.
+    A later change of the same session to the same file replaces this one, under another id: whoever reviewed
+    this one has not reviewed that.
     """
 
     id: str
@@ -81,7 +81,7 @@ class StagedChanges:
             return None
 
     def data(self, staged: StagedChange) -> bytes:
-        """What the file is to hold; nothing, where it is to go. Raises `OSError`, or `NotTheContent` where it was
+        """What the file is to hold; nothing if it is to be deleted. Raises `OSError`, or `NotTheContent` if it was
         damaged."""
         if staged.after is None:
             return b""
@@ -94,7 +94,7 @@ class StagedChanges:
         return self.folder / f"{id}.content"
 
     def remove(self, id: str) -> None:
-        """Raises `OSError`, but not where it is gone already."""
+        """Raises `OSError`, but not if it is gone already."""
         for path in (self._record_path(id), self.content_path(id)):  # a content without a record is nothing
             path.unlink(missing_ok=True)
 

@@ -55,7 +55,7 @@ class SessionStage:
     def stage(
         self, author: Author, path: Path, former: StagedChange | None, base: Content | None, data: bytes | None
     ) -> StagedChange | None:
-        """The change that waits now, in the place of `former`; None where the file would be what it is on disk. With no
+        """The change that waits now, instead of `former`; None if the file would be what it is on disk. With no
         `data` the file is to go.
 
         Raises `ToolError(IO)`.
@@ -103,7 +103,7 @@ class StagedFiles(DirectFiles):
         self._ask = ask
         self._staged: StagedChange | None = None
         self._took_back = ""
-        """What is on disk instead, where nothing is left to wait."""
+        """What is on disk, if nothing is left to wait."""
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
         waiting = self._waiting(path)

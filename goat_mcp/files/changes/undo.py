@@ -1,4 +1,4 @@
-"""Taking changes back, newest first, as far as the files still are what the changes made of them."""
+"""Undoing changes, newest first, if the files still are what the changes made of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UndoOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class UndoAttempt:
-    """What became of one change. `why` and `suggestion` are for people, where it was refused."""
+    """The result for one change. `why` and `suggestion` are for people, if it was refused."""
 
     change: Change
     outcome: UndoOutcome
@@ -63,7 +63,7 @@ class Undo:
         return [change for change in self.journal.records.newest_first() if self.workspace.contains(change.path)]
 
     async def run(self, newest_first: Sequence[Change], *, dry_run: bool = False) -> list[UndoAttempt]:
-        """Take back these changes. Where one of a file is refused, so are the older ones of that file."""
+        """Undo these changes. If one undo of a file is refused, older ones of that file are refused too."""
         attempts: list[UndoAttempt] = []
         refused: set[Path] = set()
         would_hold: dict[Path, str] = {}

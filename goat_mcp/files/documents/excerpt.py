@@ -23,7 +23,7 @@ class Excerpt:
     """Lines without their terminators, each at most `MAX_LINE_CHARS` long.
 
     `cut_lengths` holds the real length of each line that was cut, by its position in `lines`.
-    `total_lines` is only a lower bound where `is_counted` is False, and so is the last line's length where
+    `total_lines` is only a lower bound if `is_counted` is False, and so is the last line's length if
     `is_last_line_measured` is.
     """
 
@@ -44,7 +44,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class NumberedPage:
-    """`N<TAB>line`, joined by line feeds. `lines_shown` may be less than the excerpt's where the cap came first."""
+    """`N<TAB>line`, joined by line feeds. `lines_shown` may be less than the excerpt's if the cap came first."""
 
     text: str
     lines_shown: int
@@ -59,7 +59,7 @@ def first_line(offset: int | None, total_lines: int) -> int:
 
 
 def excerpt_of_text(decoded: DecodedText, offset: int | None, limit: int, max_chars: int) -> Excerpt:
-    """`limit` lines of a text in memory, from `offset` on; fewer where these are more than `max_chars` already."""
+    """`limit` lines of a text in memory, from `offset` on; fewer if these are more than `max_chars` already."""
     text = decoded.text
     eol = line_ending(text)
     if eol in ("crlf", "cr", "mixed"):

@@ -1,4 +1,4 @@
-"""An image made fit for a model: checked, scaled down and re-encoded where it is too large."""
+"""An image prepared for a model: checked, scaled down and re-encoded if it is too large."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class FileText:
 
     @cached_property
     def line_end(self) -> bytes | None:
-        """The terminator all lines share; `b""` where there is none, None where they differ."""
+        """The terminator all lines share; `b""` if there is none, None if they differ."""
         data = self.data
         if b"\r" not in data:
             return b"\n" if b"\n" in data else b""

@@ -49,7 +49,7 @@ class PdfText:
 
 @dataclass(frozen=True)
 class Deadline:
-    """Until when pages are read: a moment of `time.monotonic`, or that `stop` is set."""
+    """Until when pages are read: a time of `time.monotonic`, or until `stop` is set."""
 
     deadline_s: float = math.inf
     stop: threading.Event = field(default_factory=threading.Event)
@@ -74,14 +74,14 @@ def parse_pages(pages: str) -> PageRange:
 
 
 def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: Deadline) -> PdfText:
-    """The text of the pages asked for, of all where there are few; of fewer, but one, where patience ends.
+    """The text of the pages asked for, of all if there are few; of fewer, but at least one, if the deadline passes.
 
     Raises `ToolError`: INPUT without `pages` for a long document or past its end, BINARY if it is damaged or locked.
     """
     from pypdf import PdfReader
     from pypdf.errors import FileNotDecryptedError
 
-    # pypdf describes each oddity it mends on stderr; none of them is of use to anyone here.
+    # pypdf reports everything it repairs on stderr; nobody here can use that.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(file)

@@ -46,7 +46,7 @@ class ShownContents:
 
 
 def show_contents(contents: Sequence[Mapping[str, Any]], asked_uri: str, store: Store) -> ShownContents:
-    """Takes a while for images: run it in a thread. Raises `OSError` where a file cannot be stored."""
+    """Takes a while for images: run it in a thread. Raises `OSError` if a file cannot be stored."""
     shown = ShownContents()
     for content in contents[:MAX_CONTENTS]:
         _show(content, asked_uri, store, shown, is_alone=len(contents) == 1)

@@ -88,7 +88,7 @@ class LineIndex:
 
     @property
     def sha256(self) -> str:
-        """Of the whole content; empty where the file is not scanned to its end or too large to be hashed."""
+        """Of the whole content; empty if the file is not scanned to its end or too large to be hashed."""
         return self._hash.hexdigest() if self._hash is not None and self.is_complete else ""
 
     def format(self, legacy_encoding: str | None) -> TextFormat:
@@ -177,7 +177,7 @@ class LineIndexes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, key: IndexKey, head: bytes) -> LineIndex:
-        """The index of this very version of a file, new where there is none."""
+        """The index of this very version of a file, new if there is none."""
         with self._lock:
             index = self._by_key.get(key)
             if index is None:

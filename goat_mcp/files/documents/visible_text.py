@@ -1,4 +1,4 @@
-"""Make characters visible that would act on a terminal or hide from a reader (security.md, R-FILE-11)."""
+"""Making characters visible that would act on a terminal or hide from a reader (security.md, R-FILE-11)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, cast
 from goat_mcp.core.errors import cut_middle
 
 VISIBLE_RULES = 2
-"""Rises whenever a definition of an upstream would be shown in another way than before, or withheld: what was stored by
-other rules is listed anew."""
+"""Rises when a definition of an upstream would be shown in another way than before, or rejected: what was stored under
+other rules is listed again."""
 _CONTROLS = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in b"\t\n")
 # Surrogates are not valid UTF-8; the rest reorders, hides or smuggles text, looks like a blank that is none, or is no
 # character at all.
@@ -43,7 +43,7 @@ def _hidden() -> re.Pattern[str]:
 def make_visible(text: str) -> str:
     """`text` with control, bidi, tag and other hidden characters as `\\x1b`, `\\u202e` or `\\U000e0041`.
 
-    Tabs and line feeds stay. Returns the very same object where there is nothing to escape.
+    Tabs and line feeds stay. Returns the very same object if there is nothing to escape.
     """
     if text.isascii():
         # Source files are ASCII as a rule; deleting bytes is some thirty times faster than a character class.

@@ -47,7 +47,7 @@ class Hit:
 class Matches:
     """The first tier with a hit. `hits` may be fewer than `count` (see `find`), and overlap unless all were asked for.
 
-    `needle` is what stands at each hit, where that is the same everywhere.
+    `needle` is what stands at each hit, if that is the same everywhere.
     """
 
     tier: Tier
@@ -123,7 +123,7 @@ def _find_exact(text: FileText, wanted: str, *, every: bool) -> Matches | None:
 
 
 def _find_in_mixed(content: bytes, wanted: str, *, every: bool) -> Matches | None:
-    """Tier 1 where the file's lines end in different ways: each terminator of the needle matches any."""
+    """Tier 1 if the file's lines end in different ways: each terminator of the needle matches any."""
     pieces = [re.escape(to_bytes(piece)) for piece in _LINE_ENDS.split(wanted)]
     pattern = re.compile(_ANY_LINE_END.join(pieces))
     hits: list[Hit] = []

@@ -58,7 +58,7 @@ class Region:
         return "\n".join(rows)
 
     def cause(self) -> str:
-        """Why lines that look alike are not, where blanks, quotes or dashes are all of it; else empty."""
+        """Why lines that look alike differ, if it is only blanks, quotes or dashes; else empty."""
         if len(self.lines) != len(self.wanted):
             return ""
         pairs = [(typed, found) for typed, found in zip(self.wanted, self.lines, strict=True) if typed != found]
@@ -113,7 +113,7 @@ class _Search:
         return Nearest(Region(first_line, self._lines_at(start), self._wanted, similarity), searched)
 
     def _best(self, starts: list[int], *, until: float) -> tuple[float, int] | None:
-        """The most similar region and where it starts. One at least is looked at, however late it is."""
+        """The most similar region and where it starts. At least one is compared, however late it is."""
         best: tuple[float, int] | None = None
         for start in dict.fromkeys(starts):
             similarity = _similarity(self._wanted, self._lines_at(start))
@@ -199,7 +199,7 @@ class _Search:
 
 
 def _similarity(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """How alike two texts are, from 0 to 1, blanks and quotes aside: by character where short, else by word."""
+    """How alike two texts are, from 0 to 1, blanks and quotes aside: by character if short, else by word."""
     one = "\n".join(fold(line) for line in wanted)
     two = "\n".join(fold(line) for line in found)
     if len(one) + len(two) <= 2 * _MAX_LINE_CHARS:

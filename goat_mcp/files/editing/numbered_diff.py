@@ -83,7 +83,7 @@ def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int)
 class DiffLine:
     """One line, without its terminator. Removed lines have the number they had, others the one they have now.
 
-    `lacks_end`: it is the file's last and has no terminator, where its counterpart has one.
+    `lacks_end`: it is the file's last and has no terminator, but its counterpart has one.
     """
 
     sign: Sign
@@ -221,7 +221,7 @@ class _Differ:
         return NumberedDiff(self._hunks, self._additions, self._deletions, self._start_lines, left_out)
 
     def _context_before(self, start: int) -> None:
-        """The lines from the last changed one on: all of them where they are few, else a new hunk."""
+        """The lines from the last changed one on: all of them if they are few, else a new hunk."""
         done = self._done or 0
         if self._done is not None:
             after = min(self._lines_after(done), start)

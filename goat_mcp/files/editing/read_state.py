@@ -27,7 +27,7 @@ class ReadState:
     seen: FileSeen | None
 
     def is_changed(self, version: FileVersion) -> bool:
-        """The client has seen another content. Decided by content; by size and time where nothing was hashed."""
+        """The client has seen another content. Decided by content; by size and time if nothing was hashed."""
         if self.seen is None:
             return False
         if self.seen.sha256:

@@ -35,7 +35,7 @@ class IndentPair:
 class Indentation:
     """Typed blanks as the file has them: each `step` columns typed are one `unit`.
 
-    `unit` is None where typed blanks go into the file as they are. `tab_columns` is what a typed tab counts.
+    `unit` is None if typed blanks go into the file as they are. `tab_columns` is what a typed tab counts.
     """
 
     unit: str | None = None
@@ -109,7 +109,7 @@ def _spaces_per_tab(ratio: tuple[int, int] | None, sizes: list[tuple[int, int]],
 
 
 def _common_ratio(sizes: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """How many columns typed are how many in the file, told by lines of different depth; None if they disagree."""
+    """How many columns typed are how many in the file, by lines of different depth; None if they disagree."""
     changes = [
         (abs(typed - typed_before), abs(found - found_before))
         for (typed_before, found_before), (typed, found) in pairwise(sizes)
@@ -122,7 +122,7 @@ def _common_ratio(sizes: list[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def _most_used(indents: Sequence[str]) -> str | None:
-    """What most of them begin with; None where nothing is indented."""
+    """What most of them begin with; None if nothing is indented."""
     tabs = sum(indent.startswith("\t") for indent in indents)
     spaces = sum(indent.startswith(" ") for indent in indents)
     if not tabs and not spaces:

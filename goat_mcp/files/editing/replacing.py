@@ -132,7 +132,7 @@ def _adapted(content: bytes, hit: Hit, found: Matches, old: str, new: str) -> by
 
 
 def _line_end_near(content: bytes, hit: Hit) -> str | None:
-    """The terminator of the line a hit ends in, else of the one before; None where there is no other line."""
+    """The terminator of the line a hit ends in, else of the one before; None if there is no other line."""
     end, after = line_end(content, max(hit.start, hit.end - 1))
     if after == end:
         after = line_start(content, hit.start)

@@ -1,6 +1,6 @@
 """Searching file contents: which files match, in what order, and one page of what is in them.
 
-Two passes where lines are asked for: the files that match, newest first, then the lines of as many of them as the
+Two passes if lines are asked for: the files that match, newest first, then the lines of as many of them as the
 page needs. So the newest come first without holding what nobody asked to see.
 """
 
@@ -73,7 +73,7 @@ class ContentMatches:
 
 
 def find(search: Search, query: Query, mode: Mode, order: Order, page: Page) -> ContentMatches:
-    """Search; where a pattern with `|` finds nothing, each of its terms (source: goa, "Fuzzy fallback").
+    """Search; if a pattern with `|` finds nothing, search each of its terms (source: goa, "Fuzzy fallback").
 
     Raises `ToolError(PATTERN)`.
     """

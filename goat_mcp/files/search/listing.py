@@ -22,7 +22,7 @@ _SECOND_LOOK_S = 5.0
 class Listing:
     """The first paths (relative, `./` in front), newest first, and how many there are.
 
-    `only_ignored`: nothing else matched. `deeper` counts, where nothing matched, files further down that do.
+    `only_ignored`: nothing else matched. `deeper`: if nothing matched, how many files further down do.
     """
 
     paths: list[str]
@@ -35,7 +35,7 @@ class Listing:
 
 
 def list_newest(search: Search, pattern: GlobPattern, limit: int, *, include_ignored: bool) -> Listing:
-    """Walk once; where nothing matches, once more for ignored files and, for a bare name, for deeper ones."""
+    """Walk once; if nothing matches, once more for ignored files and, for a bare name, for deeper ones."""
     query = Query(
         path_rules=rules_of_directory(pattern.literal_names),
         max_depth=pattern.max_depth,

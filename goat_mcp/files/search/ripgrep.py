@@ -43,7 +43,7 @@ DATA_MARK = "{data}"
 class Command:
     """How to start ripgrep: its arguments, and data for a descriptor that `DATA_MARK` in an argument stands for.
 
-    It can open nothing but what it searches and the files in `readable`, as far as the kernel offers that.
+    It can open nothing but what it searches and the files in `readable`, if the kernel offers that.
     """
 
     program: str

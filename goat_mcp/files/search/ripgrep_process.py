@@ -134,7 +134,7 @@ def _path_descriptor(path: str, stack: ExitStack) -> int:
 
 
 def _data_descriptor(data: bytes | None, stack: ExitStack) -> int | None:
-    """A descriptor to read `data` from: memory where the system has it, since Landlock would refuse a file."""
+    """A descriptor to read `data` from: memory if the system has it, since Landlock would refuse a file."""
     if data is None:
         return None
     if sys.platform.startswith("linux"):
@@ -157,5 +157,5 @@ def _with_data_path(argument: str | bytes, data_fd: int | None) -> str | bytes:
 
 
 def _directory_name(target: Target) -> str:
-    # By its descriptor the directory stays the one that was opened, whatever its name leads to by now.
+    # By its descriptor the directory stays the one that was opened, whatever its name leads to now.
     return f"/proc/self/fd/{target.fd}" if sys.platform.startswith("linux") else target.real_path

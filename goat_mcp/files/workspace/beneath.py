@@ -108,7 +108,7 @@ class Kernel:
 
 
 def descriptor_path(fd: int) -> str | None:
-    """The path the kernel knows an open file by, None where it does not say."""
+    """The path the kernel knows an open file by, None if it does not say."""
     try:
         if sys.platform == "darwin":
             import fcntl
@@ -121,7 +121,7 @@ def descriptor_path(fd: int) -> str | None:
 
 MAX_LINKS = 40
 MAX_TURNS = 256
-"""How often a walk may start anew for a `..`; each costs the depth of the path."""
+"""How often a walk may start again for a `..`; each costs the depth of the path."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Beneath:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def stat(self, root: Root, names: Names) -> os.stat_result | None:
-        """What is there, links followed; None where nothing is."""
+        """What is there, links followed; None if nothing is."""
         with suppress(NotADirectoryError), self.locate(root, names) as location:
             return location.stat
         return None
@@ -319,7 +319,7 @@ class _Walk:
         self._restart(root)
 
     def _restart(self, root: Root) -> None:
-        pin = root.pin()  # held while its number is used: another thread may pin the root anew
+        pin = root.pin()  # held while its number is used: another thread may pin the root again
         top = os.dup(pin.fd)
         if self._fd >= 0:
             os.close(self._fd)

@@ -51,7 +51,7 @@ def _like(name: str, names: list[str]) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """Names that look alike are equal: case, composed accents, the odd blanks of screenshots."""
+    """Names that look alike are equal: case, composed accents, the unusual blanks of screenshots."""
     return unicodedata.normalize("NFKC", name).casefold()
 
 

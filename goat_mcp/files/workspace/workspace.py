@@ -65,12 +65,12 @@ class Workspace:
         readable: more directories that may be read, and never written; they need not exist yet.
         private: directories that nobody reads or writes although a root may hold them, but for what is `readable`:
             the server's own state.
-        is_open: of what is both, which real paths may be read by whoever calls now.
+        is_open: of what is both, which real paths the present caller may read.
         lock_folder: where locks and notes on unfinished writes lie, 0700; all processes that should
             take turns need the same one. None: one folder per user.
         kernel: which system calls to use; tests hand in an older one.
         why_denied: the rule that forbids to read (or, if the second argument is true, to write) an absolute path;
-            empty where none does. It is asked about the path as it came and about that of the file that was opened.
+            empty if none does. It is asked about the path as it came and about that of the file that was opened.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Workspace:
         return OpenedDirectory(fd, os.fstat(fd), real)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
-        """What is there, links inside followed; None where nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
+        """What is there, links inside followed; None if nothing is. Raises `ToolError(PATH_OUTSIDE)`."""
         try:
             return self._beneath.stat(self._root(path), path.names)
         except FileNotFoundError:
@@ -214,7 +214,7 @@ class Workspace:
         """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.
 
         `expect`: a version that must still be there, None for a file that must not exist, or `AnyVersion()`.
-        `before` is told when all is ready; `new_mode` is for a file that is created.
+        `before` is called when all is ready; `new_mode` is for a file that is created.
         Raises `ToolError`: STALE, HARD_LINKED, PATH_OUTSIDE, DIRECTORY, NOT_REGULAR, IO (e.g. disk full).
         """
         with self._writable_location(path) as location:
@@ -237,7 +237,7 @@ class Workspace:
         return self._locks.hold(real_path)
 
     def _check_allowed(self, path: WorkspacePath, real: Path, fd: int) -> None:
-        """Close what was opened and raise where it must not be read (R-FILE-5)."""
+        """Close what was opened and raise if it must not be read (R-FILE-5)."""
         rule = self._why_denied(path.plain, False) or self._why_denied(str(real), False)
         if rule or self.is_private(real):
             os.close(fd)
@@ -308,7 +308,7 @@ class Workspace:
         return refusals.outside(asked, self.roots)
 
     def _clear_up(self) -> None:
-        """Remove what killed writers left below these roots, as far as they noted it."""
+        """Remove what killed writers left below these roots, if they noted it."""
         for left in self._temps.noted():
             with suppress(OSError, ToolError):
                 folder = self.resolve(str(left.parent))

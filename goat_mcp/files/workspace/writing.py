@@ -34,12 +34,11 @@ Expected = FileVersion | AnyVersion | None
 
 
 class BeforeChange(Protocol):
-    """Told of a change that is ready and has not happened yet, so that it can keep the old bytes; what it raises
-    stops the change.
+    """Called before a change that is ready, so that it can keep the old bytes. What it raises stops the change.
 
-    `old` is the file that is about to go, None where there is none; `sha256` is of the new content, empty where the
+    `old` is the file that is about to go, None if there is none; `sha256` is of the new content, empty if the
     file will be removed. `in_place` says that the old file will be overwritten instead of replaced: a link to it
-    keeps nothing. It may be told twice, the second time with `in_place`.
+    keeps nothing. It may be called twice, the second time with `in_place`.
     """
 
     def __call__(
@@ -48,7 +47,7 @@ class BeforeChange(Protocol):
 
 
 def keep_nothing(location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
-    """The `BeforeChange` of whoever wants none."""
+    """A `BeforeChange` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +232,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_in_place(location: Location, data: bytes) -> os.stat_result:
-    """Overwrite, for files that cannot be replaced. The old bytes come back where the new ones do not fit.
+    """Overwrite, for files that cannot be replaced. The old bytes come back if the new ones do not fit.
 
     Returns what is there afterwards. A process killed meanwhile leaves a mixture: there is no second file
     to fall back on.
