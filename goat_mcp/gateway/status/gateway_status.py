@@ -18,11 +18,11 @@ from goat_mcp.commands.sandbox.state import SandboxState
 from goat_mcp.commands.time_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.files.search.clock import SEARCH_LIMIT_S
-from goat_mcp.files.search.listing import MAX_ENTRIES
 from goat_mcp.gateway.status.times import iso
 from goat_mcp.gateway.status.upstream_entry import upstream_entry, with_ages
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.settings.settings import Settings
+from goat_mcp.tools.glob import MAX_ENTRIES
 from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
