@@ -19,7 +19,7 @@ from goat_mcp.commands.time_limits import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, Tim
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
-from goat_mcp.files.editing.read_state import ReadFilesBefore, record_as_read, shown_file
+from goat_mcp.files.editing.read_state import ReadFilesSnapshot, record_as_read, shown_file
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.output_capture import OutputPart, cut
@@ -63,7 +63,7 @@ class CommandCall:
     in_background: bool
     moves_the_shell: bool
     """Whether the directory it ends in is the shell's from then on."""
-    reads_before: ReadFilesBefore
+    reads_before: ReadFilesSnapshot
     notices: list[str]
 
 

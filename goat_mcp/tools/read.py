@@ -24,7 +24,7 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.changes.call_files import CallFiles, Changes, DirectChanges
 from goat_mcp.files.documents.excerpt import excerpt_of_text
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, in_words, is_pdf
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, image_type, is_pdf, size_text
 from goat_mcp.files.documents.image import fit_image
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES as MAX_NOTEBOOK_BYTES
 from goat_mcp.files.documents.notebook import NotANotebook, show_notebook
@@ -39,10 +39,10 @@ from goat_mcp.files.documents.rendering import (
 )
 from goat_mcp.files.documents.streamed_text import (
     MAX_HASHED_BYTES,
-    Bounds,
     IndexKey,
     LineIndexes,
     LinesNotReached,
+    ReadLimits,
     excerpt_of_stream,
     read_block,
 )
@@ -247,14 +247,14 @@ class Read(
         )
         index = self.indexes.of(key, head)
         asked = request.asked
-        bounds = Bounds(asked.offset, request.limit, asked.max_chars, request.deadline_s, request.stop)
+        limits = ReadLimits(asked.offset, request.limit, asked.max_chars, request.deadline_s, request.stop)
         try:
-            excerpt = excerpt_of_stream(file.fd, index, bounds, self.options.legacy_encoding)
+            excerpt = excerpt_of_stream(file.fd, index, limits, self.options.legacy_encoding)
         except LinesNotReached:
             raise ToolError(
                 ErrorCode.TIMEOUT,
                 f"line {asked.offset} of {request.path} was not reached in time: {index.total_lines:,} lines "
-                f"counted in {in_words(index.scanned_bytes)} of {in_words(found.st_size)}",
+                f"counted in {size_text(index.scanned_bytes)} of {size_text(found.st_size)}",
                 "Call again: counting goes on from there. Grep finds text in large files faster.",
             ) from None
         return _answer(file, render_text(excerpt, asked), index.sha256)
@@ -277,7 +277,7 @@ class Read(
         if file.stat.st_size > MAX_NOTEBOOK_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
-                f"the notebook {request.path} has {in_words(file.stat.st_size)}; at most 100 MB are read",
+                f"the notebook {request.path} has {size_text(file.stat.st_size)}; at most 100 MB are read",
                 "Clear its outputs (jupyter nbconvert --clear-output --inplace), or search it with Grep.",
             )
         data = file.read()
@@ -333,7 +333,7 @@ def _refuse_binary(path: WorkspacePath, head: bytes, size: int) -> None:
     if looks_binary(head):
         raise ToolError(
             ErrorCode.BINARY,
-            f"{path} is a binary file {binary_type(head[:HEAD_BYTES])}, {in_words(size)}",
+            f"{path} is a binary file {binary_type(head[:HEAD_BYTES])}, {size_text(size)}",
             "Look into it by Bash with a program that knows its format, such as file, xxd or unzip -l.",
             facts={"size": size},
         )

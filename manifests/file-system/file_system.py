@@ -19,7 +19,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
 from goat_mcp.files.changes.call_files import CallFiles, Changes
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, in_words
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, size_text
 from goat_mcp.files.documents.line_ends import FileText, count_lines
 from goat_mcp.files.documents.streamed_text import MAX_HASHED_BYTES
 from goat_mcp.files.documents.text_encoding import (
@@ -119,7 +119,7 @@ class Reading:
         if not wanted and looks_binary(data[:SAMPLE_BYTES]):
             raise ToolError(
                 ErrorCode.BINARY,
-                f"{path} is a binary file {binary_type(data[:HEAD_BYTES])}, {in_words(size)}",
+                f"{path} is a binary file {binary_type(data[:HEAD_BYTES])}, {size_text(size)}",
                 "Set encoding to base64 to get its bytes.",
                 facts={"size": size},
             )

@@ -27,7 +27,7 @@ _UNDER_WAY_S = 3600.0
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
 
 
-class NotTheContent(Exception):
+class WrongContent(Exception):
     """A file does not hold what it should."""
 
 
@@ -49,20 +49,20 @@ class Blobs:
             write_private(path, data)
 
     def keep(self, location: Location, old: os.stat_result, sha256: str, *, in_place: bool) -> None:
-        """Keep the content of the file at `location`, which is about to go. Raises `OSError` or `NotTheContent`."""
+        """Keep the content of the file at `location`, which is about to go. Raises `OSError` or `WrongContent`."""
         if old.st_size <= LINKED_ABOVE_BYTES:
             self.put(sha256, _content(location, sha256))
         elif in_place or not self._linked(location, old, sha256):
             self._copied(location, sha256)
 
     def read(self, sha256: str) -> bytes:
-        """Raises `FileNotFoundError` if it is not kept, `NotTheContent` if it is damaged."""
+        """Raises `FileNotFoundError` if it is not kept, `WrongContent` if it is damaged."""
         data = self.path(sha256).read_bytes()
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise NotTheContent(str(self.path(sha256)))
+            raise WrongContent(str(self.path(sha256)))
         return data
 
-    def settle(self, sha256: str) -> None:
+    def finalize(self, sha256: str) -> None:
         """After the old file lost its name: make what was linked ours alone."""
         path = self.path(sha256)
         with suppress(OSError):
@@ -70,7 +70,7 @@ class Blobs:
             if found.st_nlink == 1 and stat.S_IMODE(found.st_mode) != 0o600:
                 path.chmod(0o600)
 
-    def let_go(self, file: os.stat_result) -> None:
+    def release(self, file: os.stat_result) -> None:
         """If a change failed, its file may have a second name here: make that a file of its own.
 
         A file with several names would not be written any more (R-FILE-7).
@@ -115,7 +115,7 @@ class Blobs:
         try:
             found = temp.lstat()
             if not os.path.samestat(found, old) or found.st_size != old.st_size:
-                raise NotTheContent(str(location.real))
+                raise WrongContent(str(location.real))
             temp.replace(self.path(sha256))
         finally:
             # Still there if both were names of one file already: renaming one to the other does nothing.
@@ -140,7 +140,7 @@ class Blobs:
                 self._copy(fd, path, path.name)
             finally:
                 os.close(fd)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             path.unlink()
 
     def _copy(self, source: int, path: Path, sha256: str) -> None:
@@ -155,7 +155,7 @@ class Blobs:
                 file.flush()
                 os.fsync(file.fileno())
             if digest.hexdigest() != sha256:
-                raise NotTheContent(str(path))
+                raise WrongContent(str(path))
             temp.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -177,5 +177,5 @@ def _content(location: Location, sha256: str) -> bytes:
     with os.fdopen(fd, "rb", buffering=0) as file:
         data = file.read(LINKED_ABOVE_BYTES + 1)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise NotTheContent(str(location.real))
+        raise WrongContent(str(location.real))
     return data

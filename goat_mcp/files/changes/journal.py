@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goat_mcp.files.changes.blobs import Blobs, NotTheContent
+from goat_mcp.files.changes.blobs import Blobs, WrongContent
 from goat_mcp.files.changes.change import Author, Change, ChangeRecords, Content
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath, WrittenFile
 from goat_mcp.files.workspace.beneath import Location
@@ -35,7 +35,7 @@ class JournalLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Journaled:
+class JournaledWrite:
     """The result of a write. `written` is None if the file was removed; `not_kept` as in `Change`."""
 
     written: WrittenFile | None
@@ -73,49 +73,49 @@ class Journal:
         author: Author,
         undoes: str = "",
         new_mode: int | None = None,
-    ) -> Journaled:
+    ) -> JournaledWrite:
         """`Workspace.write_file`, with the old bytes kept. Hold the file's lock. Blocking."""
         if not self.limits.total_bytes:
-            return Journaled(workspace.write_file(path, data, expect=expect, new_mode=new_mode), "", "")
+            return JournaledWrite(workspace.write_file(path, data, expect=expect, new_mode=new_mode), "", "")
         entry = _Entry(self, author, expect, len(data), undoes)
         with self._recorded(workspace, path, entry):
             written = workspace.write_file(path, data, expect=expect, before=entry, new_mode=new_mode)
-        return Journaled(written, entry.id, entry.not_kept)
+        return JournaledWrite(written, entry.id, entry.not_kept)
 
     def remove(
         self, workspace: Workspace, path: WorkspacePath, *, expect: FileVersion, author: Author, undoes: str = ""
-    ) -> Journaled:
+    ) -> JournaledWrite:
         """`Workspace.remove_file`, with the old bytes kept. Hold the file's lock. Blocking."""
         if not self.limits.total_bytes:
             workspace.remove_file(path, expect=expect)
-            return Journaled(None, "", "")
+            return JournaledWrite(None, "", "")
         entry = _Entry(self, author, expect, None, undoes)
         with self._recorded(workspace, path, entry):
             workspace.remove_file(path, expect=expect, before=entry)
-        return Journaled(None, entry.id, entry.not_kept)
+        return JournaledWrite(None, entry.id, entry.not_kept)
 
     @contextmanager
     def _recorded(self, workspace: Workspace, path: WorkspacePath, entry: _Entry) -> Generator[None]:
         """Record the change that the block makes; if it fails, as if it had never been tried."""
-        self.let_go(workspace, path)
+        self.release(workspace, path)
         try:
             yield
         except BaseException:
             entry.take_back()
-            self.let_go(workspace, path)
+            self.release(workspace, path)
             raise
-        entry.settle()
+        entry.finalize()
         self._kept_bytes += entry.old_size
         if self._kept_bytes > self.limits.total_bytes // 4:
             self._kept_bytes = 0
             threading.Thread(target=self.prune, name="goat-journal", daemon=True).start()
 
-    def let_go(self, workspace: Workspace, path: WorkspacePath) -> None:
+    def release(self, workspace: Workspace, path: WorkspacePath) -> None:
         """A change that was cut short may have left the file with a second name of ours."""
         with suppress(Exception):  # whatever is wrong with the path, writing it says so
             found = workspace.stat(path)
             if found is not None and found.st_nlink > 1:
-                self.blobs.let_go(found)
+                self.blobs.release(found)
 
     def prune(self) -> None:
         """Forget what is too old or too much. Blocking; if the state directory cannot be used, nothing happens."""
@@ -165,7 +165,7 @@ class _Entry:
             self._journal.records.store(change)
         except OSError as problem:
             self.not_kept = (problem.strerror or str(problem)).lower()
-        except NotTheContent:
+        except WrongContent:
             raise stale(location.real, "changed since it was read") from None
 
     def _change(self, location: Location, old: os.stat_result | None, sha256: str) -> Change:
@@ -196,7 +196,7 @@ class _Entry:
             with suppress(OSError):
                 self._journal.records.remove(self.id)
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """The change happened."""
         if self._expect is not None and self.old_size:
-            self._journal.blobs.settle(self._expect.sha256)
+            self._journal.blobs.finalize(self._expect.sha256)

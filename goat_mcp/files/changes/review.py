@@ -19,8 +19,8 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.resources import Reading, json_entry, json_reading, last_part, template
-from goat_mcp.files.changes.blobs import NotTheContent
-from goat_mcp.files.changes.journal import Journal, Journaled
+from goat_mcp.files.changes.blobs import WrongContent
+from goat_mcp.files.changes.journal import Journal, JournaledWrite
 from goat_mcp.files.changes.staged import StagedChange, StagedChanges
 from goat_mcp.files.documents.line_ends import common_ends
 from goat_mcp.files.workspace import FileVersion, Workspace
@@ -97,7 +97,7 @@ class Review:
         """From what is on disk now to what is staged. Blocking."""
         try:
             new = self.queue.data(staged)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             raise self._damaged(staged) from None
         path = self.workspace.resolve(str(staged.path))
         old = b""
@@ -142,13 +142,13 @@ class Review:
             raise self._stale(staged)
         try:
             data = self.queue.data(staged)
-        except (OSError, NotTheContent):
+        except (OSError, WrongContent):
             raise self._damaged(staged) from None
         now = ""
         if self.workspace.stat(path) is not None:
             with self.workspace.open_file(path) as file:
                 now = hash_of(file.fd)
-        outcome = Journaled(None, "", "")
+        outcome = JournaledWrite(None, "", "")
         if now != (
             staged.after.sha256 if staged.after else ""
         ):  # else it was written before, and whoever did it could not say so any more

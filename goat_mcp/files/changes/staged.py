@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from goat_mcp.files.changes.blobs import NotTheContent
+from goat_mcp.files.changes.blobs import WrongContent
 from goat_mcp.files.changes.change import Author, Content, parse_record
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import write_private
@@ -81,13 +81,13 @@ class StagedChanges:
             return None
 
     def data(self, staged: StagedChange) -> bytes:
-        """What the file is to hold; nothing if it is to be deleted. Raises `OSError`, or `NotTheContent` if it was
+        """What the file is to hold; nothing if it is to be deleted. Raises `OSError`, or `WrongContent` if it was
         damaged."""
         if staged.after is None:
             return b""
         data = self.content_path(staged.id).read_bytes()
         if hashlib.sha256(data).hexdigest() != staged.after.sha256:
-            raise NotTheContent(str(staged.path))
+            raise WrongContent(str(staged.path))
         return data
 
     def content_path(self, id: str) -> Path:

@@ -138,7 +138,7 @@ class StagedFiles(DirectFiles):
 
     def _put(self, path: WorkspacePath, data: bytes | None, expect: FileVersion | None) -> tuple[Path, Content | None]:
         """Stage what is to become of a file. Gives back its real path, and what it held when that was begun."""
-        self._review.journal.let_go(self.workspace, path)
+        self._review.journal.release(self.workspace, path)
         self.workspace.check_writable(path)
         real, former = self.workspace.real_path(path), self._waiting(path)
         base = self._base(path, expect) if former is None else former.base

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.files.changes.blobs import NotTheContent
+from goat_mcp.files.changes.blobs import WrongContent
 from goat_mcp.files.changes.change import Author, Change, Content
 from goat_mcp.files.changes.journal import Journal
 from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
@@ -136,7 +136,7 @@ class Undo:
             return self.journal.blobs.read(before.sha256)
         except FileNotFoundError:
             why = "is not kept any more"
-        except NotTheContent:
+        except WrongContent:
             why = "was damaged where it was kept"
         except OSError as problem:
             why = f"cannot be read: {problem.strerror or problem}"

@@ -84,7 +84,7 @@ def binary_type(head: bytes) -> str:
     return "of unknown type"
 
 
-def in_words(size: int) -> str:
+def size_text(size: int) -> str:
     """A byte count a reader takes in at a glance: `345 bytes`, `1.2 MB (1,234,567 bytes)`."""
     amount, unit = float(size), "bytes"
     for larger_unit in ("KB", "MB", "GB", "TB"):

@@ -89,7 +89,7 @@ def read_pdf(file: BinaryIO, pages: PageRange | None, max_chars: int, patience: 
     except FileNotDecryptedError:
         # Files locked with an empty password, as many are, open by themselves.
         raise _locked() from None
-    except _let_out_by_pypdf() as problem:
+    except _pypdf_errors() as problem:
         raise _damaged(_in_words(problem)) from None
     asked = _clipped(pages, total)
     reading = _Reading(reader, asked, total, patience)
@@ -119,7 +119,7 @@ class _Reading:
     def _text(self, number: int) -> str:
         try:
             text = self.reader.pages[number - 1].extract_text()
-        except _let_out_by_pypdf() as problem:
+        except _pypdf_errors() as problem:
             self.last_problem = _in_words(problem)
             return f"(this page cannot be read: {self.last_problem})"
         self.has_read_any = True
@@ -127,7 +127,7 @@ class _Reading:
         return shown or "(no text on this page; it may be a scan or a drawing)"
 
 
-def _let_out_by_pypdf() -> tuple[type[Exception], ...]:
+def _pypdf_errors() -> tuple[type[Exception], ...]:
     """What pypdf lets out on files that are damaged, or packed or locked in ways it does not know."""
     from pypdf.errors import PyPdfError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from goat_mcp.core.result import Block, image_block
 from goat_mcp.files.documents.excerpt import Excerpt, number_lines
-from goat_mcp.files.documents.file_type import in_words
+from goat_mcp.files.documents.file_type import size_text
 from goat_mcp.files.documents.image import FittedImage
 from goat_mcp.files.documents.notebook import ShownNotebook
 from goat_mcp.files.documents.pdf import PageRange, PdfText
@@ -70,7 +70,7 @@ def render_text(excerpt: Excerpt, asked: Selection) -> Rendering:
 def render_image(image: FittedImage, name: str, size: int) -> Rendering:
     notices: tuple[str, ...] = ()
     if image.is_changed:
-        notices = (f"shown as {image.mime_type}, {image.width} x {image.height}, {in_words(len(image.data))}",)
+        notices = (f"shown as {image.mime_type}, {image.width} x {image.height}, {size_text(len(image.data))}",)
     facts = {
         "type": "image",
         "mime_type": image.mime_type,
@@ -78,7 +78,7 @@ def render_image(image: FittedImage, name: str, size: int) -> Rendering:
         "height": image.original_height,
         "truncated": False,
     }
-    text = f"{name}: {image.original_type}, {image.original_width} x {image.original_height}, {in_words(size)}"
+    text = f"{name}: {image.original_type}, {image.original_width} x {image.original_height}, {size_text(size)}"
     return Rendering(text, facts, is_whole=True, notices=notices, images=(image_block(image.data, image.mime_type),))
 
 

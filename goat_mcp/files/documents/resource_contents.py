@@ -15,7 +15,7 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import Block, image_block, text_block
-from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, file_suffix, image_type, in_words
+from goat_mcp.files.documents.file_type import HEAD_BYTES, binary_type, file_suffix, image_type, size_text
 from goat_mcp.files.documents.image import FittedImage, fit_image_bytes
 from goat_mcp.files.documents.visible_text import one_line
 
@@ -83,7 +83,7 @@ def _show(content: Mapping[str, Any], asked_uri: str, store: Store, shown: Shown
         if isinstance(image, FittedImage):
             shown.images += 1
             shown.image_bytes += len(image.data)
-            size = f"{image.original_type}, {image.original_width} x {image.original_height}, {in_words(len(data))}"
+            size = f"{image.original_type}, {image.original_width} x {image.original_height}, {size_text(len(data))}"
             changed = f", shown as {image.mime_type}, {image.width} x {image.height}" if image.is_changed else ""
             shown.add(f"{name}: {size}{changed}", **{**about, "mime_type": image.original_type}, kind="image")
             shown.blocks.append(image_block(image.data, image.mime_type))
@@ -91,7 +91,8 @@ def _show(content: Mapping[str, Any], asked_uri: str, store: Store, shown: Shown
         problem = f"; not shown: {image}" if image else ""
     path = store(data, file_suffix(data[:HEAD_BYTES], claimed, uri))
     what = kind or f"a file that is {binary_type(data[:HEAD_BYTES])}"
-    shown.add(f"{name}: {what}, {in_words(len(data))}, stored in {path}{problem}", **about, kind="file", path=str(path))
+    text = f"{name}: {what}, {size_text(len(data))}, stored in {path}{problem}"
+    shown.add(text, **about, kind="file", path=str(path))
 
 
 def _decoded(blob: str) -> bytes | None:

@@ -221,7 +221,7 @@ class LinesNotReached(Exception):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ReadLimits:
     """What ends an excerpt. `deadline_s` is a `time.monotonic()` time; `stop` is set when nobody waits any more."""
 
     offset: int | None
@@ -231,25 +231,27 @@ class Bounds:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-def excerpt_of_stream(descriptor: int, index: LineIndex, bounds: Bounds, legacy_encoding: str | None = None) -> Excerpt:
+def excerpt_of_stream(
+    descriptor: int, index: LineIndex, limits: ReadLimits, legacy_encoding: str | None = None
+) -> Excerpt:
     """Lines of an open file, in memory that does not grow with it.
 
     Raises `LinesNotReached` if the first line asked for was not found in time.
     """
-    offset = bounds.offset
-    count_until_s = min(time.monotonic() + COUNT_ON_S, bounds.deadline_s)
+    offset = limits.offset
+    count_until_s = min(time.monotonic() + COUNT_ON_S, limits.deadline_s)
 
     def go_on(so_far: LineIndex) -> bool:
         now_s = time.monotonic()
         is_reached = offset is None or 0 <= offset <= so_far.total_lines
-        return not bounds.stop.is_set() and now_s < (count_until_s if is_reached else bounds.deadline_s)
+        return not limits.stop.is_set() and now_s < (count_until_s if is_reached else limits.deadline_s)
 
     index.scan(descriptor, go_on=go_on)
     if not index.is_complete and offset is not None and not 0 <= offset <= index.total_lines:
         raise LinesNotReached
     start = first_line(offset, index.total_lines)
     text_format = index.format(legacy_encoding)
-    collected = _Collected(bounds)
+    collected = _LineCollector(limits)
     if start <= index.total_lines or not index.is_complete:
         place = index.position_of(start)
         _collect(_pieces(descriptor, index, place.offset, text_format), place, collected)
@@ -266,10 +268,10 @@ def excerpt_of_stream(descriptor: int, index: LineIndex, bounds: Bounds, legacy_
 
 
 @dataclass
-class _Collected:
+class _LineCollector:
     """Lines so far. The line being read grows piece by piece: its head is kept, the rest only measured."""
 
-    bounds: Bounds
+    limits: ReadLimits
     lines: list[str] = field(default_factory=list[str])
     cut_lengths: dict[int, int] = field(default_factory=dict[int, int])
     late_after_s: float = field(default_factory=lambda: time.monotonic() + MEASURE_LINE_S)
@@ -280,7 +282,7 @@ class _Collected:
 
     @property
     def is_full(self) -> bool:
-        return len(self.lines) >= self.bounds.limit or self._chars > self.bounds.max_chars
+        return len(self.lines) >= self.limits.limit or self._chars > self.limits.max_chars
 
     def add(self, part: str) -> None:
         if len(self._head) < MAX_LINE_CHARS:
@@ -299,7 +301,7 @@ class _Collected:
             self.end_line()
 
 
-def _collect(pieces: Iterator[str], place: LinePosition, into: _Collected) -> None:
+def _collect(pieces: Iterator[str], place: LinePosition, into: _LineCollector) -> None:
     skip_lines = place.skip_lines
     drop_line_feed = place.in_crlf
     for piece in pieces:

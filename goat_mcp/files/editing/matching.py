@@ -144,7 +144,7 @@ def _find_lines(content: bytes, wanted: str, *, every: bool) -> Matches | None:
     lines = [line.rstrip("\r\n") for line in split_lines(wanted)]
     trimmed = [line.rstrip(BLANKS) for line in lines]
     window = _Window(content, [fold(line) for line in lines], ends_line=wanted.endswith(("\n", "\r")))
-    second, third = _Collected(2, every), _Collected(3, every)
+    second, third = _HitCollector(2, every), _HitCollector(3, every)
     for hit in window.hits():
         third.add(hit)
         ended = content[hit.start : hit.end] + (b"" if window.ends_line else b"\n")
@@ -154,7 +154,7 @@ def _find_lines(content: bytes, wanted: str, *, every: bool) -> Matches | None:
 
 
 @dataclass
-class _Collected:
+class _HitCollector:
     """The hits of one tier, with those left out that `find` does not list."""
 
     tier: Tier

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result
-from goat_mcp.files.documents.file_type import in_words
+from goat_mcp.files.documents.file_type import size_text
 from goat_mcp.files.documents.notebook import MAX_FILE_BYTES
 from goat_mcp.files.documents.text_encoding import UTF_8, check_insertion
 from goat_mcp.files.editing.current_file import load_text, open_current
@@ -32,7 +32,7 @@ class CellRequest:
 
 
 @dataclass(frozen=True)
-class Changed:
+class NotebookEditResult:
     """`version` is what the file holds now."""
 
     result: ToolResult
@@ -49,7 +49,7 @@ class NotebookFile:
     state: ReadState
     legacy_encoding: str | None
 
-    def change(self, request: CellRequest) -> Changed:
+    def change(self, request: CellRequest) -> NotebookEditResult:
         """Raises `ToolError`: NOTEBOOK, CELL, AMBIGUOUS, NOT_READ, STALE, TOO_LARGE; as opening and writing do."""
         check_insertion(request.source, UTF_8)
         self._check_size()
@@ -61,17 +61,17 @@ class NotebookFile:
         notebook = Notebook(to_text(stored.content), str(self.path))
         change = self._change(notebook, request, version)
         if not change.is_change:
-            return Changed(self._unchanged(request, change), version)
+            return NotebookEditResult(self._unchanged(request, change), version)
         content = to_bytes(notebook.text(utf=stored.format.encoding.startswith("utf-")))
         written = self.files.write_file(self.path, stored.stored(content), expect=version)
-        return Changed(self._changed(request, change), written.version)
+        return NotebookEditResult(self._changed(request, change), written.version)
 
     def _check_size(self) -> None:
         found = self.files.stat(self.path)
         if found is not None and found.st_size > MAX_FILE_BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE,
-                f"the notebook {self.path} has {in_words(found.st_size)}; at most 100 MB are edited",
+                f"the notebook {self.path} has {size_text(found.st_size)}; at most 100 MB are edited",
                 "Clear its outputs first: jupyter nbconvert --clear-output --inplace FILE, run by Bash.",
             )
 

@@ -22,7 +22,7 @@ from goat_mcp.files.documents.line_ends import (
 )
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.files.editing.matching import to_text
-from goat_mcp.files.editing.replacing import Change
+from goat_mcp.files.editing.replacing import ChangedSpan
 
 EXACT_LINES = 400
 """Up to so many lines, both texts together, are aligned as well as possible."""
@@ -39,7 +39,7 @@ _LINE_ENDS = (b"\n", b"\r")
 Sign = Literal[" ", "-", "+"]
 
 
-def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
+def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedSpan]:
     """The runs of lines that differ, in order; positions are line indexes."""
     head, tail = common_ends(old, new)
     old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -48,11 +48,11 @@ def changed_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]
         matcher = SequenceMatcher(None, old_middle, new_middle, autojunk=lines > EXACT_LINES)
         for tag, *run in matcher.get_opcodes():
             if tag != "equal":
-                yield Change(*(head + index for index in run))
+                yield ChangedSpan(*(head + index for index in run))
     elif len(old_middle) == len(new_middle):
         yield from _differences_in_order(old_middle, new_middle, head)
     else:
-        yield Change(head, len(old) - tail, head, len(new) - tail)
+        yield ChangedSpan(head, len(old) - tail, head, len(new) - tail)
 
 
 def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
@@ -66,17 +66,17 @@ def count_changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int
     return sum(run.new_end - run.new_start for run in runs), sum(run.old_end - run.old_start for run in runs)
 
 
-def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int) -> Iterator[Change]:
+def _differences_in_order(old: Sequence[bytes], new: Sequence[bytes], head: int) -> Iterator[ChangedSpan]:
     start: int | None = None
     for index, (one, two) in enumerate(zip(old, new, strict=True), head):
         if one != two:
             start = index if start is None else start
         elif start is not None:
-            yield Change(start, index, start, index)
+            yield ChangedSpan(start, index, start, index)
             start = None
     if start is not None:
         end = head + len(old)
-        yield Change(start, end, start, end)
+        yield ChangedSpan(start, end, start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class NumberedDiff:
         return [hunk.facts() for hunk in self.hunks]
 
 
-def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
+def diff(old: bytes, new: bytes, changes: Sequence[ChangedSpan]) -> NumberedDiff:
     """The numbered diff of two contents that differ in `changes` only, which are in order."""
     differ = _Differ(old, new)
     for block in _blocks(old, new, changes):
@@ -145,9 +145,9 @@ def diff(old: bytes, new: bytes, changes: Sequence[Change]) -> NumberedDiff:
     return differ.finished()
 
 
-def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[Change]:
+def _blocks(old: bytes, new: bytes, changes: Sequence[ChangedSpan]) -> Iterator[ChangedSpan]:
     """The whole lines around each change, by byte; changes that share lines, or touch, are joined."""
-    pending: Change | None = None
+    pending: ChangedSpan | None = None
     for change in changes:
         start = line_start(old, change.old_start)
         done = -1 if pending is None else pending.old_end
@@ -157,16 +157,16 @@ def _blocks(old: bytes, new: bytes, changes: Sequence[Change]) -> Iterator[Chang
         end, new_end = _end_of_lines(old, new, change)
         if pending is not None and start <= done:
             first = min(start, pending.old_start)
-            pending = Change(first, end, pending.new_start - (pending.old_start - first), new_end)
+            pending = ChangedSpan(first, end, pending.new_start - (pending.old_start - first), new_end)
             continue
         if pending is not None:
             yield pending
-        pending = Change(start, end, start + moved, new_end)
+        pending = ChangedSpan(start, end, start + moved, new_end)
     if pending is not None:
         yield pending
 
 
-def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
+def _end_of_lines(old: bytes, new: bytes, change: ChangedSpan) -> tuple[int, int]:
     """Where the lines around a change end, in both contents."""
     if is_line_start(old, change.old_end) and is_line_start(new, change.new_end):
         return change.old_end, change.new_end
@@ -174,14 +174,14 @@ def _end_of_lines(old: bytes, new: bytes, change: Change) -> tuple[int, int]:
     return end, change.new_end + (end - change.old_end)
 
 
-def _changed_parts(old: bytes, new: bytes, block: Change) -> Iterator[Change]:
+def _changed_parts(old: bytes, new: bytes, block: ChangedSpan) -> Iterator[ChangedSpan]:
     """The lines of a block that really differ: what was sent as old and new text has lines in common."""
     old_lines = old[block.old_start : block.old_end].splitlines(keepends=True)
     new_lines = new[block.new_start : block.new_end].splitlines(keepends=True)
     old_at = list(accumulate(map(len, old_lines), initial=block.old_start))
     new_at = list(accumulate(map(len, new_lines), initial=block.new_start))
     for run in changed_runs(old_lines, new_lines):
-        yield Change(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
+        yield ChangedSpan(old_at[run.old_start], old_at[run.old_end], new_at[run.new_start], new_at[run.new_end])
 
 
 class _Differ:
@@ -200,7 +200,7 @@ class _Differ:
         self._deletions = 0
         self._start_lines: list[int] = []
 
-    def add(self, block: Change) -> None:
+    def add(self, block: ChangedSpan) -> None:
         self._context_before(block.old_start)
         removed = list(lines_between(self._old, block.old_start, block.old_end))
         added = list(lines_between(self._new, block.new_start, block.new_end))

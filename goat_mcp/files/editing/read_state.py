@@ -84,13 +84,13 @@ class ShownFile:
 
 
 @dataclass(frozen=True)
-class ReadFilesBefore:
+class ReadFilesSnapshot:
     """How the files a session has read were just before a command ran."""
 
     identities: dict[str, _Identity | None]
 
     @classmethod
-    def of(cls, ledger: ReadLedger) -> ReadFilesBefore:
+    def of(cls, ledger: ReadLedger) -> ReadFilesSnapshot:
         return cls({path: _identity(path) for path in ledger.paths()[-MAX_WATCHED:]})
 
     def changed(self) -> list[str]:

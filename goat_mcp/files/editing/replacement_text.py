@@ -60,7 +60,7 @@ class Indentation:
         return base.in_file[: max(0, len(base.in_file) - levels * len(unit) - spaces)]
 
 
-def learn(pairs: Sequence[IndentPair], typed: Sequence[str], nearby: Iterable[str]) -> Indentation:
+def learn_indentation(pairs: Sequence[IndentPair], typed: Sequence[str], nearby: Iterable[str]) -> Indentation:
     """What the lines that matched say about both sides, or else the lines `nearby` in the file.
 
     `pairs` and `typed` (all typed indentations) leave out blank lines.
@@ -235,7 +235,7 @@ class _Adaptation:
 
     def _learn(self) -> Indentation:
         typed = [indent_of(text) for text, _ in (*self._old, *self._new) if text.strip(BLANKS)]
-        return learn(self._pairs(), typed, self._place.nearby)
+        return learn_indentation(self._pairs(), typed, self._place.nearby)
 
 
 def _partners(old: Sequence[str], new: Sequence[str]) -> list[int | None]:

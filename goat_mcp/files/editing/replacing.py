@@ -21,7 +21,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedSpan:
     """`old[old_start:old_end]` became `new[new_start:new_end]`; everything between changes is the same in both."""
 
     old_start: int
@@ -34,15 +34,15 @@ class Change:
         return (self.new_end - self.new_start) - (self.old_end - self.old_start)
 
 
-def replaced(content: bytes, replacements: Sequence[Replacement]) -> tuple[bytes, list[Change]]:
+def replace_parts(content: bytes, replacements: Sequence[Replacement]) -> tuple[bytes, list[ChangedSpan]]:
     """The new content, and what changed. Replacements come in order and do not overlap."""
     whole = memoryview(content)  # slices of it cost no copy, which counts for large files
     pieces: list[bytes | memoryview] = []
-    changes: list[Change] = []
+    changes: list[ChangedSpan] = []
     done = grown = 0
     for part in replacements:
         pieces += (whole[done : part.start], part.text)
-        change = Change(part.start, part.end, part.start + grown, part.start + grown + len(part.text))
+        change = ChangedSpan(part.start, part.end, part.start + grown, part.start + grown + len(part.text))
         changes.append(change)
         grown += change.growth
         done = part.end
@@ -50,9 +50,9 @@ def replaced(content: bytes, replacements: Sequence[Replacement]) -> tuple[bytes
     return b"".join(pieces), changes
 
 
-def compose(first: Sequence[Change], second: Sequence[Change]) -> list[Change]:
+def compose_changes(first: Sequence[ChangedSpan], second: Sequence[ChangedSpan]) -> list[ChangedSpan]:
     """Two rounds of changes as one. `second`'s old side is `first`'s new side."""
-    composed: list[Change] = []
+    composed: list[ChangedSpan] = []
     one = two = 0
     first_growth = second_growth = 0
     while one < len(first) or two < len(second):
@@ -71,7 +71,7 @@ def compose(first: Sequence[Change], second: Sequence[Change]) -> list[Change]:
             else:
                 break
         composed.append(
-            Change(start - growth_before[0], end - first_growth, start + growth_before[1], end + second_growth)
+            ChangedSpan(start - growth_before[0], end - first_growth, start + growth_before[1], end + second_growth)
         )
     return composed
 
@@ -83,7 +83,7 @@ _LINE_FEEDS = re.compile(r"\r\n|\n")
 _SINGLE_RETURN = re.compile(r"\r(?!\n)")
 
 
-def replace_found(text: FileText, found: Matches, old: str, new: str) -> tuple[bytes, list[Change]]:
+def replace_found(text: FileText, found: Matches, old: str, new: str) -> tuple[bytes, list[ChangedSpan]]:
     """The content with `new` at every hit of `old`, and what changed."""
     same_everywhere = _same_everywhere(text, old, new) if found.tier == 1 else None
     if same_everywhere is not None and found.needle is not None and len(found.hits) < found.count:
@@ -96,7 +96,7 @@ def replace_found(text: FileText, found: Matches, old: str, new: str) -> tuple[b
         )
         for hit in found.every_hit(text.data)
     ]
-    return replaced(text.data, parts)
+    return replace_parts(text.data, parts)
 
 
 def _same_everywhere(text: FileText, old: str, new: str) -> bytes | None:
@@ -111,11 +111,11 @@ def _same_everywhere(text: FileText, old: str, new: str) -> bytes | None:
     return to_bytes(ends.sub(lambda _: end, new))
 
 
-def _all_at_once(content: bytes, first: int, needle: bytes, text: bytes) -> tuple[bytes, list[Change]]:
+def _all_at_once(content: bytes, first: int, needle: bytes, text: bytes) -> tuple[bytes, list[ChangedSpan]]:
     """More hits than are worth listing: what lies from the first to the last of them counts as changed."""
     result = content.replace(needle, text)
     end = content.rfind(needle) + len(needle)
-    return result, [Change(first, end, first, len(result) - (len(content) - end))]
+    return result, [ChangedSpan(first, end, first, len(result) - (len(content) - end))]
 
 
 def _adapted(content: bytes, hit: Hit, found: Matches, old: str, new: str) -> bytes:

@@ -18,7 +18,7 @@ _NOT_COPIED = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes."""
 
 
-class Original:
+class OriginalFile:
     """As it is found at a place. `asked` is the path in the caller's words, for errors."""
 
     def __init__(self, location: Location, asked: object) -> None:

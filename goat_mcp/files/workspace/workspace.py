@@ -31,7 +31,7 @@ from goat_mcp.files.workspace.roots import (
     split_names,
 )
 from goat_mcp.files.workspace.temp_files import TempFiles, remove_if_abandoned
-from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, keep_nothing
+from goat_mcp.files.workspace.writing import BeforeChange, Expected, FileWriter, WrittenFile, do_nothing
 
 PRIMARY_SIGN = "@"
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -208,7 +208,7 @@ class Workspace:
         data: bytes,
         *,
         expect: Expected,
-        before: BeforeChange = keep_nothing,
+        before: BeforeChange = do_nothing,
         new_mode: int | None = None,
     ) -> WrittenFile:
         """Make `data` the whole content, in one step; missing folders are created. Hold `lock` around it.
@@ -220,7 +220,7 @@ class Workspace:
         with self._writable_location(path) as location:
             return self._writer.write(location, data, expect, path, before=before, new_mode=new_mode)
 
-    def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = keep_nothing) -> None:
+    def remove_file(self, path: WorkspacePath, *, expect: FileVersion, before: BeforeChange = do_nothing) -> None:
         """Take a file away. Hold `lock` around it. Raises `ToolError` as `write_file` does, and NOT_FOUND."""
         with self._writable_location(path) as location:
             if location.stat is None:

@@ -21,7 +21,7 @@ from typing import Protocol
 from goat_mcp.files.workspace import refusals
 from goat_mcp.files.workspace.beneath import Location
 from goat_mcp.files.workspace.opened import AnyVersion, FileIdentity, FileVersion
-from goat_mcp.files.workspace.original import Original
+from goat_mcp.files.workspace.original import OriginalFile
 from goat_mcp.files.workspace.roots import DIRECTORY_FLAGS, NO_FOLLOW
 from goat_mcp.files.workspace.temp_files import TempFile, TempFiles, write_all
 
@@ -46,7 +46,7 @@ class BeforeChange(Protocol):
     ) -> None: ...
 
 
-def keep_nothing(location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
+def do_nothing(location: Location, old: os.stat_result | None, sha256: str, *, in_place: bool = False) -> None:
     """A `BeforeChange` that does nothing."""
 
 
@@ -72,7 +72,7 @@ class FileWriter:
         expect: Expected,
         asked: object,
         *,
-        before: BeforeChange = keep_nothing,
+        before: BeforeChange = do_nothing,
         new_mode: int | None = None,
     ) -> WrittenFile:
         """`new_mode` is that of a file that is created; otherwise it follows the umask."""
@@ -97,11 +97,11 @@ class FileWriter:
             raise refusals.hard_linked(asked, original.st_nlink)
 
     def remove(
-        self, location: Location, expect: FileVersion, asked: object, *, before: BeforeChange = keep_nothing
+        self, location: Location, expect: FileVersion, asked: object, *, before: BeforeChange = do_nothing
     ) -> None:
         """Take the file away, if it still holds what is expected."""
         self.check(location, asked)
-        original = Original(location, asked)
+        original = OriginalFile(location, asked)
         original.check(expect)
         before(location, original.stat(), "")
         os.unlink(location.name, dir_fd=location.parent_fd)
@@ -147,7 +147,7 @@ class FileWriter:
     ) -> WrittenFile:
         if expect is None:
             raise refusals.stale(asked, "exists already")
-        original = Original(location, asked)
+        original = OriginalFile(location, asked)
         original.check(expect)
         try:
             with self.temps.create(location.parent_fd, location.parent) as temp, _Hashing(data) as hashing:
