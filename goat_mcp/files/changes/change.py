@@ -14,8 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
+from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
+ABSENT = ""
+"""Stands for the hash of a file that is not there."""
 UNDO = "undo"
 """The `tool` of a change that put old bytes back."""
 
@@ -37,6 +41,23 @@ class Content:
     sha256: str
     size: int
     mode: int = 0
+
+
+def sha256_of(content: Content | FileVersion | None) -> str:
+    return ABSENT if content is None else content.sha256
+
+
+def version_of(content: Content | None) -> FileVersion | None:
+    """The version to expect of a file that holds this; None if there is to be no file."""
+    return None if content is None else FileVersion(content.sha256, content.size, 0)
+
+
+def sha256_on_disk(workspace: Workspace, path: WorkspacePath) -> str:
+    """Of what a file holds now; `ABSENT` if there is none. Blocking."""
+    if workspace.stat(path) is None:
+        return ABSENT
+    with workspace.open_file(path) as file:
+        return hash_of(file.fd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.principals import LOCAL
 from goat_mcp.core.resources import Reading, json_entry, json_reading, last_part, template
 from goat_mcp.files.changes.blobs import WrongContent
-from goat_mcp.files.changes.journal import Journal, JournaledWrite
+from goat_mcp.files.changes.change import sha256_of, sha256_on_disk, version_of
+from goat_mcp.files.changes.journal import Journal
 from goat_mcp.files.changes.staged import StagedChange, StagedChanges
 from goat_mcp.files.documents.line_ends import common_ends
-from goat_mcp.files.workspace import FileVersion, Workspace
-from goat_mcp.files.workspace.opened import hash_of
+from goat_mcp.files.workspace import Workspace
 
 
 class ChangeAudit(Protocol):
@@ -144,23 +144,19 @@ class Review:
             data = self.queue.data(staged)
         except (OSError, WrongContent):
             raise self._damaged(staged) from None
-        now = ""
-        if self.workspace.stat(path) is not None:
-            with self.workspace.open_file(path) as file:
-                now = hash_of(file.fd)
-        outcome = JournaledWrite(None, "", "")
-        if now != (
-            staged.after.sha256 if staged.after else ""
-        ):  # else it was written before, and whoever did it could not say so any more
-            if now != (staged.base.sha256 if staged.base else ""):
+        now, not_kept = sha256_on_disk(self.workspace, path), ""
+        # A file that holds the change already was written before, by a process that could not report it any more.
+        if now != sha256_of(staged.after):
+            if now != sha256_of(staged.base):
                 raise self._stale(staged)
-            expect = None if staged.base is None else FileVersion(staged.base.sha256, staged.base.size, 0)
+            expect = version_of(staged.base)
             if staged.after is None and expect is not None:
-                outcome = self.journal.remove(self.workspace, path, expect=expect, author=staged.author)
+                written = self.journal.remove(self.workspace, path, expect=expect, author=staged.author)
             else:
-                outcome = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+                written = self.journal.write(self.workspace, path, data, expect=expect, author=staged.author)
+            not_kept = written.not_kept
         self.queue.remove(id)
-        return outcome.not_kept
+        return not_kept
 
     def _stale(self, staged: StagedChange) -> ToolError:
         return ToolError(

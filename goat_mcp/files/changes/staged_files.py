@@ -20,12 +20,11 @@ from goat_mcp.core.elicitation import Ask, Form, Option, Question, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_block, with_notices
 from goat_mcp.files.changes.call_files import DirectFiles, with_not_kept
-from goat_mcp.files.changes.change import Author, Content
+from goat_mcp.files.changes.change import Author, Content, sha256_of, sha256_on_disk
 from goat_mcp.files.changes.review import Decider, Review
 from goat_mcp.files.changes.staged import StagedChange
 from goat_mcp.files.documents.visible_text import shown_path
 from goat_mcp.files.workspace import FileVersion, OpenedFile, Workspace, WorkspacePath, WrittenFile
-from goat_mcp.files.workspace.opened import hash_of
 from goat_mcp.files.workspace.refusals import not_found, stale
 
 
@@ -130,7 +129,7 @@ class StagedFiles(DirectFiles):
 
     def write_file(self, path: WorkspacePath, data: bytes, *, expect: FileVersion | None) -> WrittenFile:
         real, base = self._put(path, data, expect)
-        sha256 = _sha256(base if self._staged is None else self._staged.after)
+        sha256 = sha256_of(base if self._staged is None else self._staged.after)
         return WrittenFile(real, FileVersion(sha256, len(data), time.time_ns()), created=base is None)
 
     def remove_file(self, path: WorkspacePath, *, expect: FileVersion) -> None:
@@ -142,7 +141,7 @@ class StagedFiles(DirectFiles):
         self.workspace.check_writable(path)
         real, former = self.workspace.real_path(path), self._waiting(path)
         base = self._base(path, expect) if former is None else former.base
-        if former is not None and _sha256(expect) != _sha256(former.after):
+        if former is not None and sha256_of(expect) != sha256_of(former.after):
             raise stale(path, "changed since it was read")
         self._staged = self._stage.stage(self._author, real, former, base, data)
         if self._staged is None:
@@ -213,14 +212,10 @@ class StagedFiles(DirectFiles):
             return None
         if found is None:
             raise stale(path, "was deleted since it was read")
-        with self.workspace.open_file(path) as file:
-            if hash_of(file.fd) != expect.sha256:  # what was read may have been a staged change, rejected just now
-                raise stale(path, "changed since it was read")
+        # what was read may have been a staged change, rejected just now
+        if sha256_on_disk(self.workspace, path) != expect.sha256:
+            raise stale(path, "changed since it was read")
         return Content(expect.sha256, expect.size, stat.S_IMODE(found.st_mode))
-
-
-def _sha256(content: Content | FileVersion | None) -> str:
-    return "" if content is None else content.sha256
 
 
 def _form(staged: StagedChange, diff: str) -> Form:

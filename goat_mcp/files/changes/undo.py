@@ -13,13 +13,9 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.changes.blobs import WrongContent
-from goat_mcp.files.changes.change import Author, Change, Content
+from goat_mcp.files.changes.change import ABSENT, Author, Change, Content, sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
-from goat_mcp.files.workspace import FileVersion, Workspace, WorkspacePath
-from goat_mcp.files.workspace.opened import hash_of
-
-ABSENT = ""
-"""Stands for the hash of a file that is not there."""
+from goat_mcp.files.workspace import Workspace
 
 
 class UndoOutcome(StrEnum):
@@ -87,8 +83,8 @@ class Undo:
         path = self.workspace.resolve(str(change.path))
         if self.workspace.real_path(path) != change.path:
             raise ToolError(ErrorCode.STALE, f"{change.path} is a link by now", "Undo it by hand.")
-        now = would_hold[change.path] if change.path in would_hold else self._now(path)
-        before, after = _hash(change.before), _hash(change.after)
+        now = would_hold[change.path] if change.path in would_hold else sha256_on_disk(self.workspace, path)
+        before, after = sha256_of(change.before), sha256_of(change.after)
         if now == before and now != after:
             return UndoAttempt(change, UndoOutcome.NOTHING_TO_DO)
         if now != after:
@@ -102,7 +98,7 @@ class Undo:
         if dry_run:
             would_hold[change.path] = before
             return UndoAttempt(change, UndoOutcome.WOULD_UNDO)
-        expect = None if change.after is None else FileVersion(after, change.after.size, 0)
+        expect = version_of(change.after)
         if old is not None and change.before is not None:
             self.journal.write(
                 self.workspace,
@@ -116,12 +112,6 @@ class Undo:
         elif expect is not None:
             self.journal.remove(self.workspace, path, expect=expect, author=self.author, undoes=change.id)
         return UndoAttempt(change, UndoOutcome.UNDONE)
-
-    def _now(self, path: WorkspacePath) -> str:
-        if self.workspace.stat(path) is None:
-            return ABSENT
-        with self.workspace.open_file(path) as file:
-            return hash_of(file.fd)
 
     def _old(self, change: Change, before: Content) -> bytes:
         if change.not_kept:
@@ -148,7 +138,3 @@ class Undo:
 
 
 _EMPTY = hashlib.sha256(b"").hexdigest()
-
-
-def _hash(content: Content | None) -> str:
-    return ABSENT if content is None else content.sha256
