@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from pathlib import PurePosixPath
 from typing import Literal
@@ -114,6 +113,8 @@ def file_suffix(head: bytes, mime_type: str = "", uri: str = "") -> str:
         return ".pdf"
     claimed = mime_type.split(";")[0].strip().lower()
     if claimed not in _CLAIMS_NOTHING:
+        import mimetypes  # most sessions never need it
+
         # Without files of the system's, which would make the answer depend on the machine.
         guessed = mimetypes.MimeTypes(filenames=()).guess_extension(claimed)
         if guessed is not None and guessed not in (*_OF_IMAGE.values(), ".pdf"):
