@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.editing.notebook_cells import CellType, Notebook
+from tests.repetitions import examples
 
 Json = Any
 
@@ -119,7 +120,7 @@ def joined(source: Json) -> str:
     return source if isinstance(source, str) else "".join(source)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data(), made=notebooks(min_cells=1), source=texts, cell_type=st.sampled_from(["code", "markdown", None]))
 def test_replacing_changes_only_what_it_must_of_one_cell(
     data: Any, made: tuple[dict[str, Json], str], source: str, cell_type: CellType | None
@@ -144,7 +145,7 @@ def test_replacing_changes_only_what_it_must_of_one_cell(
     assert result == tree
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data(), made=notebooks(), source=texts, cell_type=st.sampled_from(["code", "markdown"]))
 def test_inserting_only_adds_a_cell(
     data: Any, made: tuple[dict[str, Json], str], source: str, cell_type: CellType
@@ -165,7 +166,7 @@ def test_inserting_only_adds_a_cell(
         assert new["id"] not in [other.get("id") for other in tree["cells"]]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(data=st.data(), made=notebooks(min_cells=1))
 def test_deleting_only_takes_away_a_cell(data: Any, made: tuple[dict[str, Json], str]) -> None:
     tree, text = made
@@ -177,7 +178,7 @@ def test_deleting_only_takes_away_a_cell(data: Any, made: tuple[dict[str, Json],
     assert json.loads(result) == tree
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     indent=st.sampled_from([1, 2, 4, "\t", None]),
     source=texts,
