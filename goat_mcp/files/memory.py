@@ -20,8 +20,8 @@ import anyio.to_thread
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER
-from goat_mcp.core.principals import USERS
 from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
+from goat_mcp.core.rights import USERS
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 from goat_mcp.state.directory import config_folder
 

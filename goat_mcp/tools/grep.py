@@ -124,7 +124,7 @@ class Grep(
             ignored: tuple[int, bool] = (0, True)
             if not found.num_files and is_directory and not input.include_ignored and not clock.is_over:
                 ignored = count_ignored(search, query)
-            return _Answer(search, input, found, ignored, order.problem if order else "").result()
+            return _GrepAnswer(search, input, found, ignored, order.problem if order else "").result()
 
     def _open(self, root: WorkspacePath) -> AbstractContextManager[OpenedDirectory | OpenedFile]:
         found = self.workspace.stat(root)
@@ -134,7 +134,7 @@ class Grep(
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _GrepAnswer:
     """One answer in words."""
 
     search: Search

@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 import anyio.to_thread
 
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.principals import LOCAL
-from goat_mcp.core.resources import Reading, json_entry, json_reading, last_part, template
+from goat_mcp.core.resources import Announcements, Reading, json_entry, json_reading, last_part, template
+from goat_mcp.core.rights import LOCAL
 from goat_mcp.files.changes.blobs import WrongContent
 from goat_mcp.files.changes.change import sha256_of, sha256_on_disk, version_of
 from goat_mcp.files.changes.journal import Journal
@@ -28,7 +27,7 @@ from goat_mcp.files.workspace import Workspace
 
 
 class ChangeAudit(Protocol):
-    def deed(
+    def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
     ) -> AbstractContextManager[list[str]]:
         """Written before the block runs and after it; the block adds the error codes of what was refused."""
@@ -38,7 +37,7 @@ class ChangeAudit(Protocol):
 class NoAudit:
     """For changes that are looked at without a gateway or a terminal."""
 
-    def deed(
+    def user_action(
         self, what: str, arguments: Mapping[str, Any], ctx: ToolContext, rule: str
     ) -> AbstractContextManager[list[str]]:
         return nullcontext(list[str]())
@@ -111,7 +110,7 @@ class Review:
 
         Raises `ToolError`: NOT_FOUND; STALE if the file is not the one it was made from. The change then stays.
         """
-        with self.record.deed("review apply", {"change": id}, decider.context(), decider.rule(id)):
+        with self.record.user_action("review apply", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             async with self.workspace.lock(staged.path):
                 not_kept = await anyio.to_thread.run_sync(self._apply, id, decider.principal)
@@ -120,7 +119,7 @@ class Review:
 
     async def reject(self, id: str, decider: Decider = TERMINAL) -> StagedChange:
         """Drop one change. Raises `ToolError(NOT_FOUND)`."""
-        with self.record.deed("review reject", {"change": id}, decider.context(), decider.rule(id)):
+        with self.record.user_action("review reject", {"change": id}, decider.context(), decider.rule(id)):
             staged = await anyio.to_thread.run_sync(self.find, id, decider.principal)
             await anyio.to_thread.run_sync(self.queue.remove, id)
         self.announce(id, staged.author.principal)
