@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
@@ -191,7 +191,7 @@ def _sandbox(entry: Mapping[str, Any]) -> SandboxOptions | None:
     if options.sandbox is None:
         key = min(given)
         raise BrokenEntry(f"{key}: says what a sandbox shows, and there is none; write sandbox: auto or required")
-    return None if options.sandbox is SandboxWish.OFF else options
+    return None if options.sandbox is SandboxMode.OFF else options
 
 
 def _oauth(value: Any) -> OAuthOptions | None:
