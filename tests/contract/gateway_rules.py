@@ -74,15 +74,15 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "calls/hooks/test_configured.py::"
         "test_the_hook_of_one_call_judges_built_in_and_upstream_tools_alike "
         "server/test_adapter.py::test_a_deny_rule_holds_for_a_built_in_tool_and_an_upstreams_alike "
-        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order "
-        "server/test_items.py::test_reads_and_prompts_are_on_record_as_calls_are",
+        "server/test_resource_requests.py::test_what_upstreams_offer_stands_in_one_list_in_config_order "
+        "server/test_resource_requests.py::test_reads_and_prompts_are_on_record_as_calls_are",
     ),
     _rule(
         "AGG-2",
         "A completion goes to the upstream whose prompt or template it is about; one without completions has none to "
         "give.",
         "server/handlers/prompts catalog/resource_catalog upstreams/calls/resource_requests",
-        "server/test_items.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
+        "server/test_resource_requests.py::test_completions_go_to_whoever_owns_the_prompt_or_the_template",
     ),
     _rule(
         "AGG-3",
@@ -95,14 +95,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "AGG-4",
         "All pages of an upstream's list are read, up to bounds; our tool list is never cut into pages, and a page "
         "of another list neither skips nor repeats an entry.",
-        "upstreams/listing/paging server/handlers/pages",
+        "upstreams/listing/paging server/handlers/lists",
         "upstreams/test_stdio_upstreams.py::"
         "test_all_pages_are_listed_and_a_repeated_cursor_ends_the_list upstreams/test_isolation.py::"
         "test_a_list_that_grows_without_end_is_cut_at_a_size_and_says_so "
         "upstreams/test_resources.py::test_a_list_ends_and_says_why_it_is_not_all "
         "server/test_adapter.py::test_the_tool_list_is_whole_on_one_page_however_long_it_is "
-        "server/handlers/test_pages.py::test_the_pages_together_are_the_list "
-        "server/handlers/test_pages.py::"
+        "server/handlers/test_lists.py::test_the_pages_together_are_the_list "
+        "server/handlers/test_lists.py::"
         "test_a_cursor_of_the_list_as_it_was_is_refused_and_says_what_to_do",
     ),
     _rule(
@@ -113,7 +113,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "catalog/test_registry.py::test_sources_keep_their_declared_order_whoever_comes_first "
         "catalog/test_registry.py::test_the_same_tools_again_are_no_change "
         "server/test_adapter.py::test_an_unchanged_list_is_the_same_in_every_answer "
-        "server/test_items.py::test_what_upstreams_offer_stands_in_one_list_in_config_order",
+        "server/test_resource_requests.py::test_what_upstreams_offer_stands_in_one_list_in_config_order",
     ),
     _rule(
         "AGG-6",
@@ -171,8 +171,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "gave it to this client, then to the first fitting template, one that fits every URI last. What was read, "
         "started or listed before makes no difference, and ReadMcpResource with `server` reads what is shadowed.",
         "catalog/resource_catalog catalog/uri_ownership catalog/offerings core/uri_template",
-        "server/test_items.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
-        "server/test_items.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
+        "server/test_resource_requests.py::test_a_uri_is_read_where_it_is_listed_fits_a_template_or_was_given "
+        "server/test_resource_requests.py::test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails "
         "catalog/test_resource_catalog.py::"
         "test_f13_11_order_whoever_listed_first_the_owner_is_the_first_in_config_order",
     ),
@@ -205,7 +205,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_every_answer_of_server_everything_arrives_as_it_was_sent "
         "e2e/test_upstreams_of_others.py::test_their_tools_are_listed_beside_the_built_in_ones "
         "upstreams/test_stdio_upstreams.py::test_a_result_reaches_the_client_as_the_upstream_sent_it "
-        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+        "server/test_resource_requests.py::test_what_an_upstream_sends_is_what_a_client_gets",
         not_covered="The reference server knows the handshake era only; what stateless upstreams send is held against "
         "a server of our own. Null members of `_meta` are lost where the SDK drops them.",
     ),
@@ -218,7 +218,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_stdio_upstreams.py::test_a_listed_tool_is_shown_whole_under_its_new_name "
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/test_envelope.py::test_unknown_members_and_empty_content_pass "
-        "server/test_items.py::test_what_an_upstream_sends_is_what_a_client_gets",
+        "server/test_resource_requests.py::test_what_an_upstream_sends_is_what_a_client_gets",
     ),
     _rule(
         "REL-3",
@@ -257,7 +257,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/test_stdio_upstreams.py::"
         "test_a_json_rpc_error_of_the_upstream_keeps_code_message_and_data "
         "e2e/test_bad_upstreams.py::test_an_error_of_a_server_keeps_code_message_and_data "
-        "server/test_items.py::test_an_upstreams_own_error_keeps_code_message_and_data "
+        "server/test_resource_requests.py::test_an_upstreams_own_error_keeps_code_message_and_data "
         "upstreams/test_http_upstreams.py::"
         "test_an_answer_that_is_none_is_an_error_of_ours_that_names_the_upstream",
     ),
@@ -320,9 +320,9 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "A call that waits for answers is resumed by whoever made it, once; a sealed state that was changed, used "
         "or taken over is refused, and nothing runs twice.",
         "server/suspended_calls upstreams/calls/multi_round upstreams/server_requests/request_handlers",
-        "server/test_upstreams_parked_calls.py::"
+        "server/test_upstreams_suspended_calls.py::"
         "test_the_answer_counts_once_and_only_for_the_call_that_was_asked_about "
-        "server/test_upstreams_parked_calls.py::"
+        "server/test_upstreams_suspended_calls.py::"
         "test_a_call_that_was_parked_in_a_process_that_is_gone_is_lost_and_runs_no_more "
         "server/test_asking.py::test_a_parked_call_ends_with_its_time "
         "server/test_suspended_calls.py::"
@@ -374,7 +374,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-2",
         "A cancelled call is cancelled at the upstream at once; its late answer is dropped and the process kept.",
-        "upstreams/transports/child_pipes upstreams/calls/calls server/closed_streams",
+        "upstreams/transports/child_pipes upstreams/calls/calls server/client_channel",
         "upstreams/test_stdio_upstreams.py::"
         "test_cancelling_a_call_cancels_it_in_the_upstream_and_keeps_the_process "
         "upstreams/test_isolation.py::"
@@ -405,7 +405,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "FLW-4",
         "An upstream's log messages reach the client behind the call, at its own level, with the server's name.",
-        "server/handlers/log_levels upstreams/server_requests/request_handlers upstreams/server_requests/callers",
+        "server/client_side upstreams/server_requests/request_handlers upstreams/server_requests/callers",
         "e2e/test_upstreams_that_ask.py::"
         "test_log_messages_reach_the_client_that_caused_them_at_the_level_it_wants "
         "e2e/test_upstreams_that_ask.py::"
@@ -435,32 +435,32 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/transports/connection upstreams/upstream upstreams/calls/subscriptions",
         "upstreams/test_stdio_upstreams.py::"
         "test_a_tool_that_appears_is_listed_after_the_upstream_says_so "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_lost_change_stream_is_reopened_and_the_lists_are_read_again "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched",
     ),
     _rule(
         "CHG-3",
         "A stateless client is told exactly what it listens to, an older one in its own way, from one source.",
-        "server/changes server/handlers/subscriptions",
+        "server/changes server/handlers/resources",
         "server/test_changes.py::test_listen_streams_are_kept_apart_by_principal_too "
         "server/test_changes.py::test_tools_and_resources_are_told_to_whom_each_concerns "
         "server/handlers/test_resources.py::test_a_2026_client_hears_of_what_it_listens_to "
         "server/handlers/test_resources.py::"
         "test_a_handshake_client_hears_of_what_it_subscribed_to_and_of_nothing_else "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
         "e2e/test_watched_over_http.py::test_frames_of_a_change_stream_name_it_and_what_it_tells_of",
     ),
     _rule(
         "CHG-4",
         "Who watches a resource of an upstream is counted; the upstream is asked once, in its own way.",
-        "upstreams/calls/subscriptions server/handlers/subscriptions",
-        "server/test_watched_items.py::"
+        "upstreams/calls/subscriptions server/handlers/resources",
+        "server/test_watched_resources.py::"
         "test_an_upstream_is_asked_once_for_all_who_watch_and_told_when_nobody_does "
-        "server/test_watched_items.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::test_one_who_changes_his_mind_is_unsubscribed_upstream "
+        "server/test_watched_resources.py::"
         "test_who_is_not_told_by_the_upstream_hears_so_when_subscribing "
         "e2e/test_watched_through_gateways.py::"
         "test_who_watches_and_then_calls_hears_of_what_its_calls_change",
@@ -469,8 +469,8 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHG-5",
         "A merged list stays fresh no longer than its shortest part, and is private where it depends on the client.",
-        "upstreams/listing/paging catalog/resource_catalog server/handlers/resource_lists server/adapter",
-        "server/test_items.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
+        "upstreams/listing/paging catalog/resource_catalog server/handlers/lists server/adapter",
+        "server/test_resource_requests.py::test_a_list_stays_fresh_as_long_as_its_shortest_part_and_is_the_clients_own",
     ),
     _rule(
         "SCH-1",
@@ -579,7 +579,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/cache/test_warm_catalog.py::"
         "test_a_file_cut_or_changed_anywhere_is_set_aside_and_can_be_replaced "
         "upstreams/test_stdio_upstreams.py::test_what_was_listed_once_is_known_to_the_next_run "
-        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
+        "server/test_resource_requests.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down "
         "e2e/test_bad_upstreams.py::test_the_first_list_comes_in_time_and_has_all_that_is_well",
         not_covered="The 50 ms are measured by `make bench` (start-up with 10 upstreams), not held by a test.",
     ),
@@ -610,7 +610,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "test_after_a_restart_of_the_server_the_next_call_runs_once "
         "upstreams/test_stdio_upstreams.py::"
         "test_a_process_that_was_killed_while_idle_is_started_again_for_the_next_call "
-        "server/test_watched_items.py::"
+        "server/test_watched_resources.py::"
         "test_a_new_process_of_the_upstream_is_asked_again_for_what_is_watched "
         "upstreams/test_stdio_upstreams.py::test_a_new_process_is_told_the_log_level_again",
     ),
@@ -711,7 +711,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "upstreams/cache/tool_cache upstreams/cache/offering_cache upstreams/upstream_status",
         "upstreams/test_http_upstreams.py::"
         "test_a_server_that_is_down_says_so_and_does_not_hurt_the_tools_that_are_listed "
-        "server/test_items.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
+        "server/test_resource_requests.py::test_what_was_seen_once_is_listed_while_the_upstream_is_down",
     ),
     _rule(
         "ISO-5",
@@ -791,7 +791,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PRF-1",
         "A profile narrows what a client sees and may do.",
-        "catalog/profile_options gateway/build/profiles catalog/catalog server/client_profiles "
+        "catalog/profile_options gateway/build/tools catalog/catalog server/caller_identity "
         "server/http/token gateway/build/declared_tools",
         "e2e/test_profiles.py::"
         "test_a_profile_that_is_declared_while_it_runs_has_its_path_and_narrows_as_it_changes "
@@ -810,7 +810,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
         "server/test_deferred_tools.py::"
         "test_PRF_2_a_hidden_tool_is_neither_found_nor_described_nor_called_through "
         "catalog/test_catalog.py::test_a_hidden_tool_is_said_to_exist "
-        "server/test_items.py::test_a_denied_server_has_nothing_to_list_read_or_complete "
+        "server/test_resource_requests.py::test_a_denied_server_has_nothing_to_list_read_or_complete "
         "e2e/test_profiles.py::test_what_a_hidden_server_offers_beside_tools_is_hidden_too",
     ),
     _rule(
@@ -862,7 +862,7 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "DEF-2",
         "Four tools search, describe and call what is not listed; the reading one refuses all but what you vouch for.",
-        "gateway/build/meta_tools tools/search_tools tools/describe_tool tools/call_tool tools/call_tool_readonly",
+        "gateway/build/builtin_tools tools/search_tools tools/describe_tool tools/call_tool tools/call_tool_readonly",
         "server/test_deferred_tools.py::"
         "test_DEF_2_tools_that_are_not_listed_are_found_described_and_called "
         "server/test_deferred_tools.py::"
@@ -958,10 +958,10 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "PIN-2",
         "Checking the lock changes nothing and has an exit code; a launch that names no version is told.",
-        "cli/lock gateway/status/unpinned upstreams/pinning/launch_fingerprint",
+        "cli/lock gateway/status/findings upstreams/pinning/launch_fingerprint",
         "cli/test_lock.py::test_check_compares_and_writes_nothing "
         "cli/test_lock.py::test_a_launch_that_names_no_version_is_told "
-        "gateway/status/test_unpinned.py::test_a_launch_that_names_no_version_is_told "
+        "gateway/status/test_findings.py::test_a_launch_that_names_no_version_is_told "
         "upstreams/pinning/test_pinned_resources.py::"
         "test_the_lock_command_checks_shows_and_approves_prompts_and_templates",
         not_covered="Prompts and templates are listed once somebody asks: until then the check does not miss them.",
@@ -969,14 +969,14 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "CHN-1",
         "goat-mcp works behind goat-mcp, in every pair of eras.",
-        "core/names server/chaining upstreams/envelope",
+        "core/names server/middleware upstreams/envelope",
         "e2e/test_gateway_chains.py::test_a_tool_behind_two_gateways_is_called_in_every_pair_of_eras "
         "core/test_names.py::test_a_name_that_was_put_together_comes_apart_the_same",
     ),
     _rule(
         "CHN-2",
         "A circle of gateways is noticed, named and ended; the rest goes on.",
-        "server/chaining core/gateway_chain upstreams/listing/paging",
+        "server/middleware core/gateway_chain upstreams/listing/paging",
         "e2e/test_gateway_chains.py::"
         "test_a_gateway_that_is_its_own_upstream_notices_and_serves_the_rest "
         "e2e/test_gateway_chains.py::"
@@ -987,18 +987,17 @@ GATEWAY_RULES: tuple[GatewayRule, ...] = (
     _rule(
         "OBS-1",
         "Status tells of every upstream how it does, why, since when, what it offers and what is withheld.",
-        "gateway/status/gateway_status gateway/status/upstream_entry gateway/status/resource cli/status",
+        "gateway/status/gateway_status gateway/status/upstream_entry gateway/status/gateway_status cli/status",
         "e2e/test_reasons_in_status.py::"
         "test_whatever_is_wrong_with_upstreams_has_its_reason_in_status_and_the_others_work "
         "cli/test_status.py::"
         "test_where_none_runs_the_configured_upstreams_are_shown_with_what_is_known_of_them "
-        "gateway/status/test_publishing.py::test_a_secret_of_an_upstream_is_not_in_the_file",
+        "gateway/status/test_process_files.py::test_a_secret_of_an_upstream_is_not_in_the_file",
     ),
     _rule(
         "OBS-2",
         "Doctor calls no tool; what it finds has an id, a detail and a remedy, and the exit code says the kind.",
-        "gateway/status/doctor gateway/status/finding gateway/status/upstream_findings "
-        "gateway/status/file_findings cli/doctor",
+        "gateway/status/doctor gateway/status/findings gateway/status/findings gateway/status/findings cli/doctor",
         "cli/test_doctor.py::test_nothing_is_found_where_nothing_is_wrong_and_no_tool_is_called "
         "cli/test_doctor.py::test_each_trouble_has_its_finding_its_remedy_and_its_exit_status",
     ),

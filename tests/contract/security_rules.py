@@ -700,14 +700,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-STOP-1",
         "The end of input and the usual signals end it within five seconds, with the record complete.",
-        "server/run server/lifetime",
+        "server/run server/run",
         "e2e/test_endings.py::test_it_ends_within_five_seconds_during_calls",
         "Each test run sees it end by itself; the five seconds are held to with GOAT_TESTS_FULL=1.",
     ),
     _rule(
         "R-STOP-2",
         "A killed client leaves nothing running.",
-        "server/lifetime",
+        "server/run",
         "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
         "e2e/test_endings.py::test_a_killed_client_is_noticed_though_another_process_holds_the_pipe",
         "50 clients with each test run; 1,000 with GOAT_TESTS_FULL=1.",

@@ -1,4 +1,4 @@
-"""How many requests a second each principal may send; who goes over it waits a moment, or is told to slow down.
+"""How many requests a second each principal may send; a request over it waits a moment, or is refused.
 
 R-LIMIT-1, R-HTTP-4. It stands behind the reading of the token, so that a flood costs its own sender's turns only:
 without a token nobody has any to lose, and gets the SDK's 401.
@@ -12,8 +12,7 @@ import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from goat_mcp.core.token_bucket import TokenBucket
-from goat_mcp.server.http.guard import Refusal
-from goat_mcp.server.http.principal import principal_of
+from goat_mcp.server.http.guard import Refusal, principal_of
 
 MAX_QUEUE_S = 1.0
 _BURST_S = 2.0

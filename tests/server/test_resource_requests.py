@@ -267,7 +267,7 @@ async def test_f13_11_takeover_of_a_resource_by_a_later_upstream_fails(
         async with connected(served, mode) as client:
             texts = {uri: wire(await client.read_resource(uri))["contents"][0]["text"] for uri in order}
             other = await served.call("ReadMcpResource", {"server": "b", "uri": uris[2]}, ToolContext(call_id="c"))
-            watched = await served.items.find_owner("b://one", ToolContext(call_id="c"))
+            watched = await served.on_demand.resource_calls().find_owner("b://one", ToolContext(call_id="c"))
             named = await client.complete(
                 ResourceTemplateReference(uri="b://page/{number}"), {"name": "n", "value": ""}
             )

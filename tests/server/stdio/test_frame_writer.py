@@ -7,8 +7,8 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from goat_mcp.server.open_requests import OpenRequests
 from goat_mcp.server.stdio.frame_validation import Fault
+from goat_mcp.server.stdio.frame_writer import OpenRequests
 
 
 def request(request_id: int | str) -> types.JSONRPCRequest:

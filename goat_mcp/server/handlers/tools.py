@@ -15,9 +15,9 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.caller_identity import CallerIdentity
 from goat_mcp.server.changes import ChangeHub
 from goat_mcp.server.client_channel import Context
-from goat_mcp.server.handlers.pages import foreign_cursor
+from goat_mcp.server.client_roots import RootsRequest
+from goat_mcp.server.handlers.lists import foreign_cursor
 from goat_mcp.server.requests import Requests
-from goat_mcp.server.roots_request import RootsRequest
 
 LIST_TTL_MS = 60_000
 
@@ -45,18 +45,16 @@ class ToolList:
         return {"tools": entries, "resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private"}
 
     async def once(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Server middleware: `list` and what the SDK makes of it are asked for what is not known yet."""
-        if ctx.method != "tools/list":
-            return await call_next(ctx)
+        """Answer `tools/list`: `list`, and what the SDK makes of it, only run for what is not known yet."""
         if (ctx.params or {}).get("cursor") is not None:
             # The list has one page: a cursor is of another list.
             raise foreign_cursor("tools")
         if ctx.session.client_capabilities is None or ctx.session.client_capabilities.roots is None:
             self._roots.go_without()
         gateway, context = self._gateway, self._requests.context(ctx)
-        await gateway.upstreams.first_list(ctx=context, shows=gateway.servers.shown(context.rights))
+        await gateway.upstreams.first_list(ctx=context, shows=gateway.visibility.shown(context.rights))
         self._changes.listed()
-        gateway.listed.set()
+        gateway.first_list.set()
         ttl_ms = gateway.upstreams.tools_ttl_ms(LIST_TTL_MS)
         key = (gateway.catalog.generation, ctx.protocol_version, context.rights, ttl_ms)
         if (ready := self._ready.get(key)) is None:
@@ -69,11 +67,13 @@ class ToolList:
         catalog = self._gateway.catalog.of(context.rights)
         entries = {entry["name"]: entry for entry in ready["tools"]}
         specs = {tool.spec.name: tool.spec for tool in catalog.tools()}
-        seen = self._gateway.arrival.begin_step(context, {name: specs[name] for name in entries if name in specs})
-        added = {name: dict(catalog.shown()[name].entry) for name in seen if name not in entries}
+        shown = self._gateway.on_demand.preflight().begin_step(
+            context, {name: specs[name] for name in entries if name in specs}
+        )
+        added = {name: dict(catalog.shown()[name].entry) for name in shown if name not in entries}
         if version not in MODERN_PROTOCOL_VERSIONS:
             added = {name: for_handshake(entry) for name, entry in added.items()}
-        return {**ready, "tools": [entries.get(name) or added[name] for name in seen]}
+        return {**ready, "tools": [entries.get(name) or added[name] for name in shown]}
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """As it was listed: what a client mirrors in headers it took from there."""

@@ -19,7 +19,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.adapter import Adapter
 from tests.free_port import free_port
 from tests.server.handlers.test_resources import Told, subscribe, unsubscribe
-from tests.server.test_items import START_S, serving, uris
+from tests.server.test_resource_requests import START_S, serving, uris
 from tests.upstreams.fleet import server, serving_at, warm
 
 pytestmark = [
