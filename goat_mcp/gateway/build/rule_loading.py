@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goat_mcp.calls.permissions.decide import Decision
 from goat_mcp.calls.permissions.mode import Effect
-from goat_mcp.calls.permissions.rule import BrokenRule, Rule, parse_rule
+from goat_mcp.calls.permissions.rule import BrokenRule, CommandSpecifier, Rule, parse_rule
 from goat_mcp.calls.permissions.rules import RuleSet
-from goat_mcp.calls.permissions.specifiers import CommandSpecifier
 from goat_mcp.settings.settings import BrokenSettings, Settings
 
 if TYPE_CHECKING:  # loaded where somebody has written such rules
-    from goat_mcp.settings.claude import ClaudeSettings
     from goat_mcp.commands.shell.pattern import CommandPattern
+    from goat_mcp.settings.claude import ClaudeSettings
 
 _BLOCKED = "bash.blocked: "
 _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
@@ -25,8 +24,8 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 
 
 def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
-    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and its place
-    (R-PERM-7)."""
+    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and where it is
+    written (R-PERM-7)."""
     listed = settings.permissions
     rules = RuleSet.of(
         allow=[*_parsed(settings, Effect.ALLOW, listed.allow), *_imported(imported, Effect.ALLOW)],
@@ -53,7 +52,7 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
                 may_name_all = effect is not Effect.ALLOW
                 rule = parse_rule(text, origin=listed.origin, base=str(project), may_name_all=may_name_all)
             except BrokenRule as broken:
-                raise BrokenSettings(str(broken), "Mend it, or do not name the file in claude_settings.") from None
+                raise BrokenSettings(str(broken), "Fix it, or do not name the file in claude_settings.") from None
             rules.append(rule)
     return rules
 
@@ -83,7 +82,7 @@ def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Ru
         except BrokenRule as broken:
             raise BrokenSettings(
                 f"permissions.{effect.value}, {origin_of_rule(settings, effect, text)}: {broken}",
-                "Mend the rule and start again.",
+                "Fix the rule and start again.",
             ) from None
     return rules
 
