@@ -100,7 +100,7 @@ class Pipeline:
                 async with self.slots.of(ctx) as permit:
                     ctx = permit.ctx
                     with self.telemetry.at_least(ctx.setting("log_level", None)):
-                        run = partial(self._run, tool, through=through, permit=permit, turn=turn)
+                        run = partial(self._execute, tool, through=through, permit=permit, turn=turn)
                         if self.layers:
                             run = wrapped(self.layers, tool.spec, ctx, run)
                         result = await run(arguments)
@@ -123,7 +123,7 @@ class Pipeline:
                     self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
-    async def _run(
+    async def _execute(
         self, tool: AnyTool, arguments: Mapping[str, Any], *, through: ToolSpec | None, permit: Permit, turn: Turn
     ) -> ToolResult:
         """The stages that extensions wrap."""

@@ -297,7 +297,7 @@ async def test_a_call_goes_to_its_tool_by_two_functions(tmp_path: Path) -> None:
 
     await pipeline_over(tmp_path, Watching(fake("Read").spec)).call("Read", {}, CTX)
 
-    assert stack == ["call", "_run"]
+    assert stack == ["call", "_execute"]
 
 
 async def test_extensions_wrap_the_call_like_an_onion(tmp_path: Path) -> None:
