@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.commands.tasks.resources import TaskResources
+from goat_mcp.commands.tasks.manager import TaskManager, TaskResources
 from goat_mcp.core.announcements import Announcements
 from goat_mcp.core.error_pages import ErrorPages
 from goat_mcp.core.resources import ResourceProvider

@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS
 from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS
-from goat_mcp.commands.shell.options.table import names
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.options.verbs import RUNNING_VERBS, VERB_TOOLS
 from goat_mcp.commands.shell.running_programs import CONTAINERS, CONTAINERS_RUN_BY, value_attached
-from goat_mcp.commands.shell.words import Words, bare_name
+from goat_mcp.commands.shell.words import Words, bare_name, names
 
 _RUN_NOTHING = names(
     "echo printf cd pushd popd dirs pwd true false : test [ [[ exit return kill type which whereis help apropos whatis "

@@ -15,10 +15,18 @@ from itertools import chain
 from goat_mcp.commands.shell.command_extraction import ExtractedCommand, ExtractedCommands
 from goat_mcp.commands.shell.file_use import FileDoubt, FileUse, cannot_tell, parts_of
 from goat_mcp.commands.shell.known_values import KnownValues, Text
-from goat_mcp.commands.shell.not_paths import GREPS, not_paths
 from goat_mcp.commands.shell.options.followed import FOLLOWED, is_followed, not_followed
 from goat_mcp.commands.shell.read_folders import folders_read
-from goat_mcp.commands.shell.read_only import GIT_NAMES_ONLY, LISTS, PRINTS, VERB_PROGRAMS, git_verb, only_reads
+from goat_mcp.commands.shell.read_only import (
+    GIT_NAMES_ONLY,
+    GREPS,
+    LISTS,
+    PRINTS,
+    VERB_PROGRAMS,
+    git_verb,
+    not_paths,
+    only_reads,
+)
 from goat_mcp.commands.shell.running_programs import WRAPPERS
 from goat_mcp.commands.shell.words import Word
 from goat_mcp.commands.shell.written_files import files_written

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from goat_mcp.calls.audit.rotation import kept_files
 from goat_mcp.calls.permissions.file_rules import FileRules
-from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
+from goat_mcp.commands.sandbox.protected_paths import HiddenSearch
 from goat_mcp.commands.sandbox.sandbox import Sandbox
 from goat_mcp.commands.sandbox.factory import SandboxServices, sandbox
 from goat_mcp.settings.settings import Settings
