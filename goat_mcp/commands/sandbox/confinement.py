@@ -20,7 +20,7 @@ ETC = (
     *("/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/protocols", "/etc/resolv.conf", "/etc/services"),
     *("/etc/shells", "/etc/ssl/cert.pem", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/terminfo", "/etc/timezone"),
 )
-"""What programs need of /etc, as far as a system has it. Not /etc itself: for root it holds password hashes and keys."""
+"""What programs need of /etc, if it exists. Not /etc itself: for root it holds password hashes and keys (R-PROC-2)."""
 
 
 __all__ = ["Bounds", "Confinement", "InnerListener", "Job", "Launch", "ProxyAccess"]
