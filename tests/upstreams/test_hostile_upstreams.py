@@ -20,9 +20,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.upstreams.config.entry import StdioLaunch
-from goat_mcp.upstreams.listing.listed_entries import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.listing.entry_validation import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES
 from tests.repetitions import times
 from tests.upstreams.fleet import QUICK, Fleet, fleet, load, server, warm
@@ -154,10 +154,10 @@ async def test_up_06_banners_log_lines_and_garbage_are_dropped_and_counted(tmp_p
 
 # ISO-3
 async def test_up_07_a_line_of_500_mb_is_never_held(tmp_path: Path) -> None:
-    """R-UP-2"""
+    """R-UP-2. The full size is 500 MB."""
     async with pair(tmp_path) as running:
         before = peak_memory_bytes()
-        result = await running.evil("endless_line")
+        result = await running.evil("endless_line", {"mib": times(128, in_full_run=500)})
         grown = peak_memory_bytes() - before
         after = await running.evil("add")
         status = running.status()
