@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80
@@ -21,9 +21,9 @@ def handler_failed(
     """What the caller is told."""
     return ToolError(
         ErrorCode.TOOL,
-        visible_surrogates(message),
-        cut_middle(visible_surrogates(suggestion), limit) or _DEFAULT_STEP,
-        name=visible_surrogates(name[:_MAX_NAME_CHARS]),
+        escaped_surrogates(message),
+        cut_middle(escaped_surrogates(suggestion), limit) or _DEFAULT_STEP,
+        name=escaped_surrogates(name[:_MAX_NAME_CHARS]),
         help_url=help_url if _is_link(help_url) else "",
         message_limit=limit,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.core.announcements import Announcements
+from goat_mcp.core.resources import Announcements
 from goat_mcp.core.restart import Restart
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.processes.computing.fair_queue import FairQueue

@@ -7,8 +7,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from goat_mcp.core.json_depth import is_deeper
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.json_values import is_deeper
+from goat_mcp.core.surrogates import escaped_surrogates
 
 MAX_DEPTH = 128
 """Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
@@ -39,6 +39,6 @@ def written_json(value: Any) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as problem:
-            half = visible_surrogates(text[problem.start])
+            half = escaped_surrogates(text[problem.start])
             raise ValueError(f"a text of it holds {half}, half of a surrogate pair") from None
     return text

@@ -95,7 +95,7 @@ class ManifestTool:
 
             return note_access(fields.note, input, self.resource.workspace, fields.category)
         if fields.own_command:
-            from goat_mcp.calls.permissions.own_commands import changes_something
+            from goat_mcp.calls.permissions.mode import changes_something
 
             changes = any(changes_something(str(input.get(name, ""))) for name in fields.own_command)
             return Access(category=fields.category, risk=None if changes else Risk.NONE)
@@ -108,7 +108,7 @@ class ManifestTool:
             _real(reads),
             _real(writes),
             fields.category,
-            seen=shell.seen,
+            judged_arguments=shell.seen,
             runs=shell.runs,
             script_sha256=shell.script_sha256,
         )

@@ -19,7 +19,7 @@ import anyio
 import anyio.lowlevel
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.surrogates import visible_surrogates
+from goat_mcp.core.surrogates import escaped_surrogates
 from goat_mcp.manifests.asked_agents import answer_of_agents
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.failure import handler_failed, told_failure
@@ -165,7 +165,7 @@ class PythonWorker:
             if "log" in message:
                 level, text = message["log"]
                 ctx.logger.log(
-                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", visible_surrogates(text)
+                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s", escaped_surrogates(text)
                 )
             elif "left_out" in message:
                 lines = message["left_out"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goat_mcp.calls.permissions.text_pattern import text_pattern
+from goat_mcp.calls.permissions.patterns import text_pattern
 
 
 def only_reads(read_only_when: Mapping[str, Sequence[str]], input: Mapping[str, Any]) -> bool:

@@ -184,8 +184,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use "
-        "calls/permissions/command_files calls/permissions/named_paths",
+        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use calls/permissions/command_files",
         "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "calls/permissions/test_file_rules_against_real_bash.py::"
         "test_everyday_commands_run_beside_rules_about_files",
@@ -272,7 +271,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-PROC-8",
         "File size, open files and processes have limits.",
         "processes/bash_options processes/pids_cgroup",
-        "processes/test_process_limits.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
+        "processes/test_bash_options.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
         "commands/sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
         "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
         "so. Ordinary users have a limit in bubblewrap only. Memory and CPU limits are off unless you set them. "
@@ -336,7 +335,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-8",
         "A domain rule ends at a label.",
-        "web/http/domains calls/permissions/specifiers",
+        "web/http/domains calls/permissions/rule",
         "calls/permissions/test_rules.py::test_a_domain_rule_ends_at_a_label "
         "web/http/test_domains.py::test_a_lookalike_is_not_in_it",
     ),
@@ -344,7 +343,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
         "web/pages/page_questions web/pages/html_worker",
-        "web/pages/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
+        "web/pages/test_html_worker.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),
     _rule(
@@ -444,7 +443,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-HOOK-1",
         "Call data reaches a hook as JSON on stdin and nowhere else; ours run without a shell.",
-        "calls/hooks/running calls/hooks/options settings/claude/imported_hooks",
+        "calls/hooks/programs calls/hooks/options settings/claude/imported_hooks",
         "calls/hooks/test_programs.py::test_a_program_gets_the_call_as_json_and_no_word_of_it_anywhere_else",
         "Windows.",
     ),
@@ -630,7 +629,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-CONF-2",
         "Invalid settings stop the start; files with secrets have to be ours alone.",
         "state/trust/settings_file state/file_safety",
-        "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
+        "state/test_file_safety.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
         "Windows: owners and modes are not checked.",
     ),
     _rule(
@@ -650,7 +649,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-SECRET-3",
         "A failure of ours is told with a call id and nothing else.",
-        "calls/pipeline core/redacted_error",
+        "calls/pipeline core/redaction",
         "calls/test_pipeline.py::test_AU_11_a_bug_shows_no_traceback_no_path_and_no_secret",
     ),
     _rule(

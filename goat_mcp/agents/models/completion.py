@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from goat_mcp.agents.models.messages import KEPT_META_KEY
 from goat_mcp.catalog.openai_format import read_tool_calls
-from goat_mcp.core.json_members import count, items, mapping
+from goat_mcp.core.json_values import count, items, mapping
 from goat_mcp.core.model import MALFORMED_META_KEY, ModelReply
 from goat_mcp.core.result import Block, text_block
 

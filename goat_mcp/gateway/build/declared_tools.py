@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goat_mcp.gateway.build import manifests as chosen_manifests
-from goat_mcp.gateway.build.tools import DeclaredToolsets
+from goat_mcp.catalog.filter import ProfileOptions
+from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR
-from goat_mcp.catalog.profile_options import ProfileOptions
-from goat_mcp.catalog.registry import Registry
+from goat_mcp.gateway.build import manifests as chosen_manifests
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry

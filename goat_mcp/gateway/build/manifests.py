@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from goat_mcp.gateway.build.tools import DeclaredToolsets
+from goat_mcp.catalog.filter import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
-from goat_mcp.catalog.profile_options import ProfileOptions, ProfileTools
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from goat_mcp.core.coercion import Kind, coerced
-from goat_mcp.core.input_problems import Problem, shown_value
+from goat_mcp.core.coercion import Kind, Problem, coerced, shown_value
 
 MAX_STEPS = 100
 HASHES = ("md5", "sha1", "sha256", "sha384", "sha512", "sha3_256", "blake2b")
@@ -127,7 +126,7 @@ class _Reading:
         return Step(op, values, pattern) if len(self._problems) == before else None
 
     def shape_after(self, step: Step, before: Shape | None) -> Shape | None:
-        """What the step leaves, a text or a list of texts; None where that is not known."""
+        """What the step leaves, a text or a list of texts; None if that is not known."""
         operation = OPERATIONS[step.op]
         finds = step.op == "regex" and "replacement" not in step.values
         takes = "text" if finds else operation.takes

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.hooks.matcher import BrokenMatcher, Matcher
+from goat_mcp.calls.hooks.command import BrokenMatcher, HookCommand, Matcher
 from goat_mcp.calls.hooks.options import EVENTS, MAX_TIMEOUT_S, TOOL_EVENTS, HookEvent
 from goat_mcp.settings.claude.locations import JsonFile
 from goat_mcp.settings.claude.tool_names import unknown_tool
@@ -92,7 +91,7 @@ def _hook(file: JsonFile, at: int, event: HookEvent, matcher: Matcher, notes: li
         notes.append(f"{place}: a hook that runs in the background there is waited for here; its answer is only logged")
     return HookCommand(
         event=event,
-        place=place,
+        location=place,
         argv=(command, *_args(file, members["args"])) if "args" in members else ("/bin/sh", "-c", command),
         matcher=matcher,
         condition=condition,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from goat_mcp.core.names import BUILTIN_NAMES, NAME_ALIASES, UPSTREAM_PREFIX
+from goat_mcp.catalog.builtin_contracts import builtin_names
+from goat_mcp.core.names import NAME_ALIASES, UPSTREAM_PREFIX
 
 _TOOL = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(?:\(|\Z)")
 
@@ -15,6 +16,6 @@ def unknown_tool(rule: str) -> str | None:
     if match is None:
         return None
     tool = match[1]
-    if tool.startswith(UPSTREAM_PREFIX) or tool in BUILTIN_NAMES or tool in NAME_ALIASES:
+    if tool.startswith(UPSTREAM_PREFIX) or tool in builtin_names() or tool in NAME_ALIASES:
         return None
     return tool
