@@ -9,7 +9,7 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.tool import Access
-from goat_mcp.files.memory.memories import Memories, slug
+from goat_mcp.files.memory import Memories, slug
 from goat_mcp.files.workspace import Workspace, WorkspacePath
 
 _READ, _LIST = "read", "list"

@@ -110,7 +110,7 @@ _FILE = {
     "FS-30": ("a search in a file outside", _FILES),
     "FS-31": ("a search that would follow a link out", _FILES),
     "FS-32": ("a file pattern shaped like an option of ripgrep", _FILES),
-    "FS-34": ("a pattern that backtracks for years, without ripgrep", "files/search/test_engine.py"),
+    "FS-34": ("a pattern that backtracks for years", "files/search/test_engine.py"),
     "FS-35": ("an edit of a file that changed since it was read", _FILES),
     "FS-36": ("fifty edits of one file at a time", _FILES),
     "FS-38": ("the server is killed while it writes 50 MB", "e2e/test_killed_writes.py"),
@@ -194,7 +194,7 @@ _CONF = {
     "PR-26": ("the model ends plan mode by itself", "contract/test_rules_in_use.py"),
     "PR-30": ("a cloned repository brings hooks and upstreams", "cli/test_trust.py"),
     "PR-31": ("a settings file that is broken, empty or unreadable", "state/trust/test_settings_file.py"),
-    "PR-32": ("a secret file that others can read or replace", "state/test_secret_file.py"),
+    "PR-32": ("a secret file that others can read or replace", "state/test_file_safety.py"),
 }
 _HOOK = {
     "PR-28": ("a hook rewrites an allowed command into a dangerous one", "calls/hooks/test_programs.py"),

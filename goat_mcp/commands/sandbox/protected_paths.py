@@ -28,7 +28,7 @@ from goat_mcp.commands.sandbox.git_directories import (
     is_bare_repository,
     protected_in,
 )
-from goat_mcp.files.workspace.git_state import GIT
+from goat_mcp.files.workspace.protected import GIT
 
 _ENTERED_LAST = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".git", "target", "dist"})
 _MAX_FOUND = 200

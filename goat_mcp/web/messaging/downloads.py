@@ -28,7 +28,7 @@ class NewFile:
         self._path = workspace.resolve(text)
 
     async def check(self) -> None:
-        """Before anything is fetched. Raises `ToolError` where it could not be kept."""
+        """Before anything is fetched. Raises `ToolError` if it could not be kept."""
         await anyio.to_thread.run_sync(self._check)
 
     def _check(self) -> None:
@@ -49,7 +49,7 @@ class NewFile:
                 raise
         value = {**facts, "path": str(self._path), "bytes": len(data)}
         text = json.dumps(value, ensure_ascii=False)
-        return await files.told(ToolResult(content=(text_block(text),), structured=value))
+        return await files.finish(ToolResult(content=(text_block(text),), structured=value))
 
 
 def too_large(service: str, what: str, size: int | None) -> ToolError:
