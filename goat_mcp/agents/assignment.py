@@ -1,4 +1,4 @@
-"""One start of an agent, settled: the call, its type, the settings and what an earlier run left are merged here."""
+"""One start of an agent: what is requested, and what that settles to with its type, the settings and an earlier run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 
 from goat_mcp.agents.agent_task import AgentTask
 from goat_mcp.agents.agent_type import AgentType
-from goat_mcp.agents.briefing import system_prompt
-from goat_mcp.agents.engine import AgentJob, AgentState
+from goat_mcp.agents.engine import AgentJob, AgentState, Mail
 from goat_mcp.agents.engines import ChosenEngine
+from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
 from goat_mcp.agents.records import AgentFacts, AgentRecord
-from goat_mcp.agents.request import AgentRequest
 from goat_mcp.agents.worktree import Worktree
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.core.context import ToolContext, no_progress
@@ -22,6 +21,14 @@ from goat_mcp.core.rights import Rights
 
 _TITLE_CHARS = 200
 _SESSION_PREFIX = "agent:"
+
+WITHHELD = frozenset({"AskUserQuestion", "ExitPlanMode", "TodoWrite", "TeamCreate", "SendMessage", "TeamDelete"})
+"""What only whoever talks with the user may do, and the user's own list, which an agent would overwrite."""
+
+_ANSWER = (
+    "You work on your own: nobody answers questions. Whoever started you sees your last message and nothing else, so "
+    "it has to hold all they asked for: what you found or did, absolute paths, and what did not work."
+)
 
 
 def session_key_of(agent_id: str) -> str:
@@ -152,3 +159,41 @@ class Assignment:
 
 def _for_model(tools: Sequence[AnyTool]) -> tuple[ModelTool, ...]:
     return tuple(ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema) for tool in tools)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentRequest:
+    """Empty fields leave the choice to the type and the settings.
+
+    `resume` is the id or name of an agent that has ended. `background` wants it to outlive its call. `withheld` are
+    tools it never has, `granted` those it has whatever its type says, and that nobody is asked about; `mail` is what
+    others tell it while it works.
+    """
+
+    title: str
+    prompt: str
+    type_name: str = ""
+    model: str = ""
+    effort: str = ""
+    mode: str = ""
+    name: str = ""
+    isolation: str = ""
+    resume: str = ""
+    max_turns: int | None = None
+    background: bool = False
+    withheld: frozenset[str] = WITHHELD
+    granted: frozenset[str] = frozenset()
+    mail: Mail | None = None
+    inbox: Inbox | None = None
+    """What it is told and asked by others, where that is not a team's mail."""
+
+
+def system_prompt(type: AgentType, directory: Path, worktree: Worktree | None) -> str:
+    where = f"You work in {directory}. File tools take absolute paths."
+    if worktree is not None:
+        where = (
+            f"You work in {directory}, a git worktree of its own on branch {worktree.branch}, made from the last "
+            "commit. Write absolute paths below it, and run commands there; files elsewhere can be read, not changed. "
+            "A path that you were given in the main checkout stands for the same file in your worktree."
+        )
+    return "\n\n".join(part for part in (type.prompt, where, _ANSWER) if part)

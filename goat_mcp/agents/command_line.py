@@ -16,8 +16,7 @@ from typing import Literal
 from goat_mcp.agents.command_report import CommandReport, ReportReader
 from goat_mcp.agents.command_words import Word, filled, names_in
 from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
-from goat_mcp.agents.models.options import EffortNames, ModelNames
-from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
+from goat_mcp.agents.options import MAX_DEPTH, AgentOptions, EffortNames, ModelNames
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.environment import CommandEnvironment

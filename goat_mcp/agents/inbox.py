@@ -1,15 +1,18 @@
-"""What an agent is told and asked while it lives. Who may tell it something is decided above."""
+"""Messages and requests to a running agent, and the answers. Who may send them is decided in `teams.bus`."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Sequence
 
 import anyio
 
 from goat_mcp.agents.engine import AgentOutcome
-from goat_mcp.agents.marked_mail import marked
-from goat_mcp.agents.question import AgentQuestion
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.commands.tasks import Outcome, TaskStatus, new_task_id
+from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.files.documents.visible_text import make_visible
+from goat_mcp.processes.output_capture import OutputPart
 
 REST_S = 1800.0
 """An agent that is asked nothing for so long ends."""
@@ -17,6 +20,10 @@ MAX_UNREAD = 100
 _ASKED = (
     "This is a request: what you say when you next have nothing left to do is the answer, and goes to {sender} alone."
 )
+
+_TITLE_CHARS = 100
+
+NONCE_BYTES = 6
 
 
 class Inbox:
@@ -95,3 +102,93 @@ class Inbox:
         for question in (*left, *([self._answering] if self._answering is not None else [])):
             question.end(problem="the agent ended before it answered")
         self._questions.clear()
+
+
+class AgentQuestion:
+    """A `TaskWork` whose id is its correlation id. It ends once: answered, failed or withdrawn.
+
+    `asker` and `target` are agents' ids; a client that asks has none. `principal` and `profiles` are those of the
+    call that asked.
+    """
+
+    kind = "request"
+    output_file = None
+
+    def __init__(
+        self, text: str, *, principal: str, profiles: tuple[str, ...] = (), asker: str = "", target: str = ""
+    ) -> None:
+        self.id = new_task_id()
+        self.text = text
+        self.principal = principal
+        self.profiles = profiles
+        self.asker = asker
+        self.target = target
+        self.answer = ""
+        self.problem = ""
+        self.is_withdrawn = False
+        self._asked_s = time.monotonic()
+        self._took_s: float | None = None
+        self._ended = anyio.Event()
+
+    @property
+    def title(self) -> str:
+        return f"request to {self.target}: {cut_middle(' '.join(self.text.split()), _TITLE_CHARS)}"
+
+    @property
+    def is_open(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._asked_s if self._took_s is None else self._took_s
+
+    @property
+    def outcome(self) -> Outcome | None:
+        if self.is_open:
+            return None
+        if self.is_withdrawn:
+            return Outcome(TaskStatus.STOPPED)
+        if self.problem:
+            return Outcome(TaskStatus.FAILED, None, self.problem)
+        return Outcome(TaskStatus.COMPLETED)
+
+    def output(self, max_chars: int, start: int) -> OutputPart:
+        """The answer, where there is one."""
+        size = len(self.answer.encode("utf-8", "replace"))
+        text = "" if start >= size else self.answer
+        return OutputPart(cut_middle(text, max_chars), size, len(text) > max_chars)
+
+    def end(self, *, answer: str = "", problem: str = "") -> None:
+        """What comes after the first end changes nothing."""
+        if self.is_open:
+            self.answer, self.problem = answer, problem
+            self._took_s = self.seconds
+            self._ended.set()
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        with anyio.move_on_after(timeout_s):
+            await self._ended.wait()
+        return not self.is_open
+
+    async def stop(self) -> None:
+        """Nobody wants the answer any more. Who works on it already is not disturbed."""
+        if self.is_open:
+            self.is_withdrawn = True
+            self.end()
+
+    def answered(self) -> str:
+        """The answer. Raises `ToolError(DELIVERY)` where there will never be one."""
+        if self.problem or self.is_withdrawn:
+            raise ToolError(
+                ErrorCode.DELIVERY,
+                self.problem or "the request was withdrawn",
+                "List the agents to see who is there, or start another one.",
+            )
+        return self.answer
+
+
+def marked(kind: str, about: str, text: str, below: str = "") -> str:
+    """`kind` names the marks, `about` says whose text it is; `below` is our own word on it."""
+    nonce = secrets.token_hex(NONCE_BYTES)
+    head = f"<<<{kind} {nonce} {about}"
+    return "\n".join(part for part in (head, make_visible(text), below, f"{kind} {nonce}>>>") if part)

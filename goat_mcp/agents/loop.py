@@ -1,23 +1,22 @@
-"""The engine that asks a chat model, runs the tools it wants, and asks again until it has said its last word.
+"""The engine that asks a chat model, runs the tools it calls, and asks again until it has given its final answer.
 
-Rights, names and what is kept of an agent are the spawner's business; the calls go through the gateway's pipeline.
+Rights, names and stored transcripts belong to the spawner; the calls go through the gateway's pipeline.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from goat_mcp.agents.conversation import Conversation
-from goat_mcp.agents.engine import AgentJob, AgentOutcome, Doing, OnEvent
+from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
 from goat_mcp.agents.tool_uses import ToolUse, read_tool_uses, refused, tool_result
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.core.model import CallingModel, ChatModel, ModelReply, ModelRequest
-from goat_mcp.core.result import Block, ToolResult
+from goat_mcp.core.model import CallingModel, ChatModel, ModelMessage, ModelReply, ModelRequest
+from goat_mcp.core.result import Block, ToolResult, text_block
 
 MAX_CALLS_A_TURN = 32
 _MAX_EMPTY_REPLIES = 2
@@ -192,3 +191,66 @@ class _Run:
             model=CallingModel(names, self._loop.is_local),
             message=self._talk.last_said(),
         )
+
+
+class Conversation:
+    """Messages only a model could have refused: no empty ones, and each tool use has its result in the next one."""
+
+    def __init__(self, earlier: Sequence[ModelMessage] = ()) -> None:
+        self._messages = list(earlier)
+        self.turns = 0
+        self.text = ""
+        """The newest thing the model said; a reply that was cut off is joined with what followed."""
+        self._goes_on = False
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
+
+    @property
+    def messages(self) -> tuple[ModelMessage, ...]:
+        return tuple(self._messages)
+
+    def say(self, text: str) -> None:
+        # A message of its own: one that holds tool results may hold nothing else (MCP sampling).
+        self._messages.append(ModelMessage("user", (text_block(text),)))
+
+    def hear(self, reply: ModelReply, tool_uses: Sequence[Block]) -> bool:
+        """A reply of the model; `tool_uses` stand in for those in it. Returns whether it says anything."""
+        self.turns += 1
+        self._input_tokens = _sum(self._input_tokens, reply.input_tokens)
+        self._output_tokens = _sum(self._output_tokens, reply.output_tokens)
+        said = [block for block in reply.content if block.get("type") == "text" and str(block.get("text", "")).strip()]
+        others = [block for block in reply.content if block.get("type") not in ("text", "tool_use")]
+        if said:
+            text = "\n".join(str(block["text"]) for block in said)
+            self.text = self.text + text if self._goes_on else text
+        self._goes_on = reply.stop_reason == "maxTokens" and not tool_uses
+        if said or tool_uses:
+            self._messages.append(ModelMessage("assistant", (*others, *said, *tool_uses)))
+        return bool(said)
+
+    def answer(self, results: Sequence[Block]) -> None:
+        """What the tools that the last reply wants have given."""
+        self._messages.append(ModelMessage("user", tuple(results)))
+
+    def last_said(self) -> Mapping[str, Any]:
+        """The model's last message, as JSON has it."""
+        message = next(message for message in reversed(self._messages) if message.role == "assistant")
+        return {"role": message.role, "content": [dict(block) for block in message.content]}
+
+    def tool_use_ids(self) -> set[str]:
+        blocks = (block for message in self._messages for block in message.content)
+        return {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
+
+    def state(self, results: Sequence[Block] = ()) -> AgentState:
+        """As it is, or would be with `results` as the answer to the last reply."""
+        return AgentState(
+            turns=self.turns,
+            text=self.text,
+            messages=(*self.messages, ModelMessage("user", tuple(results))) if results else self.messages,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+        )
+
+
+def _sum(one: int | None, two: int | None) -> int | None:
+    return two if one is None else one + (two or 0)

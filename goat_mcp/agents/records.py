@@ -1,23 +1,29 @@
-"""Transcripts of agents, so that they can be resumed, also by a later process than the one that was killed.
+"""Transcripts of agents on disk, so that they can be resumed, also after this process was killed.
 
 One file an agent: a line of facts, then a line for each message. Contents are private to the principal and workspace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import os
 import secrets
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from pydantic import TypeAdapter
 
+from goat_mcp.agents.engine import AgentState
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.core.model import ModelMessage
 from goat_mcp.core.result import Block, text_block
@@ -31,6 +37,10 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 _SHOWN = 10
 _NONE = "No agent here can be resumed: only one whose model has answered can. Leave out resume to start one."
 _NO_IMAGE = "[an image that is no longer kept]"
+
+PAUSE_S = 1.0
+_SHARE_OF_TIME = 20
+"""A long transcript is written as seldom as it takes to spend no more than a twentieth of the time on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,3 +199,57 @@ def _without_image(block: Block) -> Block:
     if block.get("type") == "tool_result":
         return {**block, "content": [_without_image(inner) for inner in block.get("content", [])]}
     return block
+
+
+class RunningTranscript:
+    """Writes the newest state in a thread: the first at once, then one at a time with a pause between.
+
+    `write` may raise `OSError`, of which `on_problem` is told once.
+    """
+
+    def __init__(self, write: Callable[[AgentState], None], on_problem: Callable[[OSError], None]) -> None:
+        self._write = write
+        self._on_problem = on_problem
+        self._newest: AgentState | None = None
+        self._has_news = asyncio.Event()
+        self._in_use = threading.Lock()
+        self._is_over = False
+
+    def put(self, state: AgentState) -> None:
+        """Have it written soon; never waits."""
+        self._newest = state
+        self._has_news.set()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncGenerator[None]:
+        """While this is open, what is put is written. Afterwards nothing is, not even what was on its way."""
+        # A task rather than a task group, which would wrap what goes wrong inside.
+        writer = asyncio.create_task(self._write_news())
+        try:
+            yield
+        finally:
+            writer.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({writer})
+                await anyio.to_thread.run_sync(self._end)
+
+    async def _write_news(self) -> None:
+        while True:
+            await self._has_news.wait()
+            self._has_news.clear()
+            since_s = time.monotonic()
+            try:
+                await anyio.to_thread.run_sync(self._write_newest)
+            except OSError as problem:
+                self._on_problem(problem)
+                return
+            await anyio.sleep(max(PAUSE_S, (time.monotonic() - since_s) * _SHARE_OF_TIME))
+
+    def _write_newest(self) -> None:
+        with self._in_use:
+            if self._newest is not None and not self._is_over:
+                self._write(self._newest)
+
+    def _end(self) -> None:
+        with self._in_use:  # a thread goes on when its task is cancelled
+            self._is_over = True

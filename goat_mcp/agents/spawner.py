@@ -12,15 +12,13 @@ import anyio.to_thread
 
 from goat_mcp.agents.agent_task import AgentTask, Body
 from goat_mcp.agents.agent_type import DEFAULT_TYPE, AgentType
-from goat_mcp.agents.assignment import Assignment
+from goat_mcp.agents.assignment import AgentRequest, Assignment
 from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
 from goat_mcp.agents.engines import ChosenEngine, Engines
 from goat_mcp.agents.inbox import Inbox
 from goat_mcp.agents.live_agents import LiveAgent, LiveAgents
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions
-from goat_mcp.agents.records import AgentRecord, AgentRecords
-from goat_mcp.agents.request import AgentRequest
-from goat_mcp.agents.running_transcript import RunningTranscript
+from goat_mcp.agents.records import AgentRecord, AgentRecords, RunningTranscript
 from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import Worktree, Worktrees
 from goat_mcp.catalog.registry import AnyTool

@@ -88,7 +88,7 @@ class Agent(
     spawner: Callable[[], Spawner]
 
     async def execute(self, input: AgentInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.agents.request import AgentRequest
+        from goat_mcp.agents.assignment import AgentRequest
 
         request = AgentRequest(
             title=" ".join((input.description or input.prompt).split())[:_TITLE_CHARS],

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from goat_mcp.agents.loop import ToolCall
-from goat_mcp.agents.worktree_calls import WorktreeCalls
+from goat_mcp.agents.worktree import WorktreeCalls
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import NO_LIMITS

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from goat_mcp.agents.models.completion import NotACompletion, read_completion
-from goat_mcp.agents.models.messages import openai_messages
-from goat_mcp.agents.models.options import EffortNames, ModelNames, ModelOptions
+from goat_mcp.agents.models.chat_completions import NotACompletion, openai_messages, read_completion
 from goat_mcp.agents.models.refusals import Refusal, wants_other_limit_name, without_key
+from goat_mcp.agents.options import EffortNames, ModelNames, ModelOptions
 from goat_mcp.catalog.openai_format import function_definition
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.model import ModelReply, ModelRequest

@@ -10,12 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from goat_mcp.agents.assignment import agent_of
-from goat_mcp.agents.inbox import Inbox
+from goat_mcp.agents.assignment import AgentRequest, agent_of
+from goat_mcp.agents.inbox import AgentQuestion, Inbox, marked
 from goat_mcp.agents.live_agents import LiveAgent
-from goat_mcp.agents.marked_mail import marked
-from goat_mcp.agents.question import AgentQuestion
-from goat_mcp.agents.request import AgentRequest
 from goat_mcp.agents.spawner import Spawner
 from goat_mcp.agents.teams.coordinator import TeamCoordinator, check_name
 from goat_mcp.agents.teams.mailbox import Letter

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from goat_mcp.agents.engine import Mail
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
-from goat_mcp.agents.teams.member_mail import MemberMail, shown, store
+from goat_mcp.agents.teams.members import MemberMail, shown, store
 from goat_mcp.agents.teams.team import EVERYONE, LEAD, Member, NewMember, Team
 from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.commands.tasks.task import Task, TaskStatus

@@ -14,33 +14,32 @@ from typing import Any
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
+from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.agents.options import AgentOptions
 from goat_mcp.agents.records import AgentRecords
 from goat_mcp.agents.spawner import Spawner
+from goat_mcp.agents.teams.bus import AgentBus
+from goat_mcp.agents.teams.coordinator import TeamCoordinator
+from goat_mcp.agents.teams.members import AgentMembers
 from goat_mcp.agents.type_files import TypeFiles
-from goat_mcp.agents.worktree import Worktrees
-from goat_mcp.agents.worktree_calls import WorktreeCalls
+from goat_mcp.agents.worktree import WorktreeCalls, Worktrees
 from goat_mcp.calls.batch import BatchOutcome
+from goat_mcp.calls.extensions import CallNext
+from goat_mcp.calls.pipeline import CallRequest
 from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.calls.extensions import CallNext
-from goat_mcp.agents.models.choice import ModelChoice
-from goat_mcp.calls.pipeline import CallRequest
-from goat_mcp.catalog.registry import AnyTool
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.agents.teams.agent_members import AgentMembers
-from goat_mcp.agents.teams.bus import AgentBus
-from goat_mcp.agents.teams.coordinator import TeamCoordinator
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.files.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,20 +1,60 @@
-"""How a member hears its mail: between its turns, and when it rests (`agents.engine.Mail`)."""
+"""Members as background agents: how one is started, and how it reads its mail (`agents.engine.Mail`)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
-from goat_mcp.agents.marked_mail import marked
+from goat_mcp.agents.assignment import WITHHELD, AgentRequest
+from goat_mcp.agents.engine import Mail
+from goat_mcp.agents.inbox import marked
+from goat_mcp.agents.spawner import Spawner
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
+from goat_mcp.agents.teams.team import LEAD, Member, NewMember, Team
+from goat_mcp.core.context import ToolContext
+
+_MEMBERSHIP = (
+    "You are {name}, a member of the team {team}{purpose}. Write to others with SendMessage: a member's name, {lead} "
+    "(who leads the team) or * for all. Mail reaches you between your turns. When you have said your last word you "
+    "wait for mail, and {lead} is told what you said."
+)
+_OF_A_MEMBER = frozenset({"SendMessage"})
+_NOTHING_YET = "There is nothing to do yet: answer `ready`, and work will come by mail."
 
 _ASKED_TO_END = (
     "You are asked to end: finish what you must, tell {sender} with SendMessage (type shutdown_response) what is done "
     "and what is not, and stop."
 )
+
+
+@dataclass(frozen=True)
+class AgentMembers:
+    """The `StartMember` of a gateway."""
+
+    spawner: Spawner
+
+    async def __call__(self, member: NewMember, team: Team, mail: Mail, ctx: ToolContext) -> Member:
+        purpose = f" ({team.description})" if team.description else ""
+        told = _MEMBERSHIP.format(name=member.name, team=team.name, purpose=purpose, lead=LEAD)
+        agent = await self.spawner.start(
+            AgentRequest(
+                title=f"{team.name}: {member.name}",
+                prompt=f"{told}\n\n{member.prompt or _NOTHING_YET}",
+                type_name=member.subagent_type,
+                model=member.model,
+                name=member.name,
+                background=True,
+                withheld=WITHHELD - _OF_A_MEMBER,
+                granted=_OF_A_MEMBER,
+                mail=mail,
+            ),
+            ctx,
+        )
+        return Member(member.name, agent.id, f"agent:{agent.id}")
 
 
 class MemberMail:
