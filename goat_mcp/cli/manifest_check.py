@@ -138,8 +138,7 @@ def _only(around: ManifestSet, file: Path) -> ManifestSet:
 
 
 async def _thorough(tools: Sequence[ToolDocument]) -> list[ManifestProblem]:
-    from goat_mcp.manifests.program_problems import program_problems
-    from goat_mcp.manifests.schema_problems import schema_problems
+    from goat_mcp.manifests.deep_checks import program_problems, schema_problems
     from goat_mcp.processes.environment import CommandEnvironment
     from goat_mcp.processes.process_guard import ProcessGuard
     from goat_mcp.state.directory import StateDirectory

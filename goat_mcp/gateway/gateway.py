@@ -499,8 +499,8 @@ class Gateway:
 
     def _around_handlers(self) -> Surroundings:
         """What declared tools are run over."""
+        from goat_mcp.manifests.handler_api import Host
         from goat_mcp.manifests.handler_log import HandlerLog
-        from goat_mcp.manifests.host import Host
         from goat_mcp.manifests.manifests import Surroundings
         from goat_mcp.processes.computing.fair_queue import FairQueue
 

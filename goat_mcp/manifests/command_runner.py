@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from goat_mcp.manifests.entry import CommandEntry
-from goat_mcp.manifests.failure import handler_failed, timed_out
-from goat_mcp.manifests.handler_context import HandlerContext
-from goat_mcp.manifests.json_values import read_json
+from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_results import handler_failed, read_json, timed_out
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
@@ -20,6 +21,9 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _DRAIN_S = 0.2
 """For what is in the pipe when the program ends (R-PROC-6)."""
 _SHOWN_CHARS = 200
+
+_READ_BYTES = 1024
+_END_OF_LINE = b"\n"
 
 
 class CommandRunner:
@@ -88,7 +92,6 @@ class CommandRunner:
         return arguments
 
     def _not_started(self, program: str, problem: OSError) -> Exception:
-        from goat_mcp.manifests.first_line import why_not_run  # most programs start
 
         wrong: tuple[str, str] | None = None
         if "/" in program:
@@ -125,3 +128,23 @@ class CommandRunner:
 
     async def close(self) -> None:
         """Nothing outlives a call."""
+
+
+def why_not_run(file: Path) -> tuple[str, str] | None:
+    """What is wrong with it and what to write; None where nothing can be said. Raises `OSError`."""
+    with file.open("rb") as opened:
+        start = opened.read(_READ_BYTES)
+    first = start.split(_END_OF_LINE, 1)[0]
+    if not first.startswith(b"#!"):
+        if b"\0" in start or os.name != "posix":
+            return None  # a compiled program
+        return f"{file.name} does not say what runs it", "write #!/bin/sh, or what it is written in, as its first line"
+    if first.endswith(b"\r"):
+        what = f"the lines of {file.name} end as on Windows, so the program that its first line names is not found"
+        return what, f"save it with LF line ends: sed -i 's/\\r$//' {shlex.quote(str(file))}"
+    words = first[2:].decode("utf-8", "replace").split()
+    if not words:
+        return f"the first line of {file.name} names no program", "write #!/bin/sh"
+    if words[0].startswith("/") and not os.access(words[0], os.X_OK):
+        return f"the first line of {file.name} names {words[0]:.80}, which cannot be run here", "mend it, or install it"
+    return None

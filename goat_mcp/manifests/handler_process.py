@@ -1,6 +1,6 @@
-"""One process of handlers as the server sees it: what it says, call by call, and that it has ended.
+"""One process of handlers as the server sees it: its messages, call by call, its end, and what callers are told of it.
 
-When one is started and ended is `python_worker`'s; the program that runs in it is `worker`.
+`python_worker` starts and ends it; the program that runs in it is `worker`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.side_effect import SideEffect
+from goat_mcp.manifests.entry import PythonEntry
+from goat_mcp.manifests.handler_results import handler_failed, timed_out
+from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.guarded_child import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
+_HARMLESS = (SideEffect.NONE, SideEffect.READ_ONLY)
+_NOT_RUN = "Nothing of this call was run: call it again, and a new process is started."
+_MAY_HAVE_RUN = "This call may have done its work, or a part of it: look before you call it again."
+_FOR_USERS = "If it stays so, tell the user: what blocks belongs in a plain `def`, which is run in a thread."
 
 
 @dataclass(eq=False)
@@ -171,3 +181,92 @@ class HandlerProcess:
         """End it and all it has started. No call begins in it meanwhile."""
         self.pipes.is_over = True
         await self.child.end(grace_s)
+
+
+def told_death(process: HandlerProcess, resource: str, limit: int, *, call: CallInProcess | None) -> ToolError:
+    """It ended, or broke the pipe that answers come by. `call` is the one that is told; None: as it was loaded."""
+    if process.pipes.broken_by == "size":
+        what = f"{resource} answered with more than {MAX_ANSWER_BYTES} bytes"
+        return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
+    if process.pipes.broken_by == "protocol":
+        return handler_failed(
+            f"something in the process of {resource} wrote to the pipe of its answers; it was ended",
+            "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, writes "
+            "to a file descriptor that it has not opened.",
+            name="AnswerPipeBroken",
+        )
+    last = process.pipes.last_words(call)
+    code = process.child.exit_code
+    if code is None:
+        return handler_failed(
+            f"the process of {resource} closed the pipe of its answers during the call: {last}",
+            "Call it again: it is started anew. If it stays so, tell the user: a handler, or what it uses, closes "
+            "a file descriptor that it has not opened.",
+            name="AnswerPipeClosed",
+            limit=limit,
+        )
+    ended = f"exit code {code}" if code >= 0 else f"signal {-code}"
+    return handler_failed(
+        f"the process of {resource} ended during the call ({ended}): {last}",
+        "Call it again: it is started anew. If it stays so, tell the user.",
+        name="ProcessEnded",
+        limit=limit,
+    )
+
+
+def told_broken(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> ToolError:
+    """Its file failed as it was imported."""
+    return handler_failed(
+        f"{entry.file or entry.module} cannot be loaded: {error.get('name')}: {error.get('message')}",
+        "Tell the user; `goat-mcp manifest check` shows the whole error.",
+        name=str(error.get("name", "")),
+        limit=limit,
+    )
+
+
+def told_slow(entry: PythonEntry, when: str, step: str) -> ToolError:
+    """Its file was not imported in time."""
+    return ToolError(
+        ErrorCode.TIMEOUT,
+        f"{entry.file or entry.module} was not loaded {when}",
+        f"{step} What takes long there belongs inside the handlers, not where the file is imported.",
+        facts={"timed_out": True},
+    )
+
+
+def no_answer(call: CallInProcess, export: Export, timeout_s: float) -> ToolError:
+    """For a call that was given up after this time."""
+    if not call.was_ended or not call.beside:
+        return timed_out(export.spec.name, timeout_s)
+    others = ", ".join(sorted(set(call.beside)))
+    if call.has_begun:
+        what = f"{call.tool} did not answer within {timeout_s:.3g} s: it, or {others} beside it, held their process"
+    else:
+        what = f"{call.tool} did not begin within {timeout_s:.3g} s: {others} held the process of both"
+    return ToolError(
+        ErrorCode.TIMEOUT,
+        f"{what}, which was ended",
+        f"{_step(call, export)} {_FOR_USERS}",
+        facts={"timed_out": True},
+    )
+
+
+def told_end(end: ToolError, process: HandlerProcess, call: CallInProcess, export: Export, limit: int) -> ToolError:
+    """For a call that was cut short as the process ended: `end` says how."""
+    calls = process.pipes.calls
+    others = ", ".join(sorted({other.tool for other in calls.at_the_end if other is not call}))
+    if calls.is_given_up and others:
+        what = f"the process of {call.tool} was ended: {others} held it, and did not answer in time"
+        return handler_failed(what, f"{_step(call, export)} {_FOR_USERS}", name=end.name, limit=limit)
+    if process.pipes.broken_by:
+        return end  # what it said of this call may be lost, too
+    what = f"{end.message}; at work in it: {others}" if others else end.message
+    if not call.has_begun or export.spec.side_effect not in _HARMLESS:
+        return handler_failed(what, f"{_step(call, export)} If it stays so, tell the user.", name=end.name, limit=limit)
+    return handler_failed(what, end.suggestion, name=end.name, limit=limit) if others else end
+
+
+def _step(call: CallInProcess, export: Export) -> str:
+    if not call.has_begun:
+        return _NOT_RUN
+    return "Call it again." if export.spec.side_effect in _HARMLESS else _MAY_HAVE_RUN

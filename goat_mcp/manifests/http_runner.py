@@ -12,9 +12,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HttpEntry
-from goat_mcp.manifests.failure import handler_failed, timed_out, told_failure
-from goat_mcp.manifests.handler_context import HandlerContext
-from goat_mcp.manifests.json_values import read_json
+from goat_mcp.manifests.handler_api import HandlerContext
+from goat_mcp.manifests.handler_results import handler_failed, read_json, timed_out, told_failure
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.web.http import HttpClient
 

@@ -18,18 +18,17 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.manifests.command_runner import CommandRunner
-from goat_mcp.manifests.config_check import ConfigCheck
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry
 from goat_mcp.manifests.folder import ManifestFolders, ManifestSet, is_a, together
+from goat_mcp.manifests.handler_api import Host
 from goat_mcp.manifests.handler_files import HandlerFiles
 from goat_mcp.manifests.handler_log import HandlerLog
-from goat_mcp.manifests.host import Host
 from goat_mcp.manifests.http_runner import HttpRunner
-from goat_mcp.manifests.in_process import InProcess
 from goat_mcp.manifests.manifest_tool import ManifestTool, Resource
 from goat_mcp.manifests.python_worker import PythonWorker
-from goat_mcp.manifests.runner import Runner
+from goat_mcp.manifests.runner import InProcess, Runner
 from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.manifests.validation import ConfigCheck
 
 SOURCE = "manifests"
 LOOK_S = 1.0

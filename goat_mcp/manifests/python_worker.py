@@ -1,12 +1,13 @@
 """Runs a user's Python handlers in a process of their own, kept warm from call to call (see `worker`).
 
-One that hangs is ended and started anew with the next call. Source: Goondan, "Process-per-Agent": the damage that a
+One that hangs is ended, and the next call starts a new one. Source: Goondan, "Process-per-Agent": the damage that a
 handler can do ends with its process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import logging
 import sys
@@ -18,21 +19,24 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from goat_mcp.core.agent_runtime import AgentRuntime
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.surrogates import visible_surrogates
-from goat_mcp.manifests.asked_agents import answer_of_agents
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.failure import handler_failed, told_failure
-from goat_mcp.manifests.handler_context import HandlerContext
+from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_log import LEFT_OUT
 from goat_mcp.manifests.handler_process import (
     CallInProcess,
     HandlerCalls,
     HandlerPipes,
     HandlerProcess,
+    no_answer,
+    told_broken,
+    told_death,
+    told_end,
+    told_slow,
 )
-from goat_mcp.manifests.lost_process import told_broken, told_death, told_slow
-from goat_mcp.manifests.shared_end import no_answer, told_end
+from goat_mcp.manifests.handler_results import handler_failed, told_failure
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.guarded_child import start_guarded
 from goat_mcp.processes.process_guard import ProcessGuard
@@ -285,3 +289,23 @@ class PythonWorker:
         """End what runs."""
         while self._lives:
             await self._end(self._lives[-1])
+
+
+async def answer_of_agents(runtime: AgentRuntime | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Their `value`, or the `error`."""
+    methods = ("request", "send", "spawn", "list", "catalog")
+    if runtime is None or message["method"] not in methods:
+        return {"error": {"message": "there are no agents here"}}
+    for name, given in message["params"].items():
+        if not isinstance(given, str) and (name != "timeout_s" or not isinstance(given, int | float | None)):
+            return {"error": {"message": f"{message['method']}: {name} cannot be {given!r:.100}"}}
+    method = getattr(runtime, message["method"])
+    try:
+        inspect.signature(method).bind(**message["params"])
+    except TypeError as problem:
+        return {"error": {"message": f"{message['method']}: {problem}"}}
+    try:
+        value: Any = await method(**message["params"])
+    except ToolError as error:
+        return {"error": {"message": error.message, "suggestion": error.suggestion}}
+    return {"value": value}

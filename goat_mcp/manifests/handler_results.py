@@ -1,11 +1,14 @@
-"""A handler that failed, as an error its caller can act on: `E_TOOL`, its own words, at most `errorMessageLimit`."""
+"""What a handler returned: JSON that every client can read, or an error that its caller can act on."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from goat_mcp.core.errors import ERROR_MESSAGE_LIMIT, ErrorCode, ToolError, cut_middle
+from goat_mcp.core.json_depth import is_deeper
 from goat_mcp.core.surrogates import visible_surrogates
 
 _DEFAULT_STEP = "Read the message, correct the call, or try another way."
@@ -13,6 +16,9 @@ _MAX_NAME_CHARS = 80
 _MAX_LINK_CHARS = 500
 _LINK_SCHEMES = ("https", "http", "goat")
 """Of what a host may make a link that its user clicks."""
+
+MAX_DEPTH = 128
+"""Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
 
 
 def handler_failed(
@@ -53,3 +59,33 @@ def timed_out(tool: str, timeout_s: float) -> ToolError:
         "Call it with less to do, or raise timeoutMs in its manifest (at most 45000).",
         facts={"timed_out": True},
     )
+
+
+def read_json(data: bytes | bytearray) -> Any:
+    """The value that a program gave back. Raises `ValueError`, also where an object names a member twice."""
+    try:
+        return json.loads(data, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("its lists and objects lie too deep in one another") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twin = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"an object names {twin[:80]!r} twice")
+    return value
+
+
+def written_json(value: Any) -> str:
+    """As it is sent. Raises `ValueError` or `TypeError`, in words, for what some client could not read."""
+    if is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"more than {MAX_DEPTH} lists and objects lie in one another")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as problem:
+            half = visible_surrogates(text[problem.start])
+            raise ValueError(f"a text of it holds {half}, half of a surrogate pair") from None
+    return text
