@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import anyio.to_thread
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from goat_mcp.agents.agent_type import ALIASES, BUILT_IN, AgentType
 from goat_mcp.calls.permissions.mode import Mode
@@ -28,12 +29,122 @@ FOLDER = ".claude/agents"
 MAX_FILE_BYTES = 256 * 1024
 MAX_FILES = 500
 _SHOWN_BROKEN = 3
-
 MAX_DESCRIPTION_CHARS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_ISOLATIONS = ("worktree", "remote")
+
+
+class BrokenType(ValueError):
+    """An agent file that cannot be used; the text says why, and shows nothing of the file but names."""
+
+
+def _line(value: Any) -> str:
+    """On one line; empty if there is nothing."""
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float) or (isinstance(value, int) and abs(value) > 10**18):
+        raise ValueError("is not text")
+    return " ".join(str(value).split())
+
+
+def _positive(value: Any) -> int | None:
+    text = _line(value)
+    if text and (not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 100_000):
+        raise ValueError(f"{text[:40]!r} is no number above 0")
+    return int(text) if text else None
+
+
+def _flag(value: Any) -> bool:
+    text = _line(value).lower()
+    if text not in ("", "true", "false"):
+        raise ValueError(f"{text[:40]!r} is neither true nor false")
+    return text == "true"
+
+
+def _one_of(*choices: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if text and text not in choices:
+            raise ValueError(f"{text[:40]!r} is none of {', '.join(choices)}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _name(text: str) -> str:
+    if text and not _NAME.match(text):
+        raise ValueError(f"{text[:80]!r} is not made of letters, digits, _ and -")
+    return text
+
+
+def _names(value: Any) -> list[str]:
+    listed = cast("list[Any]", value) if isinstance(value, list) else _line(value).split(",")
+    if not all(isinstance(name, str) for name in listed):
+        raise ValueError("is no list of names")
+    return [name.strip() for name in listed if name.strip()]
+
+
+def _tools(value: Any) -> frozenset[str]:
+    """The names listed, as rules know them."""
+    return frozenset(map(_rule_name, _names(value)))
+
+
+def _allowed_tools(value: Any) -> frozenset[str] | None:
+    """None if all are meant."""
+    if not value:
+        raise ValueError("is empty: leave the line out for all tools, or name some")
+    return None if "*" in _names(value) else _tools(value)
+
+
+def _rule_name(name: str) -> str:
+    if name.startswith(UPSTREAM_PREFIX) and name.endswith("__*"):
+        name = name.removesuffix("__*")
+    if not _TOOL_NAME.match(name):
+        # To drop what stands in brackets would give the agent more than its writer meant.
+        raise ValueError(f"{name[:60]!r} is no tool name; patterns are not supported here, name the whole tool")
+    return TOOL_ALIASES.get(name, name)
+
+
+_Line = Annotated[str, BeforeValidator(_line)]
+
+
+class AgentFile(BaseModel):
+    """The front matter of an agent file. Other keys have no effect."""
+
+    name: Annotated[_Line, AfterValidator(_name)] = ""
+    description: _Line = ""
+    tools: Annotated[frozenset[str] | None, BeforeValidator(_allowed_tools)] = None
+    denied: Annotated[frozenset[str], BeforeValidator(_tools)] = Field(frozenset(), alias="disallowedTools")
+    model: _Line = ""
+    effort: Annotated[_Line, _one_of("low", "medium", "high", "xhigh", "max")] = ""
+    mode: Annotated[_Line, _one_of(*Mode)] = Field("", alias="permissionMode")
+    max_turns: Annotated[int | None, BeforeValidator(_positive)] = Field(None, alias="maxTurns")
+    background: Annotated[bool, BeforeValidator(_flag)] = False
+    isolation: Annotated[_Line, _one_of("worktree", "remote")] = ""
+
+
+def split_file(content: bytes) -> tuple[Fields, str]:
+    """Front matter and body. Raises `BrokenType`."""
+    try:
+        return split_front_matter(content)
+    except BrokenFrontMatter as broken:
+        raise BrokenType(str(broken)) from None
+
+
+def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
+    """Raises `BrokenType`."""
+    try:
+        file = AgentFile.model_validate(fields)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        raise BrokenType(f"{error['loc'][0]} {error.get('ctx', {}).get('error', error['msg'])}") from None
+    for key in ("name", "description"):
+        if not getattr(file, key):
+            raise BrokenType(f"it has no {key}")
+    given = file.model_dump() | {
+        "description": file.description[:MAX_DESCRIPTION_CHARS],
+        "model": "" if file.model == "inherit" else file.model,
+    }
+    return AgentType(**given, prompt=prompt, source=source)
 
 
 @dataclass(frozen=True)
@@ -166,96 +277,3 @@ def _add(known: KnownTypes, path: Path, content: partial[bytes], source: str) ->
 
 def _first_words(text: str) -> str:
     return text if len(text) <= 100 else text[:99].rsplit(" ", 1)[0] + " ..."
-
-
-class BrokenType(ValueError):
-    """An agent file that cannot be used; the text says why, and shows nothing of the file but names."""
-
-
-def split_file(content: bytes) -> tuple[Fields, str]:
-    """Front matter and body. Raises `BrokenType`."""
-    try:
-        return split_front_matter(content)
-    except BrokenFrontMatter as broken:
-        raise BrokenType(str(broken)) from None
-
-
-def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
-    """Raises `BrokenType`."""
-    name = _line(fields, "name", required=True)
-    if not _NAME.match(name):
-        raise BrokenType(f"its name {name[:80]!r} is not made of letters, digits, _ and -")
-    model = _line(fields, "model")
-    return AgentType(
-        name=name,
-        description=_line(fields, "description", required=True)[:MAX_DESCRIPTION_CHARS],
-        prompt=prompt,
-        tools=_tools(fields, "tools"),
-        denied=_tools(fields, "disallowedTools") or frozenset(),
-        model="" if model == "inherit" else model,
-        effort=_choice(fields, "effort", _EFFORTS),
-        mode=_choice(fields, "permissionMode", [mode.value for mode in Mode]),
-        max_turns=_positive(fields, "maxTurns"),
-        background=_flag(fields, "background"),
-        isolation=_choice(fields, "isolation", _ISOLATIONS),
-        source=source,
-    )
-
-
-def _line(fields: Fields, key: str, *, required: bool = False) -> str:
-    value = fields.get(key)
-    if value is None or value == "":
-        if required:
-            raise BrokenType(f"it has no {key}")
-        return ""
-    if not isinstance(value, str | int | float) or (isinstance(value, int) and abs(value) > 10**18):
-        raise BrokenType(f"{key} is not text")
-    return " ".join(str(value).split())
-
-
-def _choice(fields: Fields, key: str, choices: Sequence[str]) -> str:
-    value = _line(fields, key)
-    if value and value not in choices:
-        raise BrokenType(f"{key} {value[:40]!r} is none of {', '.join(choices)}")
-    return value
-
-
-def _positive(fields: Fields, key: str) -> int | None:
-    value = _line(fields, key)
-    if not value:
-        return None
-    if not value.isascii() or not value.isdigit() or not 0 < int(value[:9]) < 100_000:
-        raise BrokenType(f"{key} {value[:40]!r} is no number above 0")
-    return int(value)
-
-
-def _flag(fields: Fields, key: str) -> bool:
-    value = _line(fields, key).lower()
-    if value not in ("", "true", "false"):
-        raise BrokenType(f"{key} {value[:40]!r} is neither true nor false")
-    return value == "true"
-
-
-def _tools(fields: Fields, key: str) -> frozenset[str] | None:
-    """The names listed, as rules know them; None where all are meant."""
-    value = fields.get(key)
-    if key == "tools" and key in fields and not value:
-        raise BrokenType("tools is empty: leave the line out for all tools, or name some")
-    if value is None or value == "":
-        return None
-    listed = cast("list[Any]", value) if isinstance(value, list) else _line(fields, key).split(",")
-    if not all(isinstance(name, str) for name in listed):
-        raise BrokenType(f"{key} is no list of names")
-    names = [name.strip() for name in listed if name.strip()]
-    if key == "tools" and "*" in names:
-        return None
-    return frozenset(_rule_name(name, key) for name in names)
-
-
-def _rule_name(name: str, key: str) -> str:
-    if name.startswith(UPSTREAM_PREFIX) and name.endswith("__*"):
-        name = name.removesuffix("__*")
-    if not _TOOL_NAME.match(name):
-        # To drop what stands in brackets would give the agent more than its writer meant.
-        raise BrokenType(f"{key}: {name[:60]!r} is no tool name; patterns are not supported here, name the whole tool")
-    return TOOL_ALIASES.get(name, name)
