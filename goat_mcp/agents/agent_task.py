@@ -15,7 +15,7 @@ from typing import Literal
 
 import anyio
 
-from goat_mcp.agents.engine import AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.agents.engine import Activity, AgentOutcome, AgentState, OnEvent
 from goat_mcp.commands.tasks import Outcome, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
@@ -92,7 +92,7 @@ class AgentTask:
         """Run `body`, which has to leave nothing behind however it ends. `on_bug` is told of what nobody foresaw."""
         self._runner = asyncio.create_task(self._run(body, on_bug))
 
-    def asks_through(self, ask: Ask) -> Ask:
+    def elicit_while_attended(self, ask: Ask) -> Ask:
         """The way to the person behind the call, for as long as the call attends the agent."""
 
         async def ask_if_attended(form: Form) -> Answer:
@@ -185,7 +185,7 @@ class AgentTask:
         self._capture.close()
         self.state = replace(self.state, messages=())  # they are stored; an ended task is kept for an hour
 
-    def _on_event(self, event: Doing | AgentState) -> None:
+    def _on_event(self, event: Activity | AgentState) -> None:
         if isinstance(event, AgentState):
             self.state = event
             return

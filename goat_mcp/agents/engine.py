@@ -21,7 +21,7 @@ class Mail(Protocol):
         """What has come since the last turn; never waits."""
         ...
 
-    async def at_rest(self, text: str) -> Sequence[str]:
+    async def when_idle(self, text: str) -> Sequence[str]:
         """The agent has said its last word `text`. Waits for something new to do; nothing means that it may end."""
         ...
 
@@ -54,7 +54,7 @@ class AgentJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class Activity:
     """An agent has turned to something else: `thinking`, or a tool and what it is called with."""
 
     turn: int
@@ -85,7 +85,7 @@ class AgentOutcome:
     notices: tuple[str, ...] = ()
 
 
-OnEvent = Callable[[Doing | AgentState], None]
+OnEvent = Callable[[Activity | AgentState], None]
 """Told by an engine what goes on; never blocks and never raises."""
 
 

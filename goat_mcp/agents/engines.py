@@ -31,7 +31,7 @@ class ChosenEngine:
     and another one for those it has no name for."""
 
     engine: Engine
-    host: HostRounds | None = None
+    host: RoundLimitedModel | None = None
     default_model: str = ""
     names: ModelNames | None = None
     stand_in: str = ""
@@ -85,7 +85,7 @@ class Engines:
             yield ChosenEngine(loop, names=self.options.models, stand_in=default_model)
         if self.command_line is not None:
             yield ChosenEngine(self.command_line, default_model=default_model)
-        if (host := HostRounds.of(ctx)) is not None:
+        if (host := RoundLimitedModel.of(ctx)) is not None:
             depth = ctx.rights.depth + 1
             loop = AgentLoop(
                 host,
@@ -98,7 +98,7 @@ class Engines:
             yield ChosenEngine(loop, host, default_model)
 
 
-class HostRounds:
+class RoundLimitedModel:
     """The client's model and its person, counted together. A `ChatModel`, which nested agents share."""
 
     def __init__(self, model: ChatModel, ctx: ToolContext) -> None:
@@ -107,12 +107,12 @@ class HostRounds:
         self._left = MAX_ROUNDS if ctx.client_waits_since_s is not None else None
 
     @classmethod
-    def of(cls, ctx: ToolContext) -> HostRounds | None:
+    def of(cls, ctx: ToolContext) -> RoundLimitedModel | None:
         """The counter of this call; None where the client has no model that takes tools."""
         model = ctx.host_model
         if model is None or not model.takes_tools:
             return None
-        return model if isinstance(model, HostRounds) else cls(model, ctx)
+        return model if isinstance(model, RoundLimitedModel) else cls(model, ctx)
 
     @property
     def takes_tools(self) -> bool:

@@ -37,16 +37,16 @@ class GitStager:
         should know; empty where there is nothing to tell."""
         if not await anyio.to_thread.run_sync(partial(_is_in_repository, path)):
             return ""
-        told = f"not staged with git: it took longer than {LIMIT_S:g} s"
+        notice = f"not staged with git: it took longer than {LIMIT_S:g} s"
         try:
             with anyio.move_on_after(LIMIT_S):
                 async with self._turn:
-                    told = await self._stage(path, former_sha256)
+                    notice = await self._stage(path, former_sha256)
         except ToolError as failed:
-            told = failed.message
+            notice = failed.message
         except OSError as problem:
-            told = f"not staged with git: {problem.strerror or problem}"
-        return told
+            notice = f"not staged with git: {problem.strerror or problem}"
+        return notice
 
     async def _stage(self, path: Path, former_sha256: str | None) -> str:
         why = "not staged with git"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from goat_mcp.agents.engine import AgentJob, AgentOutcome, AgentState, Doing, OnEvent
+from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent
 from goat_mcp.agents.tool_uses import ToolUse, read_tool_uses, refused, tool_result
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -62,7 +62,7 @@ class AgentLoop:
 
     async def run(self, job: AgentJob, on_event: OnEvent) -> AgentOutcome:
         run = _Run(self, job, on_event)
-        return await run.to_its_end()
+        return await run.run_to_end()
 
 
 class _Run:
@@ -71,51 +71,51 @@ class _Run:
     def __init__(self, loop: AgentLoop, job: AgentJob, on_event: OnEvent) -> None:
         self._loop = loop
         self._job = job
-        self._tell = on_event
-        self._talk = Conversation(job.earlier)
-        self._tool_use_ids = self._talk.tool_use_ids()
+        self._on_event = on_event
+        self._conversation = Conversation(job.earlier)
+        self._tool_use_ids = self._conversation.tool_use_ids()
         self._turns_left = job.max_turns
         self._empty_replies = 0
         self._answered_as = ""
 
-    async def to_its_end(self) -> AgentOutcome:
-        self._talk.say(self._job.prompt)
+    async def run_to_end(self) -> AgentOutcome:
+        self._conversation.add_text(self._job.prompt)
         while True:
             if self._job.mail is not None:
-                self._hear(await self._job.mail.between_turns())
+                self._add_mail(await self._job.mail.between_turns())
             notice = await self._turn()
-            self._tell(self._talk.state())
+            self._on_event(self._conversation.state())
             if notice is None:
                 continue
             if self._job.mail is None or notice:
-                return AgentOutcome(self._talk.state(), (notice,) if notice else ())
-            more = await self._job.mail.at_rest(self._talk.text)
+                return AgentOutcome(self._conversation.state(), (notice,) if notice else ())
+            more = await self._job.mail.when_idle(self._conversation.text)
             if not more:
-                return AgentOutcome(self._talk.state())
-            self._hear(more)
+                return AgentOutcome(self._conversation.state())
+            self._add_mail(more)
             self._turns_left = self._job.max_turns
 
-    def _hear(self, mail: Sequence[str]) -> None:
+    def _add_mail(self, mail: Sequence[str]) -> None:
         for text in mail:
-            self._talk.say(text)
+            self._conversation.add_text(text)
 
     async def _turn(self) -> str | None:
         """Ask once and do what is asked for. Returns None to go on, `""` at the end, else why it ends early."""
         self._turns_left -= 1
         is_last = self._turns_left <= 0 or self._loop.is_last_turn()
-        self._tell(Doing(self._talk.turns + 1, "thinking"))
+        self._on_event(Activity(self._conversation.turns + 1, "thinking"))
         reply = await self._loop.model.reply(self._request(is_last=is_last))
         uses = read_tool_uses(reply, self._tool_use_ids)
         self._answered_as = reply.model
         was_cut = reply.stop_reason == "maxTokens"
-        has_text = self._talk.hear(reply, [use.block for use in uses])
+        has_text = self._conversation.add_reply(reply, [use.block for use in uses])
         if uses:
             self._empty_replies = 0
             return await self._after_tools(uses, reply, is_last=is_last)
         if was_cut and has_text:
             if is_last:
                 return "its answer was cut off at the limit of its length, and no turn was left to finish it"
-            self._talk.say(_GO_ON)
+            self._conversation.add_text(_GO_ON)
             return None
         if has_text:
             return ""
@@ -125,25 +125,25 @@ class _Run:
         if reply.stop_reason == "maxTokens":
             # What was cut may look whole: half a file's content is valid too.
             why = f"not run: the reply was cut off at {self._loop.max_tokens} tokens; make smaller calls"
-            self._talk.answer([refused(use, why) for use in uses])
+            self._conversation.add_results([refused(use, why) for use in uses])
             return "its last reply was cut off, and no turn was left" if is_last else None
         if is_last:
-            self._talk.answer([refused(use, "not run: the agent had no turn left") for use in uses])
-            used = self._talk.turns
+            self._conversation.add_results([refused(use, "not run: the agent had no turn left") for use in uses])
+            used = self._conversation.turns
             return (
                 f"it was stopped after {used} turn{'' if used == 1 else 's'} with work left to do; resume lets it go on"
             )
         # Should the agent be ended while they run, it is to know when it is resumed that they were begun.
-        self._tell(self._talk.state([refused(use, _CUT_SHORT) for use in uses]))
-        self._talk.answer(await self._results(uses))
+        self._on_event(self._conversation.state([refused(use, _CUT_SHORT) for use in uses]))
+        self._conversation.add_results(await self._results(uses))
         return None
 
     def _after_nothing(self, *, is_last: bool) -> str | None:
         self._empty_replies += 1
         if self._empty_replies < _MAX_EMPTY_REPLIES and not is_last:
-            self._talk.say(_SAY_SOMETHING)
+            self._conversation.add_text(_SAY_SOMETHING)
             return None
-        if self._talk.text:
+        if self._conversation.text:
             return "it ended without a final message; this is the last thing it said"
         raise ToolError(
             ErrorCode.MODEL,
@@ -154,7 +154,7 @@ class _Run:
     def _request(self, *, is_last: bool) -> ModelRequest:
         job = self._job
         return ModelRequest(
-            messages=self._talk.messages,
+            messages=self._conversation.messages,
             system=f"{job.system}\n\n{_LAST_TURN}" if is_last else job.system,
             tools=job.tools if job.tools_of_turn is None else job.tools_of_turn(),
             max_tokens=self._loop.max_tokens,
@@ -172,16 +172,16 @@ class _Run:
             elif len(calls) >= MAX_CALLS_A_TURN:
                 answers[index] = refused(use, f"not run: at most {MAX_CALLS_A_TURN} calls are run in one turn")
             else:
-                calls[index] = ToolCall(use.name, use.arguments, self._context())
+                calls[index] = ToolCall(use.name, use.arguments, self._call_context())
         if calls:
             shown = [uses[index].summary for index in calls]
-            self._tell(Doing(self._talk.turns, "; ".join(shown)))
+            self._on_event(Activity(self._conversation.turns, "; ".join(shown)))
             results = await self._loop.call(list(calls.values()))
             for index, result in zip(calls, results, strict=True):
                 answers[index] = tool_result(uses[index], result)
         return [answers[index] for index in range(len(uses))]
 
-    def _context(self) -> ToolContext:
+    def _call_context(self) -> ToolContext:
         # What it is asked as and what it answers as differ: `sonnet` may be `qwen3:8b` here.
         names = tuple(dict.fromkeys(filter(None, (self._job.model, self._answered_as))))
         return replace(
@@ -189,7 +189,7 @@ class _Run:
             call_id=secrets.token_hex(8),
             started_at_s=time.monotonic(),
             model=CallingModel(names, self._loop.is_local),
-            message=self._talk.last_said(),
+            message=self._conversation.last_reply(),
         )
 
 
@@ -209,11 +209,11 @@ class Conversation:
     def messages(self) -> tuple[ModelMessage, ...]:
         return tuple(self._messages)
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         # A message of its own: one that holds tool results may hold nothing else (MCP sampling).
         self._messages.append(ModelMessage("user", (text_block(text),)))
 
-    def hear(self, reply: ModelReply, tool_uses: Sequence[Block]) -> bool:
+    def add_reply(self, reply: ModelReply, tool_uses: Sequence[Block]) -> bool:
         """A reply of the model; `tool_uses` stand in for those in it. Returns whether it says anything."""
         self.turns += 1
         self._input_tokens = _sum(self._input_tokens, reply.input_tokens)
@@ -228,11 +228,11 @@ class Conversation:
             self._messages.append(ModelMessage("assistant", (*others, *said, *tool_uses)))
         return bool(said)
 
-    def answer(self, results: Sequence[Block]) -> None:
+    def add_results(self, results: Sequence[Block]) -> None:
         """What the tools that the last reply wants have given."""
         self._messages.append(ModelMessage("user", tuple(results)))
 
-    def last_said(self) -> Mapping[str, Any]:
+    def last_reply(self) -> Mapping[str, Any]:
         """The model's last message, as JSON has it."""
         message = next(message for message in reversed(self._messages) if message.role == "assistant")
         return {"role": message.role, "content": [dict(block) for block in message.content]}

@@ -221,7 +221,7 @@ class RunningTranscript:
         self._has_news.set()
 
     @asynccontextmanager
-    async def kept(self) -> AsyncGenerator[None]:
+    async def writing(self) -> AsyncGenerator[None]:
         """While this is open, what is put is written. Afterwards nothing is, not even what was on its way."""
         # A task rather than a task group, which would wrap what goes wrong inside.
         writer = asyncio.create_task(self._write_news())

@@ -11,7 +11,7 @@ from goat_mcp.core.errors import cut_middle
 from goat_mcp.core.model import ModelReply, malformed_arguments
 from goat_mcp.core.result import Block, ToolResult, text_block
 
-_TELLING = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "task_id")
+_MAIN_ARGUMENTS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "task_id")
 _SUMMARY_CHARS = 80
 _SHOWN_ARGUMENTS_CHARS = 200
 
@@ -37,12 +37,12 @@ class ToolUse:
     @property
     def summary(self) -> str:
         """The tool and what tells most of its arguments, on one short line."""
-        told = next((str(self.arguments[key]) for key in _TELLING if self.arguments.get(key)), "")
-        return cut_middle(" ".join(f"{self.name} {told}".split()), _SUMMARY_CHARS)
+        detail = next((str(self.arguments[key]) for key in _MAIN_ARGUMENTS if self.arguments.get(key)), "")
+        return cut_middle(" ".join(f"{self.name} {detail}".split()), _SUMMARY_CHARS)
 
 
 def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
-    """Never raises: what a model got wrong becomes a `problem` that it is told.
+    """Never raises: what a model got wrong becomes a `problem` that it is detail.
 
     Ids come out present, and distinct from those in `taken`, to which they are added: some models begin anew at
     `call_0` in each turn, and others refuse a conversation in which an id comes twice.

@@ -70,6 +70,11 @@ def _one_of(*choices: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _model(value: Any) -> str:
+    model = _line(value)
+    return "" if model == "inherit" else model
+
+
 def _name(text: str) -> str:
     if text and not _NAME.match(text):
         raise ValueError(f"{text[:80]!r} is not made of letters, digits, _ and -")
@@ -111,10 +116,10 @@ class AgentFile(BaseModel):
     """The front matter of an agent file. Other keys have no effect."""
 
     name: Annotated[_Line, AfterValidator(_name)] = ""
-    description: _Line = ""
+    description: Annotated[_Line, AfterValidator(lambda text: text[:MAX_DESCRIPTION_CHARS])] = ""
     tools: Annotated[frozenset[str] | None, BeforeValidator(_allowed_tools)] = None
     denied: Annotated[frozenset[str], BeforeValidator(_tools)] = Field(frozenset(), alias="disallowedTools")
-    model: _Line = ""
+    model: Annotated[str, BeforeValidator(_model)] = ""
     effort: Annotated[_Line, _one_of("low", "medium", "high", "xhigh", "max")] = ""
     mode: Annotated[_Line, _one_of(*Mode)] = Field("", alias="permissionMode")
     max_turns: Annotated[int | None, BeforeValidator(_positive)] = Field(None, alias="maxTurns")
@@ -140,15 +145,11 @@ def agent_type(fields: Fields, prompt: str, source: str) -> AgentType:
     for key in ("name", "description"):
         if not getattr(file, key):
             raise BrokenType(f"it has no {key}")
-    given = file.model_dump() | {
-        "description": file.description[:MAX_DESCRIPTION_CHARS],
-        "model": "" if file.model == "inherit" else file.model,
-    }
-    return AgentType(**given, prompt=prompt, source=source)
+    return AgentType(**file.model_dump(), prompt=prompt, source=source)
 
 
 @dataclass(frozen=True)
-class BrokenFile:
+class BrokenTypeFile:
     path: str
     name: str
     """The agent that is missing because of it: what its front matter says, else the file's own name. Empty where
@@ -160,11 +161,11 @@ class BrokenFile:
 
 
 @dataclass
-class KnownTypes:
+class AgentTypes:
     """All types there are at one moment, and the files that should have been some."""
 
     types: dict[str, AgentType] = field(default_factory=dict[str, AgentType])
-    broken: list[BrokenFile] = field(default_factory=list[BrokenFile])
+    broken: list[BrokenTypeFile] = field(default_factory=list[BrokenTypeFile])
 
     def get(self, name: str) -> AgentType:
         """Raises `ToolError`: CONFIG for one whose file is broken, INPUT with all there are for an unknown one."""
@@ -192,22 +193,22 @@ class TypeFiles:
 
     workspace: Workspace
 
-    async def read(self) -> KnownTypes:
+    async def read(self) -> AgentTypes:
         return await anyio.to_thread.run_sync(self._read)
 
-    def _read(self) -> KnownTypes:
-        known = KnownTypes()
-        for source, files in (("project", self._of_project()), ("user", _of_user())):
+    def _read(self) -> AgentTypes:
+        known = AgentTypes()
+        for source, files in (("project", self._project_files()), ("user", _user_files())):
             for path, content in files:
                 with suppress(FileNotFoundError):
                     _add(known, path, content, source)
         for built_in in BUILT_IN:
             named_alike = known.types.setdefault(built_in.name, built_in)
             if named_alike.source == "project":
-                known.types[built_in.name] = _no_wider(named_alike, built_in)
+                known.types[built_in.name] = _narrowed(named_alike, built_in)
         return known
 
-    def _of_project(self) -> Iterator[tuple[Path, partial[bytes]]]:
+    def _project_files(self) -> Iterator[tuple[Path, partial[bytes]]]:
         with suppress(ToolError):  # no workspace, no such folder
             folder = self.workspace.resolve(f"@{FOLDER}")
             with self.workspace.open_directory(folder) as opened:
@@ -224,7 +225,7 @@ class TypeFiles:
             raise BrokenType(refused.message) from None
 
 
-def _no_wider(type: AgentType, built_in: AgentType) -> AgentType:
+def _narrowed(type: AgentType, built_in: AgentType) -> AgentType:
     """A repository may give a built-in type another prompt, not more tools: `explorer` is known to read only."""
     tools = built_in.tools if type.tools is None else type.tools
     if built_in.tools is not None and tools is not None:
@@ -232,7 +233,7 @@ def _no_wider(type: AgentType, built_in: AgentType) -> AgentType:
     return replace(type, tools=tools, denied=type.denied | built_in.denied, mode=type.mode or built_in.mode)
 
 
-def _of_user() -> Iterator[tuple[Path, partial[bytes]]]:
+def _user_files() -> Iterator[tuple[Path, partial[bytes]]]:
     with suppress(OSError, RuntimeError):  # there may be no home
         for path in sorted((Path.home() / FOLDER).glob("*.md"))[:MAX_FILES]:
             yield path, partial(_user_content, path)
@@ -260,7 +261,7 @@ def _bounded(descriptor: int, size: int) -> bytes:
     return os.read(descriptor, MAX_FILE_BYTES)
 
 
-def _add(known: KnownTypes, path: Path, content: partial[bytes], source: str) -> None:
+def _add(known: AgentTypes, path: Path, content: partial[bytes], source: str) -> None:
     name = path.stem
     try:
         fields, prompt = split_file(content())
@@ -270,7 +271,7 @@ def _add(known: KnownTypes, path: Path, content: partial[bytes], source: str) ->
             raise BrokenType(f"there is another agent named {name[:80]}")
         type = agent_type(fields, prompt, source)
     except BrokenType as broken:
-        known.broken.append(BrokenFile(str(path), "" if name in known.types else name[:80], str(broken)))
+        known.broken.append(BrokenTypeFile(str(path), "" if name in known.types else name[:80], str(broken)))
     else:
         known.types.setdefault(type.name, type)
 

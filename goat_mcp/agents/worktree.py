@@ -87,7 +87,7 @@ class Worktrees:
                 raise
         return worktree
 
-    def kept(self, stored: Mapping[str, str] | None) -> Worktree | None:
+    def existing(self, stored: Mapping[str, str] | None) -> Worktree | None:
         """One of an earlier run that is still there."""
         try:
             worktree = Worktree(**(stored or {}))

@@ -83,7 +83,7 @@ if TYPE_CHECKING:  # loaded with the first call, agent or resource, or when some
     from goat_mcp.gateway.preflight import Preflight
     from goat_mcp.gateway.resource_calls import ResourceCalls
     from goat_mcp.gateway.status.gateway_status import GatewayStatus
-    from goat_mcp.manifests.manifests import Surroundings
+    from goat_mcp.manifests.manifests import ManifestServices
     from goat_mcp.processes.launch import Confined
     from goat_mcp.processes.pids_cgroup import PidsCgroups
     from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
@@ -497,11 +497,11 @@ class Gateway:
         )
         return agents
 
-    def _around_handlers(self) -> Surroundings:
+    def _around_handlers(self) -> ManifestServices:
         """What declared tools are run over."""
         from goat_mcp.manifests.handler_api import Host
         from goat_mcp.manifests.handler_log import HandlerLog
-        from goat_mcp.manifests.manifests import Surroundings
+        from goat_mcp.manifests.manifests import ManifestServices
         from goat_mcp.processes.computing.fair_queue import FairQueue
 
         host = Host(
@@ -523,7 +523,7 @@ class Gateway:
             computing=FairQueue(),
             max_chars=self.settings.output.max_chars,
         )
-        return Surroundings(
+        return ManifestServices(
             host=host, config=self.settings.tools, agents=self._agents_of, log=HandlerLog(self.telemetry)
         )
 
@@ -606,9 +606,9 @@ class Gateway:
     # What parts ask about each other
 
     def _agents_of(self, ctx: ToolContext) -> AgentRuntime:
-        from goat_mcp.agents.teams.callers_agents import CallersAgents
+        from goat_mcp.agents.teams.call_runtime import CallRuntime
 
-        return CallersAgents(lambda: self.agents.bus, ctx)
+        return CallRuntime(lambda: self.agents.bus, ctx)
 
     def _why_missing(self, name: str) -> ToolError | None:
         """Of a name that nobody has: whether an upstream, a broken manifest, or a set that is off, would have it."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from goat_mcp.manifests.entry import CommandEntry
 from goat_mcp.manifests.handler_api import HandlerContext
-from goat_mcp.manifests.handler_results import handler_failed, read_json, timed_out
+from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
@@ -78,7 +78,7 @@ class CommandRunner:
         except OSError as problem:
             raise self._not_started(arguments[0], problem) from None
         if end.timed_out:
-            raise timed_out(export.spec.name, timeout_s)
+            raise call_timeout_error(export.spec.name, timeout_s)
         if end.complaint:
             ctx.logger.info("%s", end.complaint)
         if end.exit_code != 0:
@@ -96,7 +96,7 @@ class CommandRunner:
         wrong: tuple[str, str] | None = None
         if "/" in program:
             with suppress(OSError):
-                wrong = why_not_run(self._folder / program)
+                wrong = start_problem(self._folder / program)
         what, step = wrong or (str(problem.strerror), "the program has to be installed, or executable")
         return self._failed(f"{program} cannot be started: {what}", f"Tell the user: {step}.")
 
@@ -130,7 +130,7 @@ class CommandRunner:
         """Nothing outlives a call."""
 
 
-def why_not_run(file: Path) -> tuple[str, str] | None:
+def start_problem(file: Path) -> tuple[str, str] | None:
     """What is wrong with it and what to write; None where nothing can be said. Raises `OSError`."""
     with file.open("rb") as opened:
         start = opened.read(_READ_BYTES)

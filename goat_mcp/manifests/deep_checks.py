@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.manifests.command_runner import why_not_run
+from goat_mcp.manifests.command_runner import start_problem
 from goat_mcp.manifests.entry import CommandEntry, PythonEntry, is_below
-from goat_mcp.manifests.marked_yaml import Place
 from goat_mcp.manifests.problem import ManifestProblem
 from goat_mcp.manifests.python_worker import START_S
 from goat_mcp.manifests.tool_document import ToolDocument
+from goat_mcp.manifests.yaml_document import ValuePath
 from goat_mcp.processes.environment import CommandEnvironment
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
@@ -37,24 +37,24 @@ def schema_problems(tool: ToolDocument) -> Iterator[ManifestProblem]:
     spec = cast("dict[str, Any]", tool.document.tree["spec"])
     yield from _schema(tool, spec, ("spec",), "config")
     for index, export in enumerate(cast("list[dict[str, Any]]", spec["exports"])):
-        place: Place = ("spec", "exports", index)
-        wrong = [problem for key in ("parameters", "output") for problem in _schema(tool, export, place, key)]
-        yield from wrong
-        if not wrong:
-            yield from _examples(tool, export, place)
+        base: ValuePath = ("spec", "exports", index)
+        problem_found = [problem for key in ("parameters", "output") for problem in _schema(tool, export, base, key)]
+        yield from problem_found
+        if not problem_found:
+            yield from _examples(tool, export, base)
 
 
-def _schema(tool: ToolDocument, around: Mapping[str, Any], place: Place, key: str) -> Iterator[ManifestProblem]:
+def _schema(tool: ToolDocument, around: Mapping[str, Any], base: ValuePath, key: str) -> Iterator[ManifestProblem]:
     schema: Any = around.get(key)
     if not isinstance(schema, dict):
         return
-    broken = [*_no_schemas(tool, schema, place, key), *_no_patterns(tool, schema, place, key)]
+    broken = [*_meta_schema_problems(tool, schema, base, key), *_pattern_problems(tool, schema, base, key)]
     yield from broken
-    if not broken and (why := _why_unusable(cast("dict[str, Any]", schema), key)):
-        yield tool.document.problem((*place, key), f"no call could be checked: {why}", "write it without that")
+    if not broken and (why := _reason_unusable(cast("dict[str, Any]", schema), key)):
+        yield tool.document.problem((*base, key), f"no call could be checked: {why}", "write it without that")
 
 
-def _no_schemas(tool: ToolDocument, schema: Any, place: Place, key: str) -> Iterator[ManifestProblem]:
+def _meta_schema_problems(tool: ToolDocument, schema: Any, base: ValuePath, key: str) -> Iterator[ManifestProblem]:
     from jsonschema import Draft202012Validator
 
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
@@ -62,20 +62,20 @@ def _no_schemas(tool: ToolDocument, schema: Any, place: Place, key: str) -> Iter
         path = tuple(error.absolute_path)
         where = ".".join(map(str, (key, *path)))
         yield tool.document.problem(
-            (*place, key, *path), f"{where} is no JSON Schema: {error.message:.{_MAX_SHOWN}}", "see json-schema.org"
+            (*base, key, *path), f"{where} is no JSON Schema: {error.message:.{_MAX_SHOWN}}", "see json-schema.org"
         )
 
 
-def _no_patterns(tool: ToolDocument, schema: Any, place: Place, key: str) -> Iterator[ManifestProblem]:
+def _pattern_problems(tool: ToolDocument, schema: Any, base: ValuePath, key: str) -> Iterator[ManifestProblem]:
     for path, pattern in _patterns(schema):
         try:
             re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as wrong:
-            what = f"{'.'.join(map(str, (key, *path)))}: {pattern!r:.{_MAX_SHOWN}} is no pattern: {wrong}"
-            yield tool.document.problem((*place, key, *path), what, "mend it; a bracket that is meant is written \\(")
+        except (re.error, OverflowError, RecursionError) as problem_found:
+            what = f"{'.'.join(map(str, (key, *path)))}: {pattern!r:.{_MAX_SHOWN}} is no pattern: {problem_found}"
+            yield tool.document.problem((*base, key, *path), what, "mend it; a bracket that is meant is written \\(")
 
 
-def _why_unusable(schema: dict[str, Any], key: str) -> str:
+def _reason_unusable(schema: dict[str, Any], key: str) -> str:
     """Why calls would fail at a schema that is one, however good their arguments are."""
     from goat_mcp.catalog.schemas.bounded_schema import BoundedSchema, Uncheckable
 
@@ -88,7 +88,7 @@ def _why_unusable(schema: dict[str, Any], key: str) -> str:
     return ""
 
 
-def _patterns(schema: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
+def _patterns(schema: Any, path: ValuePath = ()) -> Iterator[tuple[ValuePath, str]]:
     """Those of a schema and of the schemas in it."""
     if isinstance(schema, list):
         for index, child in enumerate(cast("list[Any]", schema)):
@@ -103,14 +103,14 @@ def _patterns(schema: Any, path: Place = ()) -> Iterator[tuple[Place, str]]:
         yield from _patterns(child, (*path, name))
 
 
-def _examples(tool: ToolDocument, export: Mapping[str, Any], place: Place) -> Iterator[ManifestProblem]:
+def _examples(tool: ToolDocument, export: Mapping[str, Any], base: ValuePath) -> Iterator[ManifestProblem]:
     from jsonschema import Draft202012Validator
 
-    schema = tool.exports[int(place[-1])].spec.input_schema
+    schema = tool.exports[int(base[-1])].spec.input_schema
     checker: Any = Draft202012Validator(dict(schema))
     for index, example in enumerate(cast("list[dict[str, Any]]", export.get("examples") or [])):
         for error in checker.iter_errors(example.get("input")):
-            at: Place = (*place, "examples", index, "input", *error.absolute_path)
+            at: ValuePath = (*base, "examples", index, "input", *error.absolute_path)
             yield tool.document.problem(
                 at,
                 f"the example is refused by its own parameters: {error.message:.{_MAX_SHOWN}}",
@@ -119,13 +119,13 @@ def _examples(tool: ToolDocument, export: Mapping[str, Any], place: Place) -> It
             )
 
 
-def _quoted(tool: ToolDocument, at: Place, error: Any) -> str:
+def _quoted(tool: ToolDocument, at: ValuePath, error: Any) -> str:
     """The remedy where a text was meant, and YAML took it for something else."""
-    word, demand = tool.document.words.get(at), error.validator_value
+    word, demand = tool.document.literals.get(at), error.validator_value
     if error.validator in ("type", "enum"):
         wanted = "string" if error.validator == "type" else word
         is_text = wanted == demand or (isinstance(demand, list) and wanted in demand)
-        return tool.document.quoted(at) if is_text else ""
+        return tool.document.quoting_hint(at) if is_text else ""
     return ""
 
 
@@ -143,22 +143,22 @@ async def program_problems(
 
 def _command(tool: ToolDocument, entry: CommandEntry, path: str) -> list[ManifestProblem]:
     name = entry.arguments[0]
-    place = ("spec", "entry", "command")
+    base = ("spec", "entry", "command")
     if "/" not in name:
         if shutil.which(name, path=path):
             return []
-        return [tool.document.problem(place, f"the program {name!r:.80} is not on the PATH", "install it")]
+        return [tool.document.problem(base, f"the program {name!r:.80} is not on the PATH", "install it")]
     file = tool.document.folder / name
     if not file.is_file():
-        return [tool.document.problem(place, f"{name} is not there", "create it, or mend the path")]
+        return [tool.document.problem(base, f"{name} is not there", "create it, or mend the path")]
     found: list[ManifestProblem] = []
     if not os.access(file, os.X_OK):
-        found.append(tool.document.problem(place, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}"))
+        found.append(tool.document.problem(base, f"{name} is not executable", f"chmod +x {shlex.quote(str(file))}"))
     try:
-        wrong = why_not_run(file)
+        problem_found = start_problem(file)
     except OSError as problem:
-        wrong = f"{name} cannot be read: {problem.strerror}", "mend its rights"
-    return [*found, tool.document.problem(place, *wrong)] if wrong is not None else found
+        problem_found = f"{name} cannot be read: {problem.strerror}", "mend its rights"
+    return [*found, tool.document.problem(base, *problem_found)] if problem_found is not None else found
 
 
 async def _python(
@@ -181,7 +181,7 @@ async def _python(
     )
     answer = _answer(output)
     if "ready" in answer:
-        return [*_missing(tool, answer["ready"]), *_unfit(tool, answer.get("unfit") or {})]
+        return [*_missing(tool, answer["ready"]), *_wrong_signatures(tool, answer.get("wrong_signatures") or {})]
     what = entry.file or entry.module
     if end.timed_out:
         return [tool.document.problem(("spec", "entry"), f"{what} was not loaded within {START_S:g} s", _LATER)]
@@ -215,7 +215,7 @@ def _missing(tool: ToolDocument, handlers: list[str]) -> list[ManifestProblem]:
     ]
 
 
-def _unfit(tool: ToolDocument, signatures: Mapping[str, str]) -> list[ManifestProblem]:
+def _wrong_signatures(tool: ToolDocument, signatures: Mapping[str, str]) -> list[ManifestProblem]:
     return [
         tool.document.problem(
             ("spec", "exports", index, "name"),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.manifests.entry import PythonEntry
-from goat_mcp.manifests.handler_results import handler_failed, timed_out
+from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.guarded_child import GuardedChild, GuardedPipes
 
@@ -27,16 +27,16 @@ _FOR_USERS = "If it stays so, tell the user: what blocks belongs in a plain `def
 
 
 @dataclass(eq=False)
-class CallInProcess:
+class ProcessCall:
     """How far one call of a principal has come. `complained_before` is how much the process had printed as errors when
-    the call began (0: it has not). `beside` are the tools whose calls were at work in the process when this one was
+    the call began (0: it has not). `alongside` are the tools whose calls were at work in the process when this one was
     given up, and `was_ended` says that the process was ended for it."""
 
     tool: str
     principal: str = ""
-    has_begun: bool = False
+    has_started: bool = False
     complained_before: int = 0
-    beside: tuple[str, ...] = ()
+    alongside: tuple[str, ...] = ()
     was_ended: bool = False
 
 
@@ -47,29 +47,29 @@ class HandlerCalls:
     queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
         default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
     )
-    calls: dict[int, CallInProcess] = field(default_factory=dict[int, CallInProcess])
-    at_the_end: tuple[CallInProcess, ...] = ()
+    calls: dict[int, ProcessCall] = field(default_factory=dict[int, ProcessCall])
+    running_at_exit: tuple[ProcessCall, ...] = ()
     """Those that were at work when the process ended, or was ended."""
-    is_given_up: bool = False
+    was_unresponsive: bool = False
     """The process was ended because it did not heed that a call was cancelled."""
     principals: set[str] = field(default_factory=set[str])
     """Whose calls the process was given so far."""
 
-    def at_work(self) -> tuple[CallInProcess, ...]:
-        return tuple(call for call in self.calls.values() if call.has_begun)
+    def running(self) -> tuple[ProcessCall, ...]:
+        return tuple(call for call in self.calls.values() if call.has_started)
 
-    def tell(self, message: Mapping[str, Any], *, complained_bytes: int) -> None:
-        if "begun" in message:
+    def deliver(self, message: Mapping[str, Any], *, complained_bytes: int) -> None:
+        if "started" in message:
             call = self.calls.get(message["id"])
-            if call is not None and not call.has_begun:
-                call.has_begun, call.complained_before = True, complained_bytes
+            if call is not None and not call.has_started:
+                call.has_started, call.complained_before = True, complained_bytes
             return
         queue = self.queues.get(message.get("id", -1))
         if queue is not None:
             queue.put_nowait(message)
 
     def end(self) -> None:
-        self.at_the_end = self.at_the_end or self.at_work()
+        self.running_at_exit = self.running_at_exit or self.running()
         for queue in self.queues.values():
             queue.put_nowait(None)
 
@@ -110,7 +110,7 @@ class HandlerPipes(GuardedPipes):
         if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
             self._break("protocol")
         elif self.ready.done():
-            self.calls.tell(message, complained_bytes=self.complained_bytes)
+            self.calls.deliver(message, complained_bytes=self.complained_bytes)
         else:
             self.ready.set_result(message)
 
@@ -120,7 +120,7 @@ class HandlerPipes(GuardedPipes):
         self._rest.clear()
         self.output_ended()
 
-    def last_words(self, call: CallInProcess | None) -> str:
+    def last_error_line(self, call: ProcessCall | None) -> str:
         """The last line of errors that whoever made this call may see; None: it was started for nobody's call.
 
         What was printed cannot be told apart by call: a thread, or a program, of an earlier one may still do it.
@@ -150,7 +150,7 @@ def _is_of_call(message: Any) -> bool:
     match message:
         case {"id": int(), "error": dict()} | {"id": int(), "log": [str(), str()]}:
             return True
-        case {"id": int(), "left_out": int()} | {"id": int(), "begun": True}:
+        case {"id": int(), "dropped": int()} | {"id": int(), "started": True}:
             return True
         case {"id": int(), "ask": int(), "method": str(), "params": dict()}:
             return True
@@ -183,7 +183,7 @@ class HandlerProcess:
         await self.child.end(grace_s)
 
 
-def told_death(process: HandlerProcess, resource: str, limit: int, *, call: CallInProcess | None) -> ToolError:
+def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: ProcessCall | None) -> ToolError:
     """It ended, or broke the pipe that answers come by. `call` is the one that is told; None: as it was loaded."""
     if process.pipes.broken_by == "size":
         what = f"{resource} answered with more than {MAX_ANSWER_BYTES} bytes"
@@ -195,7 +195,7 @@ def told_death(process: HandlerProcess, resource: str, limit: int, *, call: Call
             "to a file descriptor that it has not opened.",
             name="AnswerPipeBroken",
         )
-    last = process.pipes.last_words(call)
+    last = process.pipes.last_error_line(call)
     code = process.child.exit_code
     if code is None:
         return handler_failed(
@@ -214,7 +214,7 @@ def told_death(process: HandlerProcess, resource: str, limit: int, *, call: Call
     )
 
 
-def told_broken(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> ToolError:
+def load_error(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> ToolError:
     """Its file failed as it was imported."""
     return handler_failed(
         f"{entry.file or entry.module} cannot be loaded: {error.get('name')}: {error.get('message')}",
@@ -224,7 +224,7 @@ def told_broken(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> Too
     )
 
 
-def told_slow(entry: PythonEntry, when: str, step: str) -> ToolError:
+def load_timeout_error(entry: PythonEntry, when: str, step: str) -> ToolError:
     """Its file was not imported in time."""
     return ToolError(
         ErrorCode.TIMEOUT,
@@ -234,12 +234,12 @@ def told_slow(entry: PythonEntry, when: str, step: str) -> ToolError:
     )
 
 
-def no_answer(call: CallInProcess, export: Export, timeout_s: float) -> ToolError:
+def unanswered_error(call: ProcessCall, export: Export, timeout_s: float) -> ToolError:
     """For a call that was given up after this time."""
-    if not call.was_ended or not call.beside:
-        return timed_out(export.spec.name, timeout_s)
-    others = ", ".join(sorted(set(call.beside)))
-    if call.has_begun:
+    if not call.was_ended or not call.alongside:
+        return call_timeout_error(export.spec.name, timeout_s)
+    others = ", ".join(sorted(set(call.alongside)))
+    if call.has_started:
         what = f"{call.tool} did not answer within {timeout_s:.3g} s: it, or {others} beside it, held their process"
     else:
         what = f"{call.tool} did not begin within {timeout_s:.3g} s: {others} held the process of both"
@@ -251,22 +251,24 @@ def no_answer(call: CallInProcess, export: Export, timeout_s: float) -> ToolErro
     )
 
 
-def told_end(end: ToolError, process: HandlerProcess, call: CallInProcess, export: Export, limit: int) -> ToolError:
+def shared_exit_error(
+    end: ToolError, process: HandlerProcess, call: ProcessCall, export: Export, limit: int
+) -> ToolError:
     """For a call that was cut short as the process ended: `end` says how."""
     calls = process.pipes.calls
-    others = ", ".join(sorted({other.tool for other in calls.at_the_end if other is not call}))
-    if calls.is_given_up and others:
+    others = ", ".join(sorted({other.tool for other in calls.running_at_exit if other is not call}))
+    if calls.was_unresponsive and others:
         what = f"the process of {call.tool} was ended: {others} held it, and did not answer in time"
         return handler_failed(what, f"{_step(call, export)} {_FOR_USERS}", name=end.name, limit=limit)
     if process.pipes.broken_by:
         return end  # what it said of this call may be lost, too
     what = f"{end.message}; at work in it: {others}" if others else end.message
-    if not call.has_begun or export.spec.side_effect not in _HARMLESS:
+    if not call.has_started or export.spec.side_effect not in _HARMLESS:
         return handler_failed(what, f"{_step(call, export)} If it stays so, tell the user.", name=end.name, limit=limit)
     return handler_failed(what, end.suggestion, name=end.name, limit=limit) if others else end
 
 
-def _step(call: CallInProcess, export: Export) -> str:
-    if not call.has_begun:
+def _step(call: ProcessCall, export: Export) -> str:
+    if not call.has_started:
         return _NOT_RUN
     return "Call it again." if export.spec.side_effect in _HARMLESS else _MAY_HAVE_RUN

@@ -35,7 +35,7 @@ def handler_failed(
     )
 
 
-def told_failure(error: Mapping[str, Any], limit: int) -> ToolError:
+def reported_failure(error: Mapping[str, Any], limit: int) -> ToolError:
     """From an error object of another process: `message`, and where it has them `suggestion`, `name`, `helpUrl`."""
 
     def text(key: str) -> str:
@@ -52,7 +52,7 @@ def _is_link(text: str) -> bool:
     return bool(mark) and scheme.lower() in _LINK_SCHEMES and is_whole
 
 
-def timed_out(tool: str, timeout_s: float) -> ToolError:
+def call_timeout_error(tool: str, timeout_s: float) -> ToolError:
     return ToolError(
         ErrorCode.TIMEOUT,
         f"{tool} did not answer within {timeout_s:.3g} s and was ended",
@@ -77,7 +77,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def written_json(value: Any) -> str:
+def write_json(value: Any) -> str:
     """As it is sent. Raises `ValueError` or `TypeError`, in words, for what some client could not read."""
     if is_deeper(value, MAX_DEPTH):
         raise ValueError(f"more than {MAX_DEPTH} lists and objects lie in one another")

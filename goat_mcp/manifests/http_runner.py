@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HttpEntry
 from goat_mcp.manifests.handler_api import HandlerContext
-from goat_mcp.manifests.handler_results import handler_failed, read_json, timed_out, told_failure
+from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json, reported_failure
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.web.http import HttpClient
 
@@ -61,7 +61,7 @@ class HttpRunner:
             )
         except ToolError as failed:
             if failed.code is ErrorCode.NETWORK and (failed.facts or {}).get("timed_out"):
-                raise timed_out(export.spec.name, timeout_s) from None
+                raise call_timeout_error(export.spec.name, timeout_s) from None
             raise
         if answer.truncated:
             raise self._failed(f"{export.spec.name} answered with more than {MAX_ANSWER_BYTES} bytes", "Ask for less.")
@@ -77,7 +77,7 @@ class HttpRunner:
     def _refused(self, export: Export, status: int, headers: Mapping[str, str], value: Any, body: bytes) -> ToolError:
         error: Any = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
         if isinstance(error, dict):
-            return told_failure({"name": f"Http{status}", **error}, self._message_limit)
+            return reported_failure({"name": f"Http{status}", **error}, self._message_limit)
         said = _shown(body) or "nothing more"
         for header in ("location", "retry-after"):
             if told := headers.get(header, ""):

@@ -18,7 +18,7 @@ from goat_mcp.core.tool import Access
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_files import HandlerFiles
-from goat_mcp.manifests.handler_results import handler_failed, written_json
+from goat_mcp.manifests.handler_results import handler_failed, write_json
 from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import AccessFields, Export
 from goat_mcp.manifests.validation import Parameters
@@ -147,7 +147,7 @@ class ManifestTool:
         if isinstance(value, ToolResult):
             return value
         try:
-            text = written_json(value)
+            text = write_json(value)
         except (TypeError, ValueError) as problem:
             raise handler_failed(
                 f"{self.spec.name} gave back a {type(value).__name__} that is no JSON value: {problem}",

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import anyio
 
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.manifests.handler_results import timed_out
+from goat_mcp.manifests.handler_results import call_timeout_error
 from goat_mcp.manifests.tool_document import Export
 
 _GRACE_S = 3.0
@@ -52,7 +52,7 @@ class InProcess:
             self._handlers = await anyio.to_thread.run_sync(self._load)
         with anyio.move_on_after(timeout_s + _GRACE_S):
             return await self._handlers[export.name](ctx, input)
-        raise timed_out(export.spec.name, timeout_s)
+        raise call_timeout_error(export.spec.name, timeout_s)
 
     def _load(self) -> Mapping[str, Handler]:
         spec = importlib.util.spec_from_file_location(self._module_name, self._file)

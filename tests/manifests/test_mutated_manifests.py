@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from goat_mcp.manifests.folder import ManifestFolders
 from goat_mcp.manifests.kinds import is_manifest, read_declared
-from goat_mcp.manifests.marked_yaml import read_documents
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
+from goat_mcp.manifests.yaml_document import read_documents
 from tests.manifests.documents import GOOD, TOOL, put
 
 SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

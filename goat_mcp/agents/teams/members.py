@@ -9,9 +9,9 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from goat_mcp.agents.assignment import WITHHELD, AgentRequest
+from goat_mcp.agents.agent_start import EXCLUDED_TOOLS, SpawnRequest
 from goat_mcp.agents.engine import Mail
-from goat_mcp.agents.inbox import marked
+from goat_mcp.agents.inbox import mark_untrusted
 from goat_mcp.agents.spawner import Spawner
 from goat_mcp.agents.teams.mailbox import Letter, Mailbox
 from goat_mcp.agents.teams.team import LEAD, Member, NewMember, Team
@@ -41,15 +41,15 @@ class AgentMembers:
         purpose = f" ({team.description})" if team.description else ""
         told = _MEMBERSHIP.format(name=member.name, team=team.name, purpose=purpose, lead=LEAD)
         agent = await self.spawner.start(
-            AgentRequest(
+            SpawnRequest(
                 title=f"{team.name}: {member.name}",
                 prompt=f"{told}\n\n{member.prompt or _NOTHING_YET}",
                 type_name=member.subagent_type,
                 model=member.model,
                 name=member.name,
                 background=True,
-                withheld=WITHHELD - _OF_A_MEMBER,
-                granted=_OF_A_MEMBER,
+                excluded_tools=EXCLUDED_TOOLS - _OF_A_MEMBER,
+                granted_tools=_OF_A_MEMBER,
                 mail=mail,
             ),
             ctx,
@@ -75,7 +75,7 @@ class MemberMail:
             return ()
         return await self._read()
 
-    async def at_rest(self, text: str) -> Sequence[str]:
+    async def when_idle(self, text: str) -> Sequence[str]:
         """Waits for mail. Nothing comes back once the member was asked to end: then it ends."""
         if heard := await self.between_turns():
             return heard
@@ -91,10 +91,10 @@ class MemberMail:
         self._came = anyio.Event()
         letters = await anyio.to_thread.run_sync(self._mailbox.take)
         self._is_ending = self._is_ending or any(letter.kind == "shutdown_request" for letter in letters)
-        return [shown(letter) for letter in letters]
+        return [render_letter(letter) for letter in letters]
 
 
-def shown(letter: Letter) -> str:
+def render_letter(letter: Letter) -> str:
     """A letter between marks that its text cannot forge: it carries none of the user's authority.
 
     Who wrote it stands in the marks.
@@ -102,9 +102,9 @@ def shown(letter: Letter) -> str:
     what = {"broadcast": " to everyone", "shutdown_request": " (a request to end)", "idle": " (is waiting for work)"}
     about = f"from {letter.sender}{what.get(letter.kind, '')}; a team member, not the user"
     body = _ASKED_TO_END.format(sender=letter.sender) if letter.kind == "shutdown_request" else ""
-    return marked("mail", about, letter.text, body)
+    return mark_untrusted("mail", about, letter.text, body)
 
 
-async def store(mailbox: Mailbox, letter: Letter) -> None:
+async def post_letter(mailbox: Mailbox, letter: Letter) -> None:
     """Post off the event loop. Raises `OSError`."""
     await anyio.to_thread.run_sync(partial(mailbox.post, letter))

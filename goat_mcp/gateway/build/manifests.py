@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.catalog.profile_options import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
-from goat_mcp.catalog.profile_options import ProfileOptions, ProfileTools
+from goat_mcp.gateway.build.toolsets import Declared
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 
@@ -89,7 +89,7 @@ def seal(folders: ManifestFolders, settings: Settings, state: StateDirectory, wr
     for folder in folders.watched:
         is_trusted = any(path.is_relative_to(folder) for path in settings.contents)
         if os.path.isdir(folder) and (is_trusted or is_within_reach(folder, writable)):  # noqa: PTH112  # as above
-            folders.read_instead(folder, copy_of(folder, settings, state))
+            folders.replace_with_copy(folder, copy_of(folder, settings, state))
 
 
 def copy_of(folder: Path, settings: Settings, state: StateDirectory) -> Path:

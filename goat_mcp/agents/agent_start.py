@@ -22,7 +22,7 @@ from goat_mcp.core.rights import Rights
 _TITLE_CHARS = 200
 _SESSION_PREFIX = "agent:"
 
-WITHHELD = frozenset({"AskUserQuestion", "ExitPlanMode", "TodoWrite", "TeamCreate", "SendMessage", "TeamDelete"})
+EXCLUDED_TOOLS = frozenset({"AskUserQuestion", "ExitPlanMode", "TodoWrite", "TeamCreate", "SendMessage", "TeamDelete"})
 """What only whoever talks with the user may do, and the user's own list, which an agent would overwrite."""
 
 _ANSWER = (
@@ -31,21 +31,21 @@ _ANSWER = (
 )
 
 
-def session_key_of(agent_id: str) -> str:
+def agent_session_key(agent_id: str) -> str:
     """What an agent's own calls carry."""
     return _SESSION_PREFIX + agent_id
 
 
-def agent_of(session_key: str) -> str:
+def agent_id_of(session_key: str) -> str:
     """The id of the agent that a call comes from; empty for a client's own call."""
     return session_key.removeprefix(_SESSION_PREFIX) if session_key.startswith(_SESSION_PREFIX) else ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assignment:
+class AgentStart:
     """`ctx` is that of the call that starts the agent; `record` is there where the agent is resumed."""
 
-    request: AgentRequest
+    request: SpawnRequest
     ctx: ToolContext
     type: AgentType
     chosen: ChosenEngine
@@ -65,7 +65,7 @@ class Assignment:
     @property
     def session_key(self) -> str:
         """The same whenever it is resumed: what it has read and where its shell stands go on."""
-        return session_key_of(self.agent_id)
+        return agent_session_key(self.agent_id)
 
     @property
     def model(self) -> str:
@@ -83,15 +83,15 @@ class Assignment:
 
     def rights(self, worktree: Worktree | None) -> Rights:
         """Those of the call, narrowed."""
-        given = self.ctx.rights
-        too_deep: frozenset[str] = frozenset({"Agent", "agents__spawn"} if given.depth + 1 >= MAX_DEPTH else ())
-        return given.narrowed(
+        callers = self.ctx.rights
+        too_deep: frozenset[str] = frozenset({"Agent", "agents__spawn"} if callers.depth + 1 >= MAX_DEPTH else ())
+        return callers.narrowed(
             allowed=self.type.tools,
-            denied=self.type.denied | self.request.withheld | too_deep,
+            denied=self.type.denied | self.request.excluded_tools | too_deep,
             modes=(self.type.mode, self.request.mode),
             client_session=self.ctx.session_key,
             writes_below=worktree.directory if worktree is not None else "",
-            granted=self.request.granted,
+            granted=self.request.granted_tools,
         )
 
     def job(
@@ -111,7 +111,7 @@ class Assignment:
             session_key=self.session_key,
             progress=no_progress,
             wants_progress=False,
-            ask=work.asks_through(self.ctx.ask if host is None else host.ask),
+            ask=work.elicit_while_attended(self.ctx.ask if host is None else host.ask),
             host_model=host,
             rights=rights,
             meta={},
@@ -135,7 +135,7 @@ class Assignment:
             mail=self.request.mail or self.request.inbox,
         )
 
-    def to_keep(self, state: AgentState, worktree: Worktree | None, workspace: str) -> AgentRecord | None:
+    def to_record(self, state: AgentState, worktree: Worktree | None, workspace: str) -> AgentRecord | None:
         """What it takes to resume the agent; None where it has done nothing to go on from."""
         if not state.messages and not state.resume_token:
             return None
@@ -162,12 +162,12 @@ def _for_model(tools: Sequence[AnyTool]) -> tuple[ModelTool, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentRequest:
+class SpawnRequest:
     """Empty fields leave the choice to the type and the settings.
 
-    `resume` is the id or name of an agent that has ended. `background` wants it to outlive its call. `withheld` are
-    tools it never has, `granted` those it has whatever its type says, and that nobody is asked about; `mail` is what
-    others tell it while it works.
+    `resume` is the id or name of an agent that has ended. With `background` it outlives its call. It never has the
+    `excluded_tools`; it has the `granted_tools` whatever its type says, and nobody is asked about them. `mail` is what
+    others send it while it works.
     """
 
     title: str
@@ -181,8 +181,8 @@ class AgentRequest:
     resume: str = ""
     max_turns: int | None = None
     background: bool = False
-    withheld: frozenset[str] = WITHHELD
-    granted: frozenset[str] = frozenset()
+    excluded_tools: frozenset[str] = EXCLUDED_TOOLS
+    granted_tools: frozenset[str] = frozenset()
     mail: Mail | None = None
     inbox: Inbox | None = None
     """What it is told and asked by others, where that is not a team's mail."""
