@@ -188,7 +188,7 @@ class CommandLine:
 
     def _check(self, end: ProgramEnd, report: CommandReport) -> None:
         """Raises `ToolError` for a run that gave no answer."""
-        complaint = cut_middle(end.complaint, _COMPLAINT_CHARS)
+        complaint = cut_middle(end.stderr_tail, _COMPLAINT_CHARS)
         if end.timed_out:
             raise ToolError(
                 ErrorCode.TIMEOUT,

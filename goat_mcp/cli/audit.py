@@ -158,8 +158,7 @@ def _since(text: str | None) -> datetime | None:
 
 
 def _print_calls(calls: list[dict[str, Any]]) -> None:
-    """A table on a terminal, tab-separated lines elsewhere."""
-    from goat_mcp.cli.terminal import catalog_table, console, escaped
+    from goat_mcp.cli.terminal import print_table
 
     headers = ["call", "time", "tool", "decision", "outcome", "ms", "rule"]
     rows = [
@@ -174,11 +173,7 @@ def _print_calls(calls: list[dict[str, Any]]) -> None:
         ]
         for call in calls
     ]
-    out = console()
-    if out.is_terminal:
-        out.print(catalog_table(out, headers, rows))
-    else:
-        click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+    print_table(headers, rows)
 
 
 def _reason(call: Mapping[str, Any]) -> str:

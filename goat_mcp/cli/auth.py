@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.model_commands import is_run_by_a_model
+from goat_mcp.cli.terminal_user import is_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
@@ -80,6 +79,7 @@ def logout(server: str, **selection: Any) -> None:
 @flags.as_json
 def list_logins(as_json: bool) -> None:
     """List the logins there are: whose they are, until when, and where their tokens are kept. No token is read."""
+    from goat_mcp.cli.terminal import print_table
     from goat_mcp.state.directory import StateDirectory
     from goat_mcp.upstreams.oauth.login_store import LoginStore
 
@@ -92,7 +92,7 @@ def list_logins(as_json: bool) -> None:
     for one in found:
         fields = _fields(store, one)
         rows.append([one.server, fields["status"], _when(one.expires_at_s), one.scope, fields["kept_in"], one.issuer])
-    _print(rows)
+    print_table(["server", "status", "token until", "scopes", "kept in", "issuer"], rows)
     if not found:
         click.echo("Nobody is logged in anywhere.", err=True)
 
@@ -107,18 +107,6 @@ def _fields(store: Any, one: LoginFacts) -> dict[str, Any]:
 
 def _when(at_s: float | None) -> str:
     return "-" if at_s is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
-
-
-def _print(rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal, tab-separated lines elsewhere."""
-    from goat_mcp.cli.terminal import catalog_table, console, escaped
-
-    out = console()
-    if out.is_terminal and rows:
-        out.print(catalog_table(out, ["server", "status", "token until", "scopes", "kept in", "issuer"], rows))
-        return
-    for row in rows:
-        click.echo("\t".join(escaped(cell) for cell in row))
 
 
 async def _log_in(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.tool_arguments import json_object, pairs, typed
+from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
+from goat_mcp.core.elicitation import Answer, Form, Question, Reply, Value
 
-if TYPE_CHECKING:  # a command's machinery is loaded when it runs
+if TYPE_CHECKING:
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.result import ToolResult
     from goat_mcp.gateway.gateway import Gateway
@@ -39,7 +40,7 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
     settings = flags.settings_from(**selection, defaults={"files": {"read_before_write": "relaxed"}})
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
-    texts = pairs(arguments)
+    texts = key_value_pairs(arguments)
     import anyio
 
     from goat_mcp.calls.permissions.mode import Approval
@@ -58,7 +59,6 @@ def call(tool: str, arguments: Sequence[str], input_json: str | None, as_json: b
 
 
 async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mapping[str, str]) -> ToolResult:
-    from goat_mcp.cli.terminal_form import ask_on_terminal
     from goat_mcp.core.context import ToolContext
     from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
     from goat_mcp.core.result import error_result
@@ -72,7 +72,7 @@ async def _call(gateway: Gateway, name: str, given: dict[str, Any], texts: Mappi
             tool = gateway.registry.get(name)
             schema = tool.spec.input_schema if tool is not None else {}
         try:
-            result = await gateway.call(name, {**given, **typed(texts, schema)}, ctx)
+            result = await gateway.call(name, {**given, **typed_arguments(texts, schema)}, ctx)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
         return await _with_task(gateway, result, ctx)
@@ -122,3 +122,59 @@ def _print(result: ToolResult) -> None:
             click.echo(f"[{block.get('type')}: {block.get('mimeType', 'no type')}; use --json to get it]")
     if not result.content and result.structured is not None:
         click.echo(json.dumps(result.structured, indent=2))
+
+
+async def ask_on_terminal(form: Form) -> Answer:
+    """Ask on stdin and stderr. Unavailable where stdin is not a terminal; end of input cancels."""
+    if not sys.stdin.isatty():
+        return Answer(Reply.UNAVAILABLE)
+    import anyio.to_thread
+
+    return await anyio.to_thread.run_sync(_ask_form, form, abandon_on_cancel=True)
+
+
+def _ask_form(form: Form) -> Answer:
+    from goat_mcp.cli.terminal import escaped
+
+    click.echo(escaped(form.message), err=True)
+    values: dict[str, Value] = {}
+    try:
+        for question in form.questions:
+            if (value := _ask_question(question)) is not None:
+                values[question.name] = value
+    except (EOFError, KeyboardInterrupt, click.Abort):
+        return Answer(Reply.CANCELLED)
+    return Answer(Reply.ACCEPTED, values)
+
+
+def _ask_question(question: Question) -> Value | None:
+    """The answer; None for one left empty. Asks again until a required question has one that is on offer."""
+    from goat_mcp.cli.terminal import escaped
+
+    click.echo(escaped(f"{question.title} {question.description}".rstrip()), err=True)
+    for number, option in enumerate(question.options, 1):
+        click.echo(escaped(f"  {number}. {option.title or option.value}"), err=True)
+    while True:
+        click.echo("> ", err=True, nl=False)
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        text = line.strip()
+        if not text and not question.required:
+            return None
+        chosen = tuple(_choice(part.strip(), question) for part in (text.split(",") if question.multiple else [text]))
+        if text and None not in chosen:
+            answers = tuple(part for part in chosen if part is not None)
+            return answers if question.multiple else answers[0]
+        click.echo("Please answer with a number, or with the beginning of one of the above.", err=True)
+
+
+def _choice(text: str, question: Question) -> str | None:
+    if not question.options:
+        return text
+    if text.isdecimal() and 1 <= int(text) <= len(question.options):
+        return question.options[int(text) - 1].value
+    named = [
+        option.value for option in question.options if text.lower() in (option.value.lower(), option.title.lower())
+    ]
+    return named[0] if named else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+from goat_mcp.cli.flags import complete_catalog, print_problems
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.core.spec import ToolSpec
@@ -63,18 +63,14 @@ async def _wait_for_tool(gateway: Gateway, name: str) -> None:
 
 
 def _list(gateway: Gateway, as_json: bool) -> None:
-    from goat_mcp.cli.terminal import catalog_table, console, escaped
+    from goat_mcp.cli.terminal import print_table
     from goat_mcp.tools.docs.page import short_doc
 
     lines = [(tool.spec.name, short_doc(tool.spec)) for tool in gateway.registry.snapshot.tools.values()]
-    out = console()
     if as_json:
         click.echo(json.dumps({"tools": [{"name": name, "short": short} for name, short in lines]}))
         return
-    if out.is_terminal:
-        out.print(catalog_table(out, ("tool", "what it does"), lines))
-    else:
-        click.echo("\n".join(f"{escaped(name)}\t{escaped(short)}" for name, short in lines))
+    print_table(("tool", "what it does"), lines)
     print_problems(gateway)
 
 

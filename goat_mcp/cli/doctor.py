@@ -12,7 +12,6 @@ import click
 from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
-    from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.gateway.status.finding import Finding
     from goat_mcp.upstreams.status import UpstreamStatus
@@ -31,7 +30,9 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     import anyio
 
     from goat_mcp.core.errors import ToolError
+    from goat_mcp.gateway.path_checks import refused_by_state
     from goat_mcp.gateway.status.finding import USAGE, Finding, exit_status
+    from goat_mcp.state.directory import StateDirectory
 
     checked: list[UpstreamStatus] = []
 
@@ -48,7 +49,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
 
         gateway = Gateway(settings, approval=Approval.DENY)
     except (ToolError, OSError) as problem:
-        broken = problem if isinstance(problem, ToolError) else _refused_by_state(problem)
+        broken = problem if isinstance(problem, ToolError) else refused_by_state(problem, StateDirectory.default())
         if broken is None:
             raise
         findings = [Finding(id="settings", detail=broken.message, fix=broken.suggestion, exit_code=USAGE)]
@@ -70,13 +71,6 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
     else:
         _print(findings)
     return code
-
-
-def _refused_by_state(problem: OSError) -> ToolError | None:
-    from goat_mcp.gateway.path_checks import refused_by_state
-    from goat_mcp.state.directory import StateDirectory
-
-    return refused_by_state(problem, StateDirectory.default())
 
 
 async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+from goat_mcp.cli.flags import complete_catalog, print_problems
 
 
 @click.group

@@ -1,14 +1,16 @@
-"""Flags that `serve`, `list`, `call` and `export` share: what the catalog holds and what it may do."""
+"""What commands share: flags of the catalog, their settings, arguments of tools, and the listed catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-if TYPE_CHECKING:  # the settings tree is only needed once a command runs
+if TYPE_CHECKING:
+    from goat_mcp.gateway.gateway import Gateway
     from goat_mcp.settings.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -124,3 +126,66 @@ def say_notices(settings: Settings) -> None:
 
     for notice in settings.notices:
         click.echo(f"goat-mcp: {escaped(notice)}", err=True)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """What `--input-json` holds."""
+    try:
+        parsed: Any = json.loads(text)
+    except ValueError as problem:
+        raise click.UsageError(f"--input-json is not JSON: {problem}") from None
+    if not isinstance(parsed, dict):
+        raise click.UsageError('--input-json wants an object, e.g. {"pattern": "TODO"}')
+    return cast("dict[str, Any]", parsed)
+
+
+def key_value_pairs(words: Sequence[str]) -> dict[str, str]:
+    """Words of the form KEY=VALUE."""
+    for pair in words:
+        if "=" not in pair:
+            raise click.UsageError(f"{pair!r} is neither a flag nor KEY=VALUE")
+    return dict(pair.split("=", 1) for pair in words)
+
+
+def typed_arguments(texts: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Texts as arguments; where the schema wants no text, a value is read as JSON."""
+    fields = schema.get("properties", {})
+    return {
+        key: text if fields.get(key, {}).get("type") in ("string", None) else _as_json(text)
+        for key, text in texts.items()
+    }
+
+
+def _as_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+LIST_WAIT_S = 15.0
+"""A client must have its list at once and hears of the rest later; a person at a terminal has this one chance."""
+
+
+def complete_catalog(settings: Settings) -> Gateway:
+    """A gateway that has listed its upstreams, and has stopped again: its catalog is read, nothing is called."""
+    import anyio
+
+    from goat_mcp.calls.permissions.mode import Approval
+    from goat_mcp.gateway.gateway import Gateway
+
+    say_notices(settings)
+    gateway = Gateway(settings, approval=Approval.DENY)
+    anyio.run(_list_upstreams, gateway)
+    return gateway
+
+
+async def _list_upstreams(gateway: Gateway) -> None:
+    async with gateway.running():
+        await gateway.upstreams.first_list(LIST_WAIT_S)
+
+
+def print_problems(gateway: Gateway) -> None:
+    """A line on stderr for each upstream or name that something is wrong with."""
+    for problem in gateway.problems():
+        click.echo(f"{problem['name']}: {problem['reason_code']}: {problem['detail']}", err=True)

@@ -25,10 +25,10 @@ project = click.option(
 
 def refuse_a_model(dry: bool) -> None:
     """What servers there are is the user's word. Raises `ToolError(PERMISSION)`."""
-    from goat_mcp.cli.model_commands import refuse_commands_of_models
+    from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 
     if not dry:
-        refuse_commands_of_models("change which servers a host starts")
+        refuse_if_run_by_a_model("change which servers a host starts")
 
 
 def shown_diff(change: Change) -> str:

@@ -44,11 +44,10 @@ def import_servers(
     changed, and nothing comes twice.
     """
     from goat_mcp.cli.host_changes import refuse_a_model
-    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.host import HostEnvironment
     from goat_mcp.cli.hosts.importing import carry_out, plan_import
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.state.config_folder import own_upstreams_file
-    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
     if move and not hosts:
         raise click.UsageError(
@@ -109,7 +108,7 @@ def _check_that_ours_counts() -> None:
     """Raises `ToolError` where the user's settings name other upstreams: what was moved would be nowhere."""
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.settings.loading import load_settings
-    from goat_mcp.state.config_folder import own_upstreams_file
+    from goat_mcp.state.directory import own_upstreams_file
 
     settings = load_settings({})
     ours = own_upstreams_file()

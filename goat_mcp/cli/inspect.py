@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+from goat_mcp.cli.flags import complete_catalog, print_problems
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.catalog.catalog import ListedTool

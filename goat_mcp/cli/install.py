@@ -19,12 +19,11 @@ from goat_mcp.cli.host_changes import project as project_flag
 def install(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Add goat-mcp to the servers of HOST; the others stay. `goat-mcp uninstall HOST` takes it out again."""
     from goat_mcp.cli.host_changes import refuse_a_model, say_change
-    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.host import HostEnvironment
     from goat_mcp.cli.hosts.importing import plan_install, write_host
     from goat_mcp.cli.hosts.sources import one_source
     from goat_mcp.cli.hosts.table import host_named
-    from goat_mcp.state.config_folder import own_upstreams_file
-    from goat_mcp.state.directory import StateDirectory
+    from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
     refuse_a_model(dry_run)
     machine = HostEnvironment.this()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.catalog_view import complete_catalog, print_problems
+from goat_mcp.cli.flags import complete_catalog, print_problems
 from goat_mcp.core.token_cost import token_cost
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
@@ -43,8 +43,7 @@ def _document(gateway: Gateway, tokens: bool) -> dict[str, Any]:
 
 
 def _print_table(gateway: Gateway, tokens: bool) -> None:
-    """A table on a terminal, tab-separated lines elsewhere."""
-    from goat_mcp.cli.terminal import catalog_table, console, escaped
+    from goat_mcp.cli.terminal import print_table
 
     headers = ["tool", "side effect", *(["tokens"] if tokens else []), "what it does"]
     rows: list[list[str]] = []
@@ -56,11 +55,7 @@ def _print_table(gateway: Gateway, tokens: bool) -> None:
         deferred += cost if tool.spec.name not in listed else 0
         summary = (tool.spec.description.strip().splitlines() or [""])[0]
         rows.append([tool.spec.name, tool.spec.side_effect.value, *([str(cost)] if tokens else []), summary])
-    out = console()
-    if out.is_terminal:
-        out.print(catalog_table(out, headers, rows))
-    else:
-        click.echo("\n".join("\t".join(escaped(cell) for cell in row) for row in rows))
+    print_table(headers, rows)
     if tokens:
         click.echo(f"{len(listed)} tools, {sum(listed.values()):,} tokens")
     if found := len(rows) - len(listed):

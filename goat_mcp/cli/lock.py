@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.model_commands import refuse_commands_of_models
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def approve(names: tuple[str, ...], everything: bool, agreed_hash: str | None, a
     agreed = pin_review.agreement(chosen)
     if not as_json:
         _print_differences(chosen, definitions)
-    refuse_commands_of_models("approve what a server changed")
+    refuse_if_run_by_a_model("approve what a server changed")
     if agreed_hash is None:
         _ask(names, everything, agreed, as_json)
     elif agreed_hash != agreed:
@@ -174,14 +174,15 @@ def _chosen(names: Sequence[str], waiting: Sequence[Waiting]) -> list[Waiting]:
 
 
 def _ask(names: Sequence[str], everything: bool, agreed: str, as_json: bool) -> None:
+    from goat_mcp.cli.terminal import confirmed
+
     if as_json or not sys.stdin.isatty():
         words = ["--all"] if everything else [shlex.quote(name) for name in names]
         command = f"goat-mcp lock approve {' '.join(words)} --yes {agreed}"
         _refuse(
             "approving a change wants a person at a terminal", f"Run it there, or name what you have seen: {command}"
         )
-    click.echo("Approve exactly this? Type yes: ", err=True, nl=False)
-    if sys.stdin.readline().strip().lower() != "yes":
+    if not confirmed("Approve exactly this?"):
         _refuse("not approved", "Nothing was changed.")
 
 

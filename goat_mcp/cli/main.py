@@ -5,10 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # loaded when something goes wrong
-    from goat_mcp.core.errors import ToolError
+from typing import Any
 
 USAGE_ERROR = 1
 INTERRUPTED = 130
@@ -45,20 +42,16 @@ def _run(arguments: list[str]) -> int:
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):
             return INTERRUPTED
-        refused = _refused_by_state(problem)
+        from goat_mcp.gateway.path_checks import refused_by_state
+        from goat_mcp.state.directory import StateDirectory
+
+        # A state directory that cannot be used is a setting to fix, whichever command meets it first.
+        refused = refused_by_state(problem, StateDirectory.default())
         if refused is None:
             raise
         return _fail(refused.message, refused.suggestion, arguments, code=str(refused.code))
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-
-
-def _refused_by_state(problem: OSError) -> ToolError | None:
-    """A state directory that cannot be used is a setting to mend, whichever command meets it first."""
-    from goat_mcp.gateway.path_checks import refused_by_state
-    from goat_mcp.state.directory import StateDirectory
-
-    return refused_by_state(problem, StateDirectory.default())
 
 
 def _fail(message: str, suggestion: str, arguments: list[str], *, code: str = "E_USAGE") -> int:

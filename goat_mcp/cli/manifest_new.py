@@ -62,7 +62,7 @@ def _say(tool: str, paths: list[Path], steps: Mapping[str, str], *, is_own: bool
 
 
 def _own_folder() -> Path:
-    from goat_mcp.state.config_folder import own_manifests_folder
+    from goat_mcp.state.directory import own_manifests_folder
 
     return own_manifests_folder()
 

@@ -65,13 +65,13 @@ def reject(name: str, feedback: str) -> None:
 
 
 def _decide(name: str, *, approved: bool, feedback: str) -> None:
-    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
+    from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.core.principals import LOCAL
     from goat_mcp.state.plans import PlanStatus
 
-    refuse_commands_of_models("decide about plans")
+    refuse_if_run_by_a_model("decide about plans")
     if approved and not sys.stdin.isatty():
         raise ToolError(
             ErrorCode.PERMISSION,

@@ -83,17 +83,16 @@ def reject(changes: Sequence[str], every: bool, workspace: Sequence[str], as_jso
 
 
 def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, apply: bool, as_json: bool) -> int:
-    from goat_mcp.cli.audit_record import record_here, refusals_recorded
-    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
+    from goat_mcp.cli.terminal_user import command_audit_log, record_refusals, refuse_if_run_by_a_model
     from goat_mcp.core.errors import ErrorCode, ToolError
     from goat_mcp.files.changes.review import OWNER
     from goat_mcp.state.directory import StateDirectory
 
     if every == bool(changes):
         raise click.UsageError("name the changes, or --all")
-    with refusals_recorded(workspace, f"review {'apply' if apply else 'reject'}"):
-        refuse_commands_of_models("decide about changes")
+    with record_refusals(workspace, f"review {'apply' if apply else 'reject'}"):
+        refuse_if_run_by_a_model("decide about changes")
         if apply and not sys.stdin.isatty():
             raise ToolError(
                 ErrorCode.PERMISSION,
@@ -103,7 +102,7 @@ def _decide(changes: Sequence[str], workspace: Sequence[str], *, every: bool, ap
     import anyio
 
     looked_at = _here(workspace)
-    here = replace(looked_at, record=record_here(workspace, looked_at.workspace, StateDirectory.default()))
+    here = replace(looked_at, record=command_audit_log(workspace, looked_at.workspace, StateDirectory.default()))
     ids = [staged.id for staged in here.oldest_first(OWNER)] if every else list(dict.fromkeys(changes))
     outcomes = anyio.run(_all, here, ids, apply)
     if as_json:
@@ -135,7 +134,7 @@ async def _all(here: Review, ids: Sequence[str], apply: bool) -> list[dict[str, 
 
 
 def _here(workspace: Sequence[str]) -> Review:
-    from goat_mcp.cli.workspace_option import unpruned, workspace_here
+    from goat_mcp.cli.terminal_user import command_workspace, unlimited_journal
     from goat_mcp.core.announcements import Announcements
     from goat_mcp.files.changes.journal import Journal
     from goat_mcp.files.changes.review import Review
@@ -143,5 +142,5 @@ def _here(workspace: Sequence[str]) -> Review:
     from goat_mcp.state.directory import StateDirectory
 
     state = StateDirectory.default()
-    journal = Journal(state, unpruned())
-    return Review(StagedChanges(state), journal, workspace_here(workspace, state), Announcements())
+    journal = Journal(state, unlimited_journal())
+    return Review(StagedChanges(state), journal, command_workspace(workspace, state), Announcements())

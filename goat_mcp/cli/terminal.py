@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:  # rich is loaded when something is printed
     from rich.console import Console
     from rich.table import Table
@@ -28,6 +30,23 @@ def console(*, stderr: bool = False) -> Console:
 def escaped(text: str) -> str:
     """`text` with control and direction characters made visible: servers write it, a terminal would obey it."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on a terminal, tab-separated lines without headers elsewhere. Nothing if there are no rows."""
+    if not rows:
+        return
+    out = console()
+    if out.is_terminal:
+        out.print(catalog_table(out, headers, rows))
+    else:
+        click.echo("\n".join("\t".join(escaped(cell).replace("\n", " ") for cell in row) for row in rows))
+
+
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal answers with yes."""
+    click.echo(f"{question} Type yes: ", err=True, nl=False)
+    return sys.stdin.readline().strip().lower() == "yes"
 
 
 def catalog_table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

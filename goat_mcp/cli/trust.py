@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.model_commands import refuse_commands_of_models
+from goat_mcp.cli.terminal_user import refuse_if_run_by_a_model
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.state.trust.project import ProjectSettings
@@ -107,21 +107,22 @@ def _show_and_ask(store: TrustStore, file: Path, agreed_hash: str | None, as_jso
     if not as_json:
         _print(project, status)
     if agreed_hash is not None:
-        refuse_commands_of_models("trust a project's settings")
+        refuse_if_run_by_a_model("trust a project's settings")
         if agreed_hash != project.sha256:
             _refuse(f"{file} does not hold what you name: its hash is {project.sha256}", "Look at it again.")
         store.trust(file, project.sha256)
         status = TRUSTED
     elif status != TRUSTED and not as_json:
-        refuse_commands_of_models("trust a project's settings")
+        refuse_if_run_by_a_model("trust a project's settings")
         if not sys.stdin.isatty():
             command = f"goat-mcp trust {shlex.quote(str(file))} --yes {project.sha256}"
             _refuse(
                 "trusting a project's settings wants a person at a terminal",
                 f"Run it there, or name the content you have seen: {command}",
             )
-        click.echo("Trust exactly this? Type yes: ", err=True, nl=False)
-        if sys.stdin.readline().strip().lower() != "yes":
+        from goat_mcp.cli.terminal import confirmed
+
+        if not confirmed("Trust exactly this?"):
             click.echo("Not trusted.")
             return
         store.trust(file, project.sha256)
@@ -185,7 +186,7 @@ def _lines(project: ProjectSettings) -> dict[str, Any]:
 
 def _print(project: ProjectSettings, status: str) -> None:
     """All of it, on lines of ours: nothing in it reaches the terminal as anything but visible ASCII."""
-    from goat_mcp.state.trust.denials import DENIALS
+    from goat_mcp.state.trust.project import DENIALS
 
     denials = {f"{part}.{name}" for part, name in DENIALS}
     click.echo(f"{_ascii(str(project.file.path))[1:-1]} ({status}) would set:")

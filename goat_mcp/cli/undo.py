@@ -36,10 +36,14 @@ def undo(
 
     Exit status: 0 done, 1 wrong usage, 5 something could not be undone.
     """
-    from goat_mcp.cli.audit_record import record_here, refusals_recorded
-    from goat_mcp.cli.model_commands import refuse_commands_of_models
     from goat_mcp.cli.terminal import escaped
-    from goat_mcp.cli.workspace_option import unpruned, workspace_here
+    from goat_mcp.cli.terminal_user import (
+        command_audit_log,
+        command_workspace,
+        record_refusals,
+        refuse_if_run_by_a_model,
+        unlimited_journal,
+    )
     from goat_mcp.files.changes.change import UNDO, Author
     from goat_mcp.files.changes.journal import Journal
     from goat_mcp.files.changes.undo import Undo
@@ -48,24 +52,26 @@ def undo(
     if last is not None and call_id is not None:
         raise click.UsageError("--last and --call exclude each other")
     state = StateDirectory.default()
-    journal = Journal(state, unpruned(), lambda path: click.echo(f"damaged record set aside: {path}", err=True))
+    journal = Journal(
+        state, unlimited_journal(), lambda path: click.echo(f"damaged record set aside: {path}", err=True)
+    )
     undo_id = secrets.token_hex(8)
-    here = workspace_here(workspace, state)
+    here = command_workspace(workspace, state)
     author = Author(UNDO, undo_id, "terminal", "local")
     undo = Undo(journal, here, author)
     if only_list:
         _list(undo, last, call_id, as_json=as_json)
         return 0
     if not dry_run:
-        with refusals_recorded(workspace, UNDO):
-            refuse_commands_of_models("undo changes")
+        with record_refusals(workspace, UNDO):
+            refuse_if_run_by_a_model("undo changes")
     import anyio
 
     chosen = _chosen(undo, last or 1, call_id)
     if dry_run:
         attempts = anyio.run(lambda: undo.run(chosen, dry_run=True))
     else:
-        attempts = anyio.run(_recorded, undo, chosen, record_here(workspace, here, state))
+        attempts = anyio.run(_recorded, undo, chosen, command_audit_log(workspace, here, state))
     if as_json:
         click.echo(json.dumps({"undo_id": undo_id, "changes": [_described(attempt) for attempt in attempts]}))
     else:

@@ -19,7 +19,7 @@ from goat_mcp.cli.host_changes import project as project_flag
 def uninstall(host: str, project: Path | None, dry_run: bool, as_json: bool) -> None:
     """Take goat-mcp out of the servers of HOST. A file that nobody changed since is as it was, byte for byte."""
     from goat_mcp.cli.host_changes import refuse_a_model, say_change
-    from goat_mcp.cli.hosts.host_environment import HostEnvironment
+    from goat_mcp.cli.hosts.host import HostEnvironment
     from goat_mcp.cli.hosts.host_file import replace_bytes
     from goat_mcp.cli.hosts.receipts import Receipts
     from goat_mcp.cli.hosts.sources import one_source

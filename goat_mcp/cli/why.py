@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goat_mcp.cli import flags
-from goat_mcp.cli.tool_arguments import json_object, pairs, typed
+from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 
 if TYPE_CHECKING:  # a command's machinery is loaded when it runs
     from goat_mcp.gateway.gateway import Gateway
@@ -35,7 +35,7 @@ def why(
     settings = flags.settings_from(**selection)
     flags.say_notices(settings)
     given = json_object(input_json) if input_json is not None else {}
-    texts = pairs(arguments)
+    texts = key_value_pairs(arguments)
     import anyio
 
     from goat_mcp.calls.permissions.mode import Approval
@@ -65,7 +65,7 @@ async def _explain(
             await gateway.upstreams.first_list()  # a tool of an upstream that was never seen
         try:
             tool = gateway.catalog.resolve(name)
-            arguments = {**given, **typed(texts, tool.spec.input_schema)}
+            arguments = {**given, **typed_arguments(texts, tool.spec.input_schema)}
             call, decision = gateway.pipeline.admission.decide(name, arguments, ctx)
         except ToolError as refused:
             return {"tool": name, "effect": "deny", "reason": refused.message, "code": str(refused.code)}

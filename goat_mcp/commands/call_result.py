@@ -21,11 +21,10 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
 from goat_mcp.files.editing.shell_reads import ReadFilesBefore, record_as_read, shown_file
 from goat_mcp.files.workspace import Workspace
-from goat_mcp.processes.exit_meaning import exit_1_is_an_answer
-from goat_mcp.processes.options import BashOptions
-from goat_mcp.processes.output_capture import OutputPart
-from goat_mcp.processes.output_text import cut
+from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.processes.output_capture import OutputPart, cut
 from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
+from goat_mcp.processes.script_words import exit_1_is_an_answer
 from goat_mcp.state.sessions import Session
 
 MAX_FAILED_CHARS = 10_000

@@ -141,9 +141,9 @@ class _Listing:
         if end.timed_out:
             return _Answer(arguments[0], output, problem=f"did not end in {_TIMEOUT_S:g} s")
         if end.exit_code != 0:
-            said = " ".join(end.complaint.split())
+            said = " ".join(end.stderr_tail.split())
             problem = f"failed{': ' + said[:_SHOWN_CHARS] if said else ''}"
-            return _Answer(arguments[0], output, end.complaint, problem)
+            return _Answer(arguments[0], output, end.stderr_tail, problem)
         return answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.environment import check_names
-from goat_mcp.processes.self_kill import kill_of_this_server
+from goat_mcp.processes.script_words import kill_of_this_server
 
 
 def refuse_unrunnable(command: str, variables: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from goat_mcp.gateway.build.hooks import notices
 from goat_mcp.gateway.build.manifests import why_off
 from goat_mcp.gateway.build.tools import ChosenTools
 from goat_mcp.settings.settings import Settings
-from goat_mcp.state.config_folder import search_priority_files
+from goat_mcp.state.directory import search_priority_files
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
 from goat_mcp.upstreams.upstreams import Upstreams

@@ -17,13 +17,9 @@ from goat_mcp.files.memory.memory_resource import MemoryResource
 from goat_mcp.gateway.status.gateway_status import GatewayStatus
 from goat_mcp.gateway.status.resource import StatusResource
 from goat_mcp.state.call_log import CallLog
-from goat_mcp.state.call_log_resource import CallLogResource
-from goat_mcp.state.plan_changes import PlanChanges
-from goat_mcp.state.plan_resources import PLANS_URI, PlanResources
 from goat_mcp.state.plans import PlanStore
+from goat_mcp.state.resources import PLANS_URI, CallLogResource, PlanChanges, PlanResources, SpillResource, TodoResource
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.state.spill_resource import SpillResource
-from goat_mcp.state.todo_resource import TodoResource
 from goat_mcp.state.todos import TODOS_URI, Todos
 
 

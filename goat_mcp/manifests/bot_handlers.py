@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.web.messaging.account import Account, Service, read_account
-from goat_mcp.web.messaging.web_api import WebApi
+from goat_mcp.web.messaging.bot_api import Account, Service, WebApi, read_account
 
 
 class Bot(ABC):

@@ -8,8 +8,7 @@ from typing import Any
 
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, text_block
-from goat_mcp.processes.output_capture import CreateFile, OutputPart
-from goat_mcp.processes.separate_streams import SeparateStreams
+from goat_mcp.processes.output_capture import CreateFile, OutputPart, SeparateStreams
 
 MAX_STDOUT_CHARS = 20_000
 MAX_STDERR_CHARS = 6_000

@@ -79,10 +79,10 @@ class CommandRunner:
             raise self._not_started(arguments[0], problem) from None
         if end.timed_out:
             raise call_timeout_error(export.spec.name, timeout_s)
-        if end.complaint:
-            ctx.logger.info("%s", end.complaint)
+        if end.stderr_tail:
+            ctx.logger.info("%s", end.stderr_tail)
         if end.exit_code != 0:
-            raise self._exited(export, end.exit_code, end.complaint, bytes(output))
+            raise self._exited(export, end.exit_code, end.stderr_tail, bytes(output))
         return self._value(export, bytes(output))
 
     def _program(self, arguments: list[str]) -> list[str]:

@@ -186,9 +186,9 @@ async def _python(
     if end.timed_out:
         return [tool.document.problem(("spec", "entry"), f"{what} was not loaded within {START_S:g} s", _LATER)]
     if "broken" not in answer:
-        said = (end.complaint.splitlines() or ["it said nothing"])[-1]
+        said = (end.stderr_tail.splitlines() or ["it said nothing"])[-1]
         return [tool.document.problem(("spec", "entry"), f"{what} ended while it was loaded: {said}", _LATER)]
-    return [_broken(tool, entry, answer["broken"], end.complaint)]
+    return [_broken(tool, entry, answer["broken"], end.stderr_tail)]
 
 
 _LATER = "do what takes time, or ends the process, inside the handlers"

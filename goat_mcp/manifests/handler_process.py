@@ -16,7 +16,7 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.manifests.entry import PythonEntry
 from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed
 from goat_mcp.manifests.tool_document import Export
-from goat_mcp.processes.guarded_child import GuardedChild, GuardedPipes
+from goat_mcp.processes.program import GuardedChild, GuardedPipes
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
@@ -28,14 +28,14 @@ _FOR_USERS = "If it stays so, tell the user: what blocks belongs in a plain `def
 
 @dataclass(eq=False)
 class ProcessCall:
-    """How far one call of a principal has come. `complained_before` is how much the process had printed as errors when
+    """How far one call of a principal has come. `stderr_before` is how much the process had printed as errors when
     the call began (0: it has not). `alongside` are the tools whose calls were at work in the process when this one was
     given up, and `was_ended` says that the process was ended for it."""
 
     tool: str
     principal: str = ""
     has_started: bool = False
-    complained_before: int = 0
+    stderr_before: int = 0
     alongside: tuple[str, ...] = ()
     was_ended: bool = False
 
@@ -58,11 +58,11 @@ class HandlerCalls:
     def running(self) -> tuple[ProcessCall, ...]:
         return tuple(call for call in self.calls.values() if call.has_started)
 
-    def deliver(self, message: Mapping[str, Any], *, complained_bytes: int) -> None:
+    def deliver(self, message: Mapping[str, Any], *, stderr_bytes: int) -> None:
         if "started" in message:
             call = self.calls.get(message["id"])
             if call is not None and not call.has_started:
-                call.has_started, call.complained_before = True, complained_bytes
+                call.has_started, call.stderr_before = True, stderr_bytes
             return
         queue = self.queues.get(message.get("id", -1))
         if queue is not None:
@@ -110,7 +110,7 @@ class HandlerPipes(GuardedPipes):
         if not (_is_of_call(message) if self.ready.done() else _is_first(message)):
             self._break("protocol")
         elif self.ready.done():
-            self.calls.deliver(message, complained_bytes=self.complained_bytes)
+            self.calls.deliver(message, stderr_bytes=self.stderr_bytes)
         else:
             self.ready.set_result(message)
 
@@ -127,7 +127,7 @@ class HandlerPipes(GuardedPipes):
         """
         if call is not None and self.calls.principals - {call.principal}:
             return "what it printed is not told, since it runs calls of others, too"
-        lines = self.complaint_since(0 if call is None else call.complained_before).splitlines()
+        lines = self.stderr_since(0 if call is None else call.stderr_before).splitlines()
         return lines[-1] if lines else "it said nothing"
 
     def output_ended(self) -> None:

@@ -38,8 +38,8 @@ from goat_mcp.manifests.handler_process import (
 )
 from goat_mcp.manifests.handler_results import handler_failed, reported_failure
 from goat_mcp.manifests.tool_document import Export
-from goat_mcp.processes.guarded_child import start_guarded
 from goat_mcp.processes.process_guard import ProcessGuard
+from goat_mcp.processes.program import start_guarded
 
 START_S = 20.0
 CANCEL_GRACE_S = 1.0

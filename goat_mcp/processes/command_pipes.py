@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 
 from goat_mcp.processes.bash_script import reported_directory
-from goat_mcp.processes.separate_streams import SeparateStreams
+from goat_mcp.processes.output_capture import SeparateStreams
 
 _READ_BYTES = 256 * 1024
 _READS_AT_ONCE = 4

@@ -13,17 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from goat_mcp.processes.bash_options import BashOptions, limit_line
 from goat_mcp.processes.bash_script import arguments, confined_arguments, raised, script_descriptor
 from goat_mcp.processes.command_pipes import CommandPipes
 from goat_mcp.processes.launch import Confined, Launch
-from goat_mcp.processes.options import BashOptions
-from goat_mcp.processes.output_capture import CreateFile, OutputCapture
+from goat_mcp.processes.output_capture import CreateFile, OutputCapture, SeparateStreams
 from goat_mcp.processes.pids_cgroup import CommandCgroup, PidsCgroups, join_line
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
-from goat_mcp.processes.process_limits import limit_line
 from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
 from goat_mcp.processes.running_command import RunningCommand
-from goat_mcp.processes.separate_streams import SeparateStreams
 from goat_mcp.processes.stop_signals import unblocked_for_children
 
 

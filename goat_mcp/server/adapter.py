@@ -49,7 +49,7 @@ from goat_mcp.server.sanitize_result import sanitized_result, sound
 from goat_mcp.server.session_notices import SessionNotices
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.suspended_calls import KEPT_S, Pin, SuspendedCall, SuspendedCalls, no_pin
-from goat_mcp.state.used_tokens import UsedTokens
+from goat_mcp.state.database import UsedTokens
 
 if TYPE_CHECKING:  # there are tokens over HTTP only, and models where a client has one
     from goat_mcp.core.model import ChatModel

@@ -12,7 +12,7 @@ import anyio
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.processes.exit_watching import watch_exits_without_threads
+from goat_mcp.processes.asyncio_children import watch_exits_without_threads
 from goat_mcp.server.adapter import Adapter
 from goat_mcp.server.lifetime import stop_when_orphaned, stopping_on_signals
 from goat_mcp.server.restart import DRAIN_S, RestartHandoff, is_possible, taken_over

@@ -23,8 +23,7 @@ from goat_mcp.settings.settings import (
     setting_keys,
 )
 from goat_mcp.settings.tree import append, as_list, keys_in, layer, merge, place
-from goat_mcp.state.config_folder import config_folder, own_manifests_folder, own_upstreams_file
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.directory import StateDirectory, config_folder, own_manifests_folder, own_upstreams_file
 from goat_mcp.state.trust import FILE_NAME, has_project_file
 
 if TYPE_CHECKING:  # loaded where there is a settings file
@@ -127,7 +126,7 @@ def _users_tree(named: Path | None) -> tuple[str, Mapping[str, Any]]:
     # A link that leads nowhere is no missing file: rules may be at its end.
     if named is None and not os.path.lexists(path):
         return "", {}
-    from goat_mcp.state.trust.named_paths import with_absolute_paths
+    from goat_mcp.state.trust.project import with_absolute_paths
     from goat_mcp.state.trust.settings_file import BrokenFile, read_users_file
 
     try:

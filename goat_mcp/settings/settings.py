@@ -25,9 +25,9 @@ from goat_mcp.core.settings_part import Names, SettingsPart, left_out, one_or_ma
 from goat_mcp.core.spec import DEFAULT_TOOLSETS
 from goat_mcp.files.editing.options import EditOptions, FileOptions
 from goat_mcp.files.search.options import SearchLimits
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.state.trust import FILE_NAME, has_project_file
-from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.options import WebOptions
 
 ENV_PREFIX = "GOAT_MCP_"
 SECRET_NAMES = frozenset({"key", "token", "password"})

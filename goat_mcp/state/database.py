@@ -1,7 +1,6 @@
-"""The one door to SQLite: a small database in the state directory, opened at first use, never on the event loop.
+"""A small SQLite database in the state directory, opened at first use, never on the event loop.
 
-What is kept in it belongs to whoever keeps it; only the tables are listed here, in one place.
-"""
+Only the tables are listed here; what is in them belongs to the stores that use them."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ import anyio.to_thread
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.state.directory import StateDirectory
 
-if TYPE_CHECKING:  # loaded with the first use: most processes never open the database
+if TYPE_CHECKING:
     from sqlite3 import Connection
 
 T = TypeVar("T")
@@ -207,3 +206,22 @@ def _make_private(path: Path) -> None:
 def _code(problem: Exception) -> int:
     """SQLite's primary error code."""
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+
+
+class UsedTokens:
+    """Remembers each for `kept_s`: after that it has to have expired by itself."""
+
+    def __init__(self, database: Database, kept_s: float) -> None:
+        self._database = database
+        self._kept_s = kept_s
+
+    async def first_use(self, token: str) -> bool:
+        """Whether nobody has shown this token before. Raises `ToolError(IO)` where that cannot be told."""
+
+        def use(connection: Connection) -> bool:
+            now_s = time.time()
+            connection.execute("DELETE FROM used_tokens WHERE used_at_s < ?", (now_s - 2 * self._kept_s,))
+            added = connection.execute("INSERT OR IGNORE INTO used_tokens VALUES (?, ?)", (token, now_s))
+            return added.rowcount == 1
+
+        return await self._database.write(use)

@@ -1,9 +1,10 @@
-"""The state directory: one private place for spill files, the catalog cache, the audit log and status."""
+"""The state directory (spill files, caches, audit log, status) and the user's configuration directory."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,3 +37,33 @@ class StateDirectory:
             folder = folder / name
             folder.mkdir(mode=0o700, exist_ok=True)
         return folder
+
+
+SEARCH_PRIORITY_FILE_NAME = "search_priority.json"
+UPSTREAMS_FILE_NAME = "upstreams.json"
+
+
+def config_folder() -> Path:
+    """`goat-mcp` in the user's config directory. It need not be there."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    if os.name == "nt":
+        base = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    return base / "goat-mcp"
+
+
+def own_manifests_folder() -> Path:
+    """The manifests that count where nothing names others."""
+    return config_folder() / "manifests"
+
+
+def own_upstreams_file() -> Path:
+    """The upstreams that count where nothing names others."""
+    return config_folder() / UPSTREAMS_FILE_NAME
+
+
+def search_priority_files() -> tuple[Path, ...]:
+    """Where the user's order of search results may lie: with their other settings, else where goa has it."""
+    places = [config_folder() / SEARCH_PRIORITY_FILE_NAME]
+    with suppress(RuntimeError):  # no home
+        places.append(Path.home() / ".goa" / SEARCH_PRIORITY_FILE_NAME)
+    return tuple(places)

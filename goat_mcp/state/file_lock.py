@@ -1,10 +1,10 @@
-"""One process at a time: a lock on a file, which the system takes back from whoever dies."""
+"""Locks between processes: on a file that the system unlocks when its holder dies."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -56,3 +56,22 @@ else:
         except BlockingIOError:
             return False
         return True
+
+
+@contextmanager
+def exclusive(path: Path) -> Generator[None]:
+    """Wait for the lock, hold it for the block. Raises `OSError` where the file cannot be made. Blocks its thread."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            # One byte stands for the whole; it waits ten seconds and then raises.
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # pyright: ignore  # only there on Windows
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -53,7 +53,7 @@ class SecretReferences:
 
 
 def _from_file(name: str) -> str:
-    from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
+    from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 
     path = Path(name).expanduser()
     if not path.is_absolute():

@@ -31,14 +31,14 @@ from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import Access, BuiltinTool
 from goat_mcp.files.editing.shell_reads import ReadFilesBefore
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.bash_script import find_bash
 from goat_mcp.processes.command_start import start_command
 from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.output_capture import SeparateStreams
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.running_command import EndedBy, RunningCommand
-from goat_mcp.processes.separate_streams import SeparateStreams
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 

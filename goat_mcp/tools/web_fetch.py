@@ -19,13 +19,13 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolExample
 from goat_mcp.core.tool import BuiltinTool
 from goat_mcp.state.spill import SpillFiles
-from goat_mcp.web.http.http_status_text import http_status_text
-from goat_mcp.web.pages.marked_text import marked, new_nonce
+from goat_mcp.web.http.client import http_status_text
+from goat_mcp.web.pages.page_questions import marked, new_nonce
 
 if TYPE_CHECKING:  # loaded at the first fetch
-    from goat_mcp.web.pages.fetching import Deadline, Elsewhere
+    from goat_mcp.web.pages.fetching import CrossHostRedirect, Deadline
     from goat_mcp.web.pages.page import Page
-    from goat_mcp.web.pages.pages import Pages, Visit
+    from goat_mcp.web.pages.pages import FetchedPage, Pages
 
 TIME_LIMIT_S = 20.0
 MAX_CHARS = 30_000
@@ -67,12 +67,12 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         return await with_heartbeat(lambda: self._fetch(input, ctx), ctx, "fetching")
 
     async def _fetch(self, input: WebFetchInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.web.pages.fetching import Elsewhere
+        from goat_mcp.web.pages.fetching import CrossHostRedirect
 
         pages = self.pages()
         deadline = pages.deadline(min(TIME_LIMIT_S, ctx.wait_left_s()))
         visit = await pages.visit(input.url, deadline, cache_s=ctx.setting("web.cache_s", self.cache_s))
-        if isinstance(visit, Elsewhere):
+        if isinstance(visit, CrossHostRedirect):
             return _elsewhere(visit)
         facts = _facts(visit)
         if visit.page.status >= 400:
@@ -98,7 +98,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
         ctx: ToolContext,
     ) -> ToolResult | None:
         """The answer of a model; None, and a notice, where there is none."""
-        from goat_mcp.web.pages.answering import MAX_PAGE_CHARS, answer
+        from goat_mcp.web.pages.page_questions import MAX_PAGE_CHARS, answer
 
         model = self.models.for_call(ctx)
         if model is None:
@@ -127,7 +127,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
 
     def _saved(self, page: Page, facts: dict[str, Any]) -> ToolResult:
         """A body that is no text, in a file. A part of one is worth nothing."""
-        from goat_mcp.web.pages.binary_body import save
+        from goat_mcp.web.pages.page import save_body
 
         kind = page.media_type or "unknown type"
         if page.is_cut:
@@ -137,7 +137,7 @@ class WebFetch(BuiltinTool[WebFetchInput], side_effect=SideEffect.NETWORK, tools
                 "Have Bash download it to a file.",
                 facts=facts,
             )
-        path = save(page, self.spill)
+        path = save_body(page, self.spill)
         facts.update(output_file=str(path), bytes=len(page.body))
         text = f"{_way(page)}\nHTTP {page.status}, {kind}, {len(page.body):,} bytes, saved to {path}"
         return text_result(text, facts=facts, notices=["Read shows images, PDF and notebooks"])
@@ -160,7 +160,7 @@ def _part(page: Page, text: str, offset: int, max_chars: int, facts: dict[str, A
     return text_result(f"{header}\n{marked(shown, nonce)}" if shown else header, facts=facts, notices=notices)
 
 
-def _elsewhere(found: Elsewhere) -> ToolResult:
+def _elsewhere(found: CrossHostRedirect) -> ToolResult:
     facts = {
         "url": found.url,
         "final_url": found.target_url,
@@ -203,7 +203,7 @@ async def _status_error(page: Page, facts: Mapping[str, Any], pages: Pages, dead
     )
 
 
-def _facts(visit: Visit) -> dict[str, Any]:
+def _facts(visit: FetchedPage) -> dict[str, Any]:
     page = visit.page
     return {
         "url": page.url,

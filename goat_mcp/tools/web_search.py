@@ -22,11 +22,11 @@ from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.http.domains import NotAHost, ascii_host
-from goat_mcp.web.search.options import SearchOptions
+from goat_mcp.web.options import SearchOptions
 
 if TYPE_CHECKING:  # providers and all they need are loaded at the first search
-    from goat_mcp.web.search.configured import ConfiguredProvider
-    from goat_mcp.web.search.provider import Found, Hit, SearchQuery
+    from goat_mcp.web.search.configured_provider import ConfiguredProvider
+    from goat_mcp.web.search.provider import ProviderAnswer, SearchHit, SearchQuery
 
 TIME_LIMIT_S = 20.0
 MAX_SEARCHES = 200
@@ -93,9 +93,9 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
     references: SecretReferences
 
     async def execute(self, input: WebSearchInput, ctx: ToolContext) -> ToolResult:
-        from goat_mcp.web.search.configured import configured_provider
+        from goat_mcp.web.search.configured_provider import configured_provider
         from goat_mcp.web.search.provider import SearchQuery
-        from goat_mcp.web.search.shown_results import one_line, shown_results
+        from goat_mcp.web.search.result_filter import filter_results, one_line
 
         provider = await anyio.to_thread.run_sync(configured_provider, self.options, self.references)
         query = SearchQuery(
@@ -111,13 +111,13 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
             return text_result("", facts=facts, notices=[spent], replace_text=True)
         session.searches += 1
         found = await self._ask(provider, query, ctx)
-        shown = shown_results(found.hits, query)
+        shown = filter_results(found.hits, query)
         notices = [one_line(found.notice, MAX_NOTICE_CHARS)] if found.notice else []
         if shown.other_domains:
             notices.append(f"{shown.other_domains} more on domains that were not wanted")
         return _result(query, provider.wire.name, shown.results, notices)
 
-    async def _ask(self, provider: ConfiguredProvider, query: SearchQuery, ctx: ToolContext) -> Found:
+    async def _ask(self, provider: ConfiguredProvider, query: SearchQuery, ctx: ToolContext) -> ProviderAnswer:
         from goat_mcp.web.search.search_client import ask
 
         time_s = min(TIME_LIMIT_S, ctx.wait_left_s())
@@ -126,7 +126,7 @@ class WebSearch(BuiltinTool[WebSearchInput], side_effect=SideEffect.NETWORK, too
         )
 
 
-def _result(query: SearchQuery, provider: str, hits: Sequence[Hit], notices: list[str]) -> ToolResult:
+def _result(query: SearchQuery, provider: str, hits: Sequence[SearchHit], notices: list[str]) -> ToolResult:
     shown = [
         "\n".join(part for part in (f"{number}. {hit.title}", hit.url, hit.snippet) if part)
         for number, hit in enumerate(hits, 1)
@@ -135,7 +135,7 @@ def _result(query: SearchQuery, provider: str, hits: Sequence[Hit], notices: lis
     return text_result("\n\n".join(shown) or "No results found", facts=facts, notices=notices, replace_text=True)
 
 
-def _facts(query: SearchQuery, provider: str, hits: Sequence[Hit], notices: list[str]) -> dict[str, Any]:
+def _facts(query: SearchQuery, provider: str, hits: Sequence[SearchHit], notices: list[str]) -> dict[str, Any]:
     """All that the text says, as hosts show a model one of the two."""
     results = [{"title": hit.title, "url": hit.url, "snippet": hit.snippet} for hit in hits]
     facts = {"query": query.text, "provider": provider, "results": results}

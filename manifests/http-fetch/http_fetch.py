@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.client import WholeResponse
 from goat_mcp.web.http.target import Target, as_asked, parse_target
 from goat_mcp.web.pages.charset import decode_page
 from goat_mcp.web.pages.page import Page

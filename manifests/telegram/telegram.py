@@ -16,11 +16,9 @@ from goat_mcp.core.json_members import mapping
 from goat_mcp.core.result import ToolResult
 from goat_mcp.manifests.bot_handlers import Bot, bot_handlers
 from goat_mcp.manifests.handler_api import Handler, Host
-from goat_mcp.web.messaging.account import Service
+from goat_mcp.web.messaging.bot_api import Service
 from goat_mcp.web.messaging.downloads import MAX_BYTES, NewFile, too_large
-from goat_mcp.web.messaging.markup import OF_TELEGRAM, plain
-from goat_mcp.web.messaging.sending import send_each
-from goat_mcp.web.messaging.text_parts import split_text, utf16_length
+from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, plain, send_each, split_text, utf16_length
 
 MAX_UNITS = 4096
 _CHAT = re.compile(r"-?[1-9][0-9]{0,18}|@[A-Za-z0-9_]{1,64}")

@@ -13,8 +13,8 @@ import anyio.to_thread
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.input_problems import input_error
 from goat_mcp.manifests.handler_api import Handler, HandlerContext, Host
-from goat_mcp.processes.computing.computation import Computation
 from goat_mcp.processes.computing.exchange import MAX_BYTES
+from goat_mcp.processes.computing.worker_process import Computation
 
 
 def build_handlers(host: Host) -> Mapping[str, Handler]:

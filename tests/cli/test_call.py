@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
+from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
-from goat_mcp.cli.tool_arguments import json_object, pairs, typed
 
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
 
@@ -36,7 +36,7 @@ def run(*words: str, cwd: Path, variables: Mapping[str, str] | None = None) -> s
 
 
 def test_values_are_text_unless_the_schema_wants_something_else() -> None:
-    assert typed(pairs(["n=3", "text=3", "list=[1, 2]", "other=4"]), SCHEMA) == {
+    assert typed_arguments(key_value_pairs(["n=3", "text=3", "list=[1, 2]", "other=4"]), SCHEMA) == {
         "n": 3,
         "text": "3",
         "list": [1, 2],
@@ -45,12 +45,12 @@ def test_values_are_text_unless_the_schema_wants_something_else() -> None:
 
 
 def test_a_value_may_hold_an_equals_sign() -> None:
-    assert pairs(["text=a=b"]) == {"text": "a=b"}
+    assert key_value_pairs(["text=a=b"]) == {"text": "a=b"}
 
 
 def test_what_is_no_pair_or_no_object_is_wrong_usage() -> None:
     with pytest.raises(click.UsageError, match="'text' is neither a flag nor KEY=VALUE"):
-        pairs(["text"])
+        key_value_pairs(["text"])
     with pytest.raises(click.UsageError, match="not JSON"):
         json_object("{")
     with pytest.raises(click.UsageError, match="wants an object"):

@@ -234,7 +234,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "Each of the ten known traps of sandboxes has its test.",
         "commands/sandbox/bubblewrap commands/sandbox/protected_paths commands/sandbox/placeholders "
         "commands/sandbox/seccomp",
-        " ".join(f"sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
+        " ".join(f"commands/sandbox/test_bubblewrap_traps.py::test_trap_{number}_*" for number in range(1, 11)),
         "The filter of system calls is for x86_64 and aarch64.",
     ),
     _rule(
@@ -271,7 +271,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PROC-8",
         "File size, open files and processes have limits.",
-        "processes/process_limits processes/pids_cgroup",
+        "processes/bash_options processes/pids_cgroup",
         "processes/test_process_limits.py::test_* processes/test_pids_cgroup.py::test_f13_20* "
         "commands/sandbox/test_bubblewrap_traps.py::test_a_fork_bomb_is_bounded*",
         "As root a cgroup limits processes; if none can be made, as in most containers, nothing does, and status says "
@@ -293,7 +293,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-2",
         "A name is resolved once, every address is checked, and the checked one is dialled.",
-        "web/http/resolving web/http/guarded_connections",
+        "web/http/resolver web/http/guarded_connections",
         "web/http/test_client.py::"
         "test_wf_34_a_changing_resolver_is_asked_once_and_the_checked_address_is_dialled "
         "web/http/test_client.py::test_one_private_address_among_public_ones_refuses_them_all",
@@ -323,7 +323,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-6",
         "Proxies and passwords of the environment are not used.",
-        "web/http/proxy",
+        "web/http/target",
         "web/http/test_client.py::test_wf_36_proxies_and_passwords_of_the_environment_are_not_used",
     ),
     _rule(
@@ -343,7 +343,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-NET-9",
         "A page comes as marked data, without what a reader would not see.",
-        "web/pages/marked_text web/pages/visible_markdown",
+        "web/pages/page_questions web/pages/html_worker",
         "web/pages/test_visible_markdown.py::test_what_nobody_would_see_is_left_out",
         "A model may still follow what a page says.",
     ),
@@ -407,7 +407,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-PERM-4",
         "An approval is for this tool, these arguments, this person; once, and not for long.",
-        "server/suspended_calls state/used_tokens calls/admission manifests/manifest_tool",
+        "server/suspended_calls state/database calls/admission manifests/manifest_tool",
         "server/test_travelling_approval.py::"
         "test_the_answer_may_come_to_another_process_and_counts_once "
         "server/test_travelling_approval.py::"
@@ -629,7 +629,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-CONF-2",
         "Invalid settings stop the start; files with secrets have to be ours alone.",
-        "state/trust/settings_file state/secret_file",
+        "state/trust/settings_file state/file_safety",
         "state/test_secret_file.py::test_one_fault_is_enough_to_refuse_it state/trust/test_settings_file.py::test_*",
         "Windows: owners and modes are not checked.",
     ),

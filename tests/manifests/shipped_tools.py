@@ -45,7 +45,7 @@ class ShippedTools:
         **settings: Any,
     ) -> None:
         self.names = Names({"pub.test": ["127.0.0.1"]})
-        monkeypatch.setattr("goat_mcp.web.http.system_resolver.SystemResolver", lambda: self.names)
+        monkeypatch.setattr("goat_mcp.web.http.resolver.SystemResolver", lambda: self.names)
         self.workspace = folder / "work"
         self.workspace.mkdir(exist_ok=True)
         self.state = StateDirectory(folder / "state")

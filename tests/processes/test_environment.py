@@ -12,8 +12,7 @@ import anyio
 import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.processes.login_path import LoginPath
+from goat_mcp.processes.environment import CommandEnvironment, LoginPath
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="needs a login shell")]
 

@@ -9,7 +9,7 @@ import pytest
 
 COUNTED = """
 import asyncio, json, sys, threading
-from goat_mcp.processes.exit_watching import watch_exits_without_threads
+from goat_mcp.processes.asyncio_children import watch_exits_without_threads
 
 async def main():
     command = [sys.executable, "-ISc", "import sys; sys.stdin.read(); sys.exit(7)"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.processes.output_text import cut, readable, whole_characters
+from goat_mcp.processes.output_capture import cut, readable, whole_characters
 
 
 @pytest.mark.parametrize(

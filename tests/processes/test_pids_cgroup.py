@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.pids_cgroup import OwnCgroup, PidsCgroups, own_cgroup
 from tests.commands.sandbox.boxes import needs_bubblewrap
 from tests.processes.processes import running, soon, wait_until

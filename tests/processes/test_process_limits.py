@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from goat_mcp.processes.options import BashOptions
-from goat_mcp.processes.process_limits import limit_line
+from goat_mcp.processes.bash_options import BashOptions, limit_line
 
 
 def limits_after(first: str, options: BashOptions, letters: str) -> list[str]:

@@ -72,8 +72,8 @@ async def test_input_goes_in_whole_and_output_comes_out_whole(run: Run) -> None:
 async def test_how_it_ended_and_the_last_of_what_it_complained_of(run: Run) -> None:
     end = await run("import sys; sys.stderr.write('a' * 20_000 + 'the reason'); sys.exit(3)")
 
-    assert (end.exit_code, len(end.complaint)) == (3, 8192)
-    assert end.complaint.endswith("the reason")
+    assert (end.exit_code, len(end.stderr_tail)) == (3, 8192)
+    assert end.stderr_tail.endswith("the reason")
     assert (await run("import os; os.kill(os.getpid(), 9)")).exit_code == -9
 
 

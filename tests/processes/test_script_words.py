@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.processes.exit_meaning import exit_1_is_an_answer
-from goat_mcp.processes.script_words import only_command, simple_commands
-from goat_mcp.processes.self_kill import kill_of_this_server
+from goat_mcp.processes.script_words import exit_1_is_an_answer, kill_of_this_server, only_command, simple_commands
 
 
 @pytest.mark.parametrize(

@@ -462,7 +462,7 @@ IN_MEMORY = {
     "server/handlers/tool_list:ToolList._ready": "the list of tools, by rights",
     "commands/shell/known_values:KnownValues._values": "of one script",
     "state/call_log:CallLog._calls": OWN,
-    "state/plan_changes:PlanChanges._seen": OWN,
+    "state/resources:PlanChanges._seen": OWN,
     "state/session_settings:MemoryConfigStore._sessions": "by session",
     "state/session_settings:SessionSettings._known": "by session",
     "state/sessions:ReadLedger._seen": "of one session",

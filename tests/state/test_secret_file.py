@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.state.file_safety import why_folder_unsafe, why_writable
-from goat_mcp.state.secret_file import UnsafeFile, create_secret_file, read_secret_file
+from goat_mcp.state.file_safety import UnsafeFile, create_secret_file, read_secret_file, why_folder_unsafe, why_writable
 
 STRANGER = 12345
 

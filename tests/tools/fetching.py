@@ -24,7 +24,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.tools.web_fetch import WebFetch
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.options import WebOptions
 from goat_mcp.web.pages.pages import Pages
 from tests.web.http.local_server import LocalServer
 

@@ -15,9 +15,8 @@ from goat_mcp.core.errors import ToolError
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.files.workspace import Workspace
 from goat_mcp.files.workspace.protected import protected_reason
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.processes.login_path import LoginPath
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
+from goat_mcp.processes.environment import CommandEnvironment, LoginPath
 from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory

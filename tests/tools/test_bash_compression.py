@@ -15,7 +15,7 @@ import pytest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.model import CallingModel
 from goat_mcp.core.result import ToolResult
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from tests.commands.compression.recordings import BY_NAME
 from tests.tools.shell_bench import ShellBench, context, fact
 

@@ -15,7 +15,7 @@ from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.state import SandboxState
 from goat_mcp.core.rights import NO_LIMITS
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from tests.commands.sandbox.boxes import git, names, needs_bubblewrap
 from tests.processes.processes import running, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id

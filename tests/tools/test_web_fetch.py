@@ -439,7 +439,7 @@ async def test_plain_http_becomes_https_except_where_the_user_named_the_host(
     (tmp_path / "ca.pem").write_bytes(pem)
     async with serving({"/": page("over TLS")}, tls=tls) as secure, desk(tmp_path, {"/": page("plain")}) as (_, plain):
         # 127.0.0.1 counts as public here; everything else is as ever.
-        monkeypatch.setattr("goat_mcp.web.http.resolving.why_not_public", _public)
+        monkeypatch.setattr("goat_mcp.web.http.resolver.why_not_public", _public)
         web = WebDesk(tmp_path, (plain,), {"ca_file": str(tmp_path / "ca.pem")})
         web.names["secure.test"] = ["127.0.0.1"]
         upgraded = await web.fetch(secure.url(host="secure.test"))

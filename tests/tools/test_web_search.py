@@ -23,7 +23,7 @@ from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.tools.web_search import MAX_SEARCHES, WebSearch
 from goat_mcp.web.http import HttpClient, HttpOptions
-from goat_mcp.web.search.options import SearchOptions
+from goat_mcp.web.options import SearchOptions
 from tests.web.search.fake_providers import (
     CHALLENGE,
     FAKES,

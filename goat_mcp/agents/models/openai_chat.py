@@ -22,7 +22,7 @@ from goat_mcp.core.model import ModelReply, ModelRequest
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.client import WholeResponse
 
 TRIES = 3
 LONGEST_PAUSE_S = 30.0

@@ -60,10 +60,10 @@ class HookRunner:
         if len(output) > MAX_OUTPUT_BYTES or end is None:
             if end is not None and end.exit_code == BLOCKS:
                 # An imported hook refuses with its exit code, whatever it prints (R-HOOK-2).
-                return HookRun(end.exit_code, "", end.complaint)
+                return HookRun(end.exit_code, "", end.stderr_tail)
             return HookRun(failure=f"its output is longer than {MAX_OUTPUT_BYTES} bytes")
         text = output.decode("utf-8", "replace")
-        return HookRun(end.exit_code, text, end.complaint)
+        return HookRun(end.exit_code, text, end.stderr_tail)
 
     def _directory(self) -> Path:
         project = self.project()

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.env_file import read_env_file
 from goat_mcp.cli.hosts.host import Key
 from goat_mcp.cli.hosts.references import Translation
+
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*(.*)\Z")
+_COMMENT = re.compile(r"\s#.*\Z")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def read_env_file(text: str) -> dict[str, str]:
+    """Values by name; what is no such line is passed over, as hosts do."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _LINE.match(line.strip())
+        if match is None:
+            continue
+        name, value = match.groups()
+        if len(value) > 1 and value[0] in "\"'`" and (end := value.rfind(value[0])) > 0:
+            quote, inner = value[0], value[1:end]
+            value = re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), inner) if quote == '"' else inner
+        else:
+            value = _COMMENT.sub("", value).strip()
+        found[name] = value
+    return found
+
 
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp", "streamablehttp", "remote"})
 _STDIO_TYPES = frozenset({"stdio", "local", "builtin"})
@@ -20,7 +42,7 @@ _TRANSLATED = frozenset({Key.SAME, Key.URL, Key.SSE_URL, Key.HEADERS, Key.ENV, K
 
 
 @dataclass
-class Work:
+class EntryDraft:
     """The entry as far as it is made."""
 
     name: str
@@ -31,13 +53,13 @@ class Work:
     told: list[str] = field(default_factory=list[str])
 
 
-class Stays(ValueError):
+class NotImportable(ValueError):
     """The server cannot be taken over; the text says why."""
 
 
-def write(work: Work, meaning: Key, key: str, value: Any) -> None:
-    """Put one key of a host's entry into ours. Raises `Stays`, `Untranslatable`."""
-    _WRITERS[meaning](work, key, work.translation.tree(value) if meaning in _TRANSLATED else value)
+def write(draft: EntryDraft, meaning: Key, key: str, value: Any) -> None:
+    """Put one key of a host's entry into ours. Raises `NotImportable`, `Untranslatable`."""
+    _WRITERS[meaning](draft, key, draft.translation.tree(value) if meaning in _TRANSLATED else value)
 
 
 def texts_of(value: Any) -> list[str]:
@@ -45,130 +67,130 @@ def texts_of(value: Any) -> list[str]:
     return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
-def _same(work: Work, key: str, value: Any) -> None:
+def _same(draft: EntryDraft, key: str, value: Any) -> None:
     if key == "disabled" and value is False:
         return
-    work.entry[key] = value
+    draft.entry[key] = value
 
 
-def _url(work: Work, key: str, value: Any) -> None:
-    work.entry["url"] = value
-    work.entry.pop("_sse", None)
+def _url(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.entry["url"] = value
+    draft.entry.pop("_sse", None)
 
 
-def _sse_url(work: Work, key: str, value: Any) -> None:
-    if "url" in work.entry:
-        work.told.append(f"{key}: there is a streamable HTTP address as well; left out")
+def _sse_url(draft: EntryDraft, key: str, value: Any) -> None:
+    if "url" in draft.entry:
+        draft.told.append(f"{key}: there is a streamable HTTP address as well; left out")
         return
-    work.entry["url"], work.entry["_sse"] = value, True
+    draft.entry["url"], draft.entry["_sse"] = value, True
 
 
-def _headers(work: Work, key: str, value: Any) -> None:
-    work.headers |= _pairs(key, value)
+def _headers(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.headers |= _pairs(key, value)
 
 
-def _env(work: Work, key: str, value: Any) -> None:
-    work.env |= _pairs(key, value)
+def _env(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.env |= _pairs(key, value)
 
 
 def _pairs(key: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise Stays(f"{key}: is not an object of names and texts")
+        raise NotImportable(f"{key}: is not an object of names and texts")
     pairs: dict[str, str] = {}
     for name, text in cast("dict[str, Any]", value).items():
         if isinstance(text, dict | list):
-            raise Stays(f"{key}.{name}: is not text")
+            raise NotImportable(f"{key}.{name}: is not text")
         if text is not None:
             pairs[name] = text if isinstance(text, str) else json.dumps(text)
     return pairs
 
 
-def _env_names(work: Work, key: str, value: Any) -> None:
+def _env_names(draft: EntryDraft, key: str, value: Any) -> None:
     for item in cast("list[Any]", value) if isinstance(value, list) else []:
         name: Any = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
         if isinstance(name, str):
-            work.env.setdefault(name, f"${{env:{name}:-}}")
-    work.told.append(f"{key}: a variable that is not set reaches the server as an empty one")
+            draft.env.setdefault(name, f"${{env:{name}:-}}")
+    draft.told.append(f"{key}: a variable that is not set reaches the server as an empty one")
 
 
-def _env_file(work: Work, key: str, value: Any) -> None:
+def _env_file(draft: EntryDraft, key: str, value: Any) -> None:
     path = Path(str(value)).expanduser()
-    if work.translation.project is not None:
-        path = work.translation.project / path
+    if draft.translation.project is not None:
+        path = draft.translation.project / path
     if "${" in str(value) or not path.is_absolute():
-        raise Stays(f"{key}: {value} is not an absolute path")
+        raise NotImportable(f"{key}: {value} is not an absolute path")
     try:
         found = read_env_file(path.read_text("utf-8-sig"))
     except (OSError, ValueError):
-        raise Stays(f"{key}: {path} cannot be read") from None
-    work.env |= {name: text for name, text in found.items() if name not in work.env}
-    work.told.append(f"{key}: the values in {path} were copied; what is written there later does not count")
+        raise NotImportable(f"{key}: {path} cannot be read") from None
+    draft.env |= {name: text for name, text in found.items() if name not in draft.env}
+    draft.told.append(f"{key}: the values in {path} were copied; what is written there later does not count")
 
 
-def _bearer_variable(work: Work, key: str, value: Any) -> None:
-    work.headers["Authorization"] = f"Bearer ${{env:{value}}}"
+def _bearer_variable(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.headers["Authorization"] = f"Bearer ${{env:{value}}}"
 
 
-def _header_variables(work: Work, key: str, value: Any) -> None:
-    work.headers |= {name: f"${{env:{variable}}}" for name, variable in _pairs(key, value).items()}
+def _header_variables(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.headers |= {name: f"${{env:{variable}}}" for name, variable in _pairs(key, value).items()}
 
 
-def _seconds(work: Work, key: str, value: Any) -> None:
+def _seconds(draft: EntryDraft, key: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
-        work.told.append(f"{key}: {json.dumps(value, default=str)} is no number of seconds; the default counts")
+        draft.told.append(f"{key}: {json.dumps(value, default=str)} is no number of seconds; the default counts")
         return
-    work.entry["timeout_s"] = value
+    draft.entry["timeout_s"] = value
 
 
-def _milliseconds(work: Work, key: str, value: Any) -> None:
+def _milliseconds(draft: EntryDraft, key: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < _SHORTEST_WAIT_MS:
-        work.told.append(f"{key}: {json.dumps(value, default=str)} ms is no wait; the default counts")
+        draft.told.append(f"{key}: {json.dumps(value, default=str)} ms is no wait; the default counts")
         return
-    _seconds(work, key, value / 1000 if value % 1000 else int(value) // 1000)
+    _seconds(draft, key, value / 1000 if value % 1000 else int(value) // 1000)
 
 
-def _enabled(work: Work, key: str, value: Any) -> None:
+def _enabled(draft: EntryDraft, key: str, value: Any) -> None:
     if value is False:
-        work.entry["disabled"] = True
+        draft.entry["disabled"] = True
 
 
-def _type(work: Work, key: str, value: Any) -> None:
+def _type(draft: EntryDraft, key: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise Stays(f"{key}: {json.dumps(value, default=str)} is no transport we know")
+        raise NotImportable(f"{key}: {json.dumps(value, default=str)} is no transport we know")
     if value == "sse":
-        work.entry["type"] = "sse"
+        draft.entry["type"] = "sse"
     elif value in _HTTP_TYPES:
-        work.entry["type"] = "http"
+        draft.entry["type"] = "http"
     elif value not in _STDIO_TYPES:
-        raise Stays(f"{key}: {json.dumps(value, default=str)} is no transport we know")
+        raise NotImportable(f"{key}: {json.dumps(value, default=str)} is no transport we know")
 
 
-def _command_line(work: Work, key: str, value: Any) -> None:
+def _command_line(draft: EntryDraft, key: str, value: Any) -> None:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        work.entry["command"] = fields.get("path")
+        draft.entry["command"] = fields.get("path")
         if fields.get("args"):
-            work.entry["args"] = fields["args"]
+            draft.entry["args"] = fields["args"]
         if fields.get("env"):
-            _env(work, "env", fields["env"])
+            _env(draft, "env", fields["env"])
         return
     if isinstance(value, list):
         words = cast("list[Any]", value)
-        work.entry["command"] = words[0] if words else ""
+        draft.entry["command"] = words[0] if words else ""
         if words[1:]:
-            work.entry["args"] = words[1:]
+            draft.entry["args"] = words[1:]
         return
-    work.entry["command"] = value
+    draft.entry["command"] = value
 
 
-def _tools_shown(work: Work, key: str, value: Any) -> None:
+def _tools_shown(draft: EntryDraft, key: str, value: Any) -> None:
     if value != ["*"] and isinstance(value, list):
-        work.entry["enabled_tools"] = _tool_names(value)
+        draft.entry["enabled_tools"] = _tool_names(value)
 
 
-def _tools_hidden(work: Work, key: str, value: Any) -> None:
+def _tools_hidden(draft: EntryDraft, key: str, value: Any) -> None:
     if names := _tool_names(value):
-        work.entry["disabled_tools"] = names
+        draft.entry["disabled_tools"] = names
 
 
 def _tool_names(value: Any) -> list[str]:
@@ -176,24 +198,26 @@ def _tool_names(value: Any) -> list[str]:
     return [name.partition("(")[0] for name in texts_of(value)]
 
 
-def _approval(work: Work, key: str, value: Any) -> None:
+def _approval(draft: EntryDraft, key: str, value: Any) -> None:
     if value:
-        work.told.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
+        draft.told.append(f"{key}: what runs unasked is said by permissions.allow in goat-mcp.yaml; left out")
 
 
-def _meaningless(work: Work, key: str, value: Any) -> None:
+def _meaningless(draft: EntryDraft, key: str, value: Any) -> None:
     """It does not concern the server."""
 
 
-def _login(work: Work, key: str, value: Any) -> None:
-    work.told.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
+def _login(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.told.append(f"{key}: the host's login is the host's; goat-mcp logs in on its own")
 
 
-def _start_wait(work: Work, key: str, value: Any) -> None:
-    work.told.append(f"{key}: not needed; goat-mcp lists what it knows at once and waits for a slow server behind that")
+def _start_wait(draft: EntryDraft, key: str, value: Any) -> None:
+    draft.told.append(
+        f"{key}: not needed; goat-mcp lists what it knows at once and waits for a slow server behind that"
+    )
 
 
-_WRITERS: Mapping[Key, Callable[[Work, str, Any], None]] = {
+_WRITERS: Mapping[Key, Callable[[EntryDraft, str, Any], None]] = {
     Key.SAME: _same,
     Key.URL: _url,
     Key.SSE_URL: _sse_url,

@@ -1,27 +1,86 @@
-"""The servers of hosts taken over into our upstreams file, and the hosts' files left with goat-mcp alone if so wished.
+"""Importing servers of hosts into our upstreams file, and the entry that starts goat-mcp from a host.
 
-First all of it is planned, and nothing is written; then our file comes first, so that no server is ever in neither.
-"""
+Everything is planned before anything is written. Our file is written first, so that no server is ever in neither."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from goat_mcp.cli.hosts.host import Host
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file, replace_bytes
-from goat_mcp.cli.hosts.merging import Merged, Merging, Outcome
+from goat_mcp.cli.hosts.merging import ImportOutcome, MergedServer, Merging
 from goat_mcp.cli.hosts.receipts import Receipts, Why, receipt
-from goat_mcp.cli.hosts.self_entry import OWN_NAME, other_upstreams, own_entry, own_launch, own_names
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.switches import off_switch, projects_without
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.state.config_folder import own_upstreams_file
-from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory
+from goat_mcp.state.directory import STATE_DIR_VARIABLE, StateDirectory, own_upstreams_file
+from goat_mcp.upstreams.config.self_launch import UPSTREAMS_VARIABLE, is_goat, upstream_files_of
+
+OWN_NAME = "goat"
+_UPSTREAMS_FLAG = "--upstreams"
+_THROWN_AWAY = "archive-v0"
+"""Where uv keeps the environments of `uvx`; it cleans them up."""
+
+
+def own_launch(upstreams: Path | None) -> tuple[str, list[str]]:
+    """Program and arguments. `upstreams`: the file to name, None where it is found without."""
+    named = [] if upstreams is None else [_UPSTREAMS_FLAG, str(upstreams)]
+    uvx = shutil.which("uvx")
+    if _THROWN_AWAY in Path(sys.prefix).parts and uvx:
+        return uvx, ["goat-mcp", "serve", *named]
+    script = Path(sys.executable).with_name("goat-mcp.exe" if sys.platform == "win32" else "goat-mcp")
+    if script.is_file():
+        return str(script), ["serve", *named]
+    return sys.executable, ["-m", "goat_mcp", "serve", *named]
+
+
+def own_entry(host: Host, launch: tuple[str, list[str]], env: Mapping[str, str]) -> dict[str, Any]:
+    """The entry in the notation of `host`."""
+    command, args = launch
+    words = {host.command_line: [command, *args]} if host.command_line else {"command": command, "args": args}
+    variables = {host.env_key: dict(env)} if env else {}
+    return {**host.own_entry, **words, **variables}
+
+
+def own_names(host: Host, entries: Mapping[str, Any]) -> list[str]:
+    """The entries that start goat-mcp already."""
+    return [name for name, entry in entries.items() if is_goat(*launch_of(host, entry))]
+
+
+def launch_of(host: Host, entry: Any) -> tuple[str, list[str]]:
+    """Program and arguments of an entry; empty where it has none."""
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    command, args = fields.get("command", fields.get("cmd")), fields.get("args")
+    if isinstance(command, dict):
+        inner = cast("dict[str, Any]", command)
+        command, args = inner.get("path"), inner.get("args")
+    words = [command, *(cast("list[Any]", args) if isinstance(args, list) else [])]
+    if isinstance(command, list):
+        words = cast("list[Any]", command)
+    texts = [word for word in words if isinstance(word, str)]
+    return (texts[0], texts[1:]) if texts else ("", [])
+
+
+def other_upstreams(host: Host, entry: Any, upstreams: Path) -> str:
+    """What this entry of goat-mcp's reads in the place of `upstreams`, in words; empty where it reads that file."""
+    _, args = launch_of(host, entry)
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    env: Any = fields.get(host.env_key)
+    named = list(upstream_files_of(args))
+    if isinstance(env, dict) and isinstance(variable := cast("dict[str, Any]", env).get(UPSTREAMS_VARIABLE), str):
+        named.append(variable)
+    if not named and any(arg.partition("=")[0] == "--config" for arg in args):
+        return "the upstreams that its --config names"
+    places = [Path(name).expanduser() for name in named] or [own_upstreams_file()]
+    wanted = upstreams.resolve()
+    return "" if any(place.resolve() == wanted for place in places) else str(places[0])
+
 
 _OURS = Host("goat-mcp", "goat-mcp", "json", ("mcpServers",))
 _HANDED_ON = (STATE_DIR_VARIABLE, "XDG_CONFIG_HOME")
@@ -46,7 +105,7 @@ class SourcePlan:
     """One host's file: what becomes of each server, and of the file."""
 
     source: Source
-    servers: Sequence[Merged]
+    servers: Sequence[MergedServer]
     change: Change | None = None
     """None where the file is only read."""
 
@@ -76,7 +135,9 @@ def plan_import(sources: Sequence[Source], into: Path, machine: HostEnvironment,
     return ImportPlan(Change(into, ours.data, after), plans)
 
 
-def _merged(merging: Merging, source: Source, name: str, entry: Any, machine: HostEnvironment, why_off: str) -> Merged:
+def _merged(
+    merging: Merging, source: Source, name: str, entry: Any, machine: HostEnvironment, why_off: str
+) -> MergedServer:
     found = translated(
         source.host,
         name,
@@ -103,10 +164,10 @@ def _as_switched(found: Translated, why_off: str, source: Source) -> Translated:
     return replace(found, entry={**found.entry, "disabled": True}, told=(told, *found.told))
 
 
-def _moved(source: Source, servers: Sequence[Merged], into: Path, machine: HostEnvironment) -> Change:
+def _moved(source: Source, servers: Sequence[MergedServer], into: Path, machine: HostEnvironment) -> Change:
     """The host's file with goat-mcp in the place of all that was taken over."""
     file = source.file
-    gone = [server.name for server in servers if server.outcome in (Outcome.IMPORTED, Outcome.PRESENT)]
+    gone = [server.name for server in servers if server.outcome in (ImportOutcome.IMPORTED, ImportOutcome.PRESENT)]
     return Change(file.path, file.data, _with_us(file, gone, into, machine) if gone else file.data)
 
 

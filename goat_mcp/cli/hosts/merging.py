@@ -1,4 +1,4 @@
-"""Servers put among those that our file has: the same launch once, no name twice, and nothing of yours changed."""
+"""Adding servers to those that our file has: the same launch once, no name twice, and nothing of the user's changed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,46 @@ from enum import StrEnum
 from itertools import chain, count
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.lost_options import TOOL_LIMITS, lost_options
 from goat_mcp.cli.hosts.translate import Translated
 from goat_mcp.core.names import InvalidName, clean_server_name
+
+TOOL_LIMITS = ("enabled_tools", "disabled_tools")
+_LAUNCH = frozenset({"command", "args", "cwd", "url", "env", "headers"})
+
+
+def lost_options(kept: Mapping[str, Any], dropped: Mapping[str, Any]) -> list[str]:
+    """The keys of `dropped` that would not count any more if only `kept` were there.
+
+    A stricter list of tools is no loss.
+    """
+    return [
+        key
+        for key, value in dropped.items()
+        if key not in _LAUNCH and kept.get(key) != value and not _is_kept(key, kept, dropped)
+    ]
+
+
+def _is_kept(key: str, kept: Mapping[str, Any], dropped: Mapping[str, Any]) -> bool:
+    shown, hidden = _tool_names(kept, "enabled_tools"), _tool_names(kept, "disabled_tools") or set[str]()
+    named = _tool_names(dropped, key)
+    if key == "disabled":
+        return dropped[key] is False and "disabled" not in kept
+    if key not in TOOL_LIMITS or named is None:
+        return False
+    if key == "disabled_tools":
+        return all(tool in hidden or (shown is not None and tool not in shown) for tool in named)
+    return shown is not None and shown - hidden <= named
+
+
+def _tool_names(entry: Mapping[str, Any], key: str) -> set[str] | None:
+    value = entry.get(key)
+    return {str(item) for item in cast("list[Any]", value)} if isinstance(value, list) else None
+
 
 _NAMED = ("env", "headers")
 
 
-class Outcome(StrEnum):
+class ImportOutcome(StrEnum):
     IMPORTED = "imported"
     PRESENT = "present"
     """Our file has this launch already, under this or another name."""
@@ -27,11 +59,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedServer:
     """What became of one server. `to` is its name in our file; empty where it is not there."""
 
     name: str
-    outcome: Outcome
+    outcome: ImportOutcome
     to: str = ""
     told: Sequence[str] = ()
 
@@ -50,10 +82,12 @@ class Merging:
         for name, entry in self.there.items():
             self._note(name, entry)
 
-    def add(self, found: Translated, host: str) -> Merged:
+    def add(self, found: Translated, host: str) -> MergedServer:
         """Find a place for one server of `host`."""
         if found.entry is None:
-            return Merged(found.name, Outcome.ITSELF if found.is_goat else Outcome.KEPT, told=(found.why_not,))
+            return MergedServer(
+                found.name, ImportOutcome.ITSELF if found.is_goat else ImportOutcome.KEPT, told=(found.why_not,)
+            )
         twins = [
             (name, entry)
             for name in self._alike.get(_launch(found.entry), ())
@@ -70,24 +104,24 @@ class Merging:
         self.new[name] = dict(found.entry)
         self._note(name, found.entry)
         told = [] if name == found.name else [f"there is another {found.name} already; this one is {name}"]
-        return Merged(found.name, Outcome.IMPORTED, name, (*told, *found.told))
+        return MergedServer(found.name, ImportOutcome.IMPORTED, name, (*told, *found.told))
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         return self.new[name] if name in self.new else self.there[name]
 
-    def _present(self, name: str, entry: Mapping[str, Any], found: Translated) -> Merged:
+    def _present(self, name: str, entry: Mapping[str, Any], found: Translated) -> MergedServer:
         theirs = found.entry or {}
         if _is_only_off(entry, theirs):
             why = f"{name} in your file is the same launch, with disabled: true; take that out there to use it"
-            return Merged(found.name, Outcome.KEPT, told=(why,))
+            return MergedServer(found.name, ImportOutcome.KEPT, told=(why,))
         if lost := lost_options(entry, theirs):
-            return Merged(found.name, Outcome.KEPT, told=_lost_told(name, entry, theirs, lost))
+            return MergedServer(found.name, ImportOutcome.KEPT, told=_lost_told(name, entry, theirs, lost))
         told = () if name == found.name else (f"the same launch as {name}",)
         if stricter := [key for key in TOOL_LIMITS if key in lost_options(theirs, entry)]:
             told = (*told, f"{name} in your file has {_written(entry, stricter)}, which this one has not")
         # What has to be said of an entry was said when it came.
         news = () if name in self.there else found.told
-        return Merged(found.name, Outcome.PRESENT, name, (*told, *news))
+        return MergedServer(found.name, ImportOutcome.PRESENT, name, (*told, *news))
 
     def _note(self, name: str, entry: Any) -> None:
         self._used.add(_cleaned(name))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.host import Host
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError

@@ -11,8 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.host import ConfigLocation, Host
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import ConfigLocation, Host, HostEnvironment
 from goat_mcp.cli.hosts.host_file import read_host_file
 from goat_mcp.cli.hosts.sources import Source
 

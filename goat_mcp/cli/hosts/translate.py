@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goat_mcp.cli.hosts.entry_keys import Stays, Work, texts_of, write
+from goat_mcp.cli.hosts.entry_keys import EntryDraft, NotImportable, texts_of, write
 from goat_mcp.cli.hosts.host import Host, Key
 from goat_mcp.cli.hosts.references import KEYRING_SERVICE, Translation, Untranslatable
 from goat_mcp.cli.hosts.table import key_of
@@ -45,82 +45,82 @@ def translated(
     folder: Path | None = None,
 ) -> Translated:
     """Translate one entry. `project`: the directory whose servers these are; `folder`: where the host's file is."""
-    work = Work(name, Translation(host.variables, home, project, inputs, folder))
+    draft = EntryDraft(name, Translation(host.variables, home, project, inputs, folder))
     try:
         if not isinstance(given, dict):
-            raise Stays("it is not an object")
+            raise NotImportable("it is not an object")
         values = cast("dict[str, Any]", given)
         _check_is_json(name, values)
-        _fill(work, host, values)
-        if is_goat(str(work.entry.get("command", "")), texts_of(work.entry.get("args"))):
+        _fill(draft, host, values)
+        if is_goat(str(draft.entry.get("command", "")), texts_of(draft.entry.get("args"))):
             return Translated(name, None, why_not="it is goat-mcp itself", is_goat=True)
-        _finish(work, project)
-        work.told += work.translation.told
-        _check(work, environ)
-    except (Stays, Untranslatable) as why:
+        _finish(draft, project)
+        draft.told += draft.translation.told
+        _check(draft, environ)
+    except (NotImportable, Untranslatable) as why:
         return Translated(name, None, (), str(why))
-    _tell_secrets(work)
-    return Translated(name, work.entry, tuple(dict.fromkeys(work.told)))
+    _tell_secrets(draft)
+    return Translated(name, draft.entry, tuple(dict.fromkeys(draft.told)))
 
 
 def _check_is_json(name: str, values: Mapping[str, Any]) -> None:
-    """Raises `Stays` for what our file could not hold: TOML has dates, YAML loops, and JSON halves of characters."""
+    """Raises `NotImportable` for what JSON cannot hold: dates of TOML, loops of YAML, halves of characters."""
     try:
         json.dumps([name, values], ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):
-        raise Stays("it holds a value that JSON cannot hold") from None
+        raise NotImportable("it holds a value that JSON cannot hold") from None
 
 
-def _fill(work: Work, host: Host, values: Mapping[str, Any]) -> None:
+def _fill(draft: EntryDraft, host: Host, values: Mapping[str, Any]) -> None:
     for key in sorted(values, key=lambda key: key_of(host, key) is Key.ENV):  # after a file's, which it beats
         value, meaning = values[key], key_of(host, key)
         if meaning is None:
-            work.told.append(f"{key}: not known here, left out")
+            draft.told.append(f"{key}: not known here, left out")
         elif value is not None:
-            write(work, meaning, key, value)
+            write(draft, meaning, key, value)
 
 
-def _finish(work: Work, project: Path | None) -> None:
-    entry = work.entry
+def _finish(draft: EntryDraft, project: Path | None) -> None:
+    entry = draft.entry
     if "command" not in entry and "url" not in entry:
-        raise Stays("it has neither a command nor an address; its host knows how to start it")
+        raise NotImportable("it has neither a command nor an address; its host knows how to start it")
     kind = entry.pop("type", None)
     if kind == "sse" or (kind is None and entry.pop("_sse", False)):
-        raise Stays(
+        raise NotImportable(
             "it speaks the retired HTTP+SSE transport; if the server has a streamable HTTP address, write that one"
         )
     entry.pop("_sse", None)
     if "url" in entry and "command" in entry:
-        raise Stays("it has both a command and an address")
+        raise NotImportable("it has both a command and an address")
     if "command" in entry:
         if project is not None and not Path(folder := str(entry.get("cwd", "."))).expanduser().is_absolute():
             entry["cwd"] = str(project / folder)
-            work.told.append(f"cwd: it starts in {project / folder}, whichever project calls it")
-        if work.env:
-            entry["env"] = work.env
-    elif work.headers:
-        entry["headers"] = work.headers
+            draft.told.append(f"cwd: it starts in {project / folder}, whichever project calls it")
+        if draft.env:
+            entry["env"] = draft.env
+    elif draft.headers:
+        entry["headers"] = draft.headers
     order = ("command", "args", "env", "cwd", "url", "headers")
-    work.entry = {key: entry[key] for key in (*order, *(key for key in entry if key not in order)) if key in entry}
+    draft.entry = {key: entry[key] for key in (*order, *(key for key in entry if key not in order)) if key in entry}
 
 
-def _check(work: Work, environ: Mapping[str, str]) -> None:
-    """Raises `Stays` for an entry that our own reader would refuse; tells which references lead nowhere today."""
-    for key, value in work.entry.items():
+def _check(draft: EntryDraft, environ: Mapping[str, str]) -> None:
+    """Raises `NotImportable` for an entry that our own reader refuses. Reports references that are not set today."""
+    for key, value in draft.entry.items():
         if key not in ("env", "headers") and (reference := secret_reference_in(value)):
-            raise Stays(
+            raise NotImportable(
                 f"{key}: {reference} is a secret and would be seen in lists of processes; "
-                f"hand it over in {'headers' if 'url' in work.entry else 'env'}"
+                f"hand it over in {'headers' if 'url' in draft.entry else 'env'}"
             )
     missing: list[str] = []
-    resolved = {key: _assumed(key, value, environ, missing) for key, value in work.entry.items()}
-    document = json.dumps({"mcpServers": {work.name: resolved}}).encode()
+    resolved = {key: _assumed(key, value, environ, missing) for key, value in draft.entry.items()}
+    document = json.dumps({"mcpServers": {draft.name: resolved}}).encode()
     here = Path("imported.json")
     found = load_upstream_files([here], contents={here: document}, references=SecretReferences({}))
     problem = next((problem for problem in found.problems if problem.reason_code == "config_error"), None)
     if problem is not None:
-        raise Stays(problem.message)
-    work.told += [f"{reference} is not set where goat-mcp is running now" for reference in dict.fromkeys(missing)]
+        raise NotImportable(problem.message)
+    draft.told += [f"{reference} is not set where goat-mcp is running now" for reference in dict.fromkeys(missing)]
 
 
 def _assumed(key: str, value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
@@ -133,35 +133,35 @@ def _assumed(key: str, value: Any, environ: Mapping[str, str], missing: list[str
             reference = str(why).partition("}")[0] + "}"
             name = reference[2:-1].removeprefix("env:")
             if name in seen:
-                raise Stays(str(why)) from None
+                raise NotImportable(str(why)) from None
             missing.append(reference)
             seen[name] = "http://unset.invalid" if key == "url" else "/unset"
         else:
             return json.loads(json.dumps(resolved).replace("${", "$ {"))
 
 
-def _tell_secrets(work: Work) -> None:
+def _tell_secrets(draft: EntryDraft) -> None:
     """Secrets that stand in the file itself are taken over, and the user hears where they could be instead."""
-    for name, value in work.env.items():
+    for name, value in draft.env.items():
         if "${" not in value and is_likely_secret(name, value):
-            _tell_keyring(work, "env", name)
-    for name, value in work.headers.items():
+            _tell_keyring(draft, "env", name)
+    for name, value in draft.headers.items():
         if "${" not in value and is_likely_secret(name, value):
-            _tell_keyring(work, "headers", name)
+            _tell_keyring(draft, "headers", name)
     redactor = Redactor()
-    args = texts_of(work.entry.get("args"))
+    args = texts_of(draft.entry.get("args"))
     for before, arg in zip(("", *args), args, strict=False):
         if redactor.text(arg) != arg or (before.startswith("-") and is_likely_secret(before.lstrip("-"), arg)):
-            work.told.append("args: hold a secret that every user of this machine can see; env is the place for it")
+            draft.told.append("args: hold a secret that every user of this machine can see; env is the place for it")
             break
-    url = str(work.entry.get("url", ""))
+    url = str(draft.entry.get("url", ""))
     if redactor.text(url) != url:
-        work.told.append("url: holds a secret; headers are the place for it")
+        draft.told.append("url: holds a secret; headers are the place for it")
 
 
-def _tell_keyring(work: Work, key: str, name: str) -> None:
-    user = _NOT_IN_USERS.sub("_", f"{work.name}.{name}")
-    work.told.append(
+def _tell_keyring(draft: EntryDraft, key: str, name: str) -> None:
+    user = _NOT_IN_USERS.sub("_", f"{draft.name}.{name}")
+    draft.told.append(
         f"{key}.{name}: a secret in plain text; to keep it in the keyring: keyring set {KEYRING_SERVICE} {user}, "
         f"and write ${{keyring:{KEYRING_SERVICE}/{user}}} in its place"
     )

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from goat_mcp.cli.hosts.host import Host
 from goat_mcp.cli.hosts.host_file import HostFile, read_host_file
-from goat_mcp.cli.hosts.importing import Change
+from goat_mcp.cli.hosts.importing import Change, own_names
 from goat_mcp.cli.hosts.receipts import FOLDER, Receipt, Receipts, sha256
-from goat_mcp.cli.hosts.self_entry import own_names
 from goat_mcp.cli.hosts.sources import Source
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError

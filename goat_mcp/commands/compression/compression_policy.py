@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from goat_mcp.core.calling_model import calling_model
 from goat_mcp.core.context import ToolContext
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 
 
 def is_wanted(options: BashOptions, ctx: ToolContext) -> bool:

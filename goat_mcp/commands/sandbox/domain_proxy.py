@@ -23,8 +23,7 @@ from goat_mcp.commands.sandbox.open_door import MAX_HEAD_BYTES, OpenDoor, Serve
 from goat_mcp.commands.sandbox.proxy_requests import BadRequest, ProxyRequest, read_request
 from goat_mcp.commands.sandbox.relaying import Relay, RelayLimits
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.web.http.resolving import Resolve, addresses_to_dial
-from goat_mcp.web.http.system_resolver import SystemResolver
+from goat_mcp.web.http.resolver import Resolve, SystemResolver, addresses_to_dial
 from goat_mcp.web.http.target import Target
 
 INNER_PORT = 3128

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from goat_mcp.commands.tasks.task import Outcome, Task, TaskStatus
-from goat_mcp.processes.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart
-from goat_mcp.processes.output_text import cut, join_cut, readable
+from goat_mcp.processes.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart, cut, join_cut, readable
 from goat_mcp.processes.process_table import living_process
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory

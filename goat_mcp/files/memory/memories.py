@@ -16,7 +16,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import NOTES_FOLDER
 from goat_mcp.core.principals import USERS
 from goat_mcp.files.workspace import Workspace, WorkspacePath
-from goat_mcp.state.config_folder import config_folder
+from goat_mcp.state.directory import config_folder
 
 MEMORY_URI = "goat://memory"
 MAX_NAME_CHARS = 64

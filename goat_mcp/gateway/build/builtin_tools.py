@@ -9,30 +9,29 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goat_mcp.files.changes.call_files import Changes
-from goat_mcp.settings.view import ConfigView
-from goat_mcp.core.mcp_resources import McpResources
-from goat_mcp.core.rights import Rights
-from goat_mcp.core.tool import BuiltinTool
-from goat_mcp.web.http import HttpClient
 from goat_mcp.agents.models.choice import ModelChoice
 from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.catalog.registry import AnyTool
 from goat_mcp.commands.sandbox.sandbox import Sandbox
+from goat_mcp.commands.tasks.manager import TaskManager
+from goat_mcp.core.mcp_resources import McpResources
+from goat_mcp.core.rights import Rights
+from goat_mcp.core.tool import BuiltinTool
+from goat_mcp.files.changes.call_files import Changes
 from goat_mcp.files.search.engine import SearchEngine, show_all
 from goat_mcp.files.search.priority import SearchPriority
+from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes import ProcessGuard
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.processes.pids_cgroup import PidsCgroups
 from goat_mcp.settings.settings import Settings
-from goat_mcp.state.config_folder import search_priority_files
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.settings.view import ConfigView
+from goat_mcp.state.directory import StateDirectory, search_priority_files
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.session_settings import SessionSettings
 from goat_mcp.state.sessions import Sessions
 from goat_mcp.state.spill import SpillFiles
 from goat_mcp.state.todos import Todos
-from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.processes.pids_cgroup import PidsCgroups
-from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.tools.agent import Agent
 from goat_mcp.tools.ask_user_question import AskUserQuestion
 from goat_mcp.tools.bash import Bash
@@ -54,7 +53,7 @@ from goat_mcp.tools.todo_write import TodoWrite
 from goat_mcp.tools.web_fetch import WebFetch
 from goat_mcp.tools.web_search import WebSearch
 from goat_mcp.tools.write import Write
-from goat_mcp.files.workspace import Workspace
+from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded when the first agent is started, and with the first page
     from goat_mcp.agents.spawner import Spawner

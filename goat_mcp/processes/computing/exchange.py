@@ -1,7 +1,6 @@
-"""The worker's side of a computation: a request in, an answer out, and an end after so much time.
+"""The worker's side of a computation: a request in, an answer out, within limits that the process sets itself.
 
-Nothing here or in the modules that use it is loaded by the server, but for `Refused`.
-"""
+Nothing here or in the modules that use it is loaded by the server, but for `Refused`."""
 
 from __future__ import annotations
 
@@ -10,9 +9,26 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from goat_mcp.processes.computing.limits import limit_resources
+
+def limit_resources(*, cpu_s: int, memory_bytes: int) -> None:
+    """From now on this process gets no more than that, and writes no file."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for kind, most in (
+        (resource.RLIMIT_CPU, cpu_s),
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        # Not every system has every limit, and a lower one may be in force.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, most))
+
 
 LIMIT_S = 2.0
 MAX_BYTES = 10 * 1024 * 1024

@@ -15,7 +15,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.principals import OPERATOR
 from goat_mcp.server.client_profiles import token_scope
-from goat_mcp.state.secret_file import UnsafeFile, create_secret_file, read_secret_file
+from goat_mcp.state.file_safety import UnsafeFile, create_secret_file, read_secret_file
 
 TOKEN_BYTES = 32
 MIN_TOKEN_CHARS = 32

@@ -3,17 +3,104 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from goat_mcp.state.trust.denials import denials_of, says_more
-from goat_mcp.state.trust.folder_contents import folder_contents
-from goat_mcp.state.trust.named_paths import paths_in, with_absolute_paths
-from goat_mcp.state.trust.settings_file import SettingsFile, find_project_file, read_bytes
+from goat_mcp.state.trust.settings_file import MAX_NAMED_BYTES, BrokenFile, SettingsFile, find_project_file, read_bytes
 from goat_mcp.state.trust.store import TrustStore
+
+
+def with_absolute_paths(tree: Mapping[str, Any], folder: Path, path_keys: Collection[str]) -> dict[str, Any]:
+    """A copy of `tree` in which what the keys name is below `folder`. Values that are no paths stay as they are."""
+    return {key: _absolute(value, folder, path_keys, key) for key, value in tree.items()}
+
+
+def paths_in(tree: Mapping[str, Any], path_keys: Collection[str]) -> Iterator[Path]:
+    """What the keys name in a tree whose paths are absolute."""
+    for key in path_keys:
+        value: Any = tree
+        for level in key.split("."):
+            value = cast("Mapping[str, Any]", value).get(level) if isinstance(value, Mapping) else None
+        for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            if isinstance(one, str) and one:
+                yield Path(one)
+
+
+def _absolute(value: Any, folder: Path, path_keys: Collection[str], key: str) -> Any:
+    if isinstance(value, dict):
+        below = cast("dict[str, Any]", value).items()
+        return {name: _absolute(inner, folder, path_keys, f"{key}.{name}") for name, inner in below}
+    if key not in path_keys:
+        return value
+    if isinstance(value, list):
+        return [_absolute(one, folder, path_keys, key) for one in cast("list[Any]", value)]
+    return str(folder / Path(value).expanduser()) if isinstance(value, str) and value else value
+
+
+MAX_FILES = 1_000
+
+
+def folder_contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below, by path. Raises `BrokenFile`: for a link too, since what it leads to may change unseen.
+
+    Compiled Python is left out: what is made of a source is made anew where the source changes.
+    """
+    found: dict[Path, bytes] = {}
+    size = 0
+    for where, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if name != "__pycache__")
+        for name in (*names, *sorted(files)):
+            path = Path(where) / name
+            if path.is_symlink():
+                raise BrokenFile(f"{path} is a symbolic link; put the file itself there")
+        for name in sorted(files):
+            path = Path(where) / name
+            found[path] = read_bytes(path)
+            size += len(found[path])
+            if len(found) > MAX_FILES or size > MAX_NAMED_BYTES:
+                raise BrokenFile(f"{folder}: holds more than {MAX_FILES} files, or {MAX_NAMED_BYTES} bytes")
+    return found
+
+
+DENIALS = (("permissions", "deny"), ("catalog", "deny"))
+
+
+def denials_of(file: SettingsFile) -> dict[str, list[str]]:
+    """The lists in it that deny, by key. Raises `BrokenFile` for one that cannot be understood: it may deny much."""
+    found: dict[str, list[str]] = {}
+    for part, name in DENIALS:
+        below = file.tree.get(part)
+        if below is None:
+            continue
+        if not isinstance(below, dict):
+            raise BrokenFile(f"{file.path}: {part}: wants keys of its own, got {type(below).__name__}")
+        value: Any = cast("dict[str, Any]", below).get(name)
+        entries = cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
+        for entry in entries:
+            if not isinstance(entry, str) or not entry.strip():
+                raise BrokenFile(f"{file.path}: {part}.{name}: wants texts, got {_shown(entry)}")
+        if entries:
+            found[f"{part}.{name}"] = cast("list[str]", entries)
+    return found
+
+
+def says_more(file: SettingsFile) -> bool:
+    """Whether there is anything in it but denials."""
+    rest = dict(file.tree)
+    for part, name in DENIALS:
+        below = rest.get(part)
+        if isinstance(below, Mapping):
+            rest[part] = {key: value for key, value in cast("Mapping[str, Any]", below).items() if key != name}
+    return any(value not in (None, {}) for value in rest.values())
+
+
+def _shown(entry: Any) -> str:
+    return "an empty text" if isinstance(entry, str) else type(entry).__name__
+
 
 NOT_READ = frozenset({"workspace", "audit.path", "sandbox_read", "sandbox_write"})
 """Settings whose paths are places to work in or to write to. All others name files that are obeyed."""

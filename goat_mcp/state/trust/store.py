@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 from goat_mcp.state.private_file import TEMP_PREFIX, set_aside, write_private
-from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
 
 _FILE = "trust.json"
 _MAX_BYTES = 4 * 1024 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.state.directory import own_upstreams_file
 
 _PROGRAM = "goat-mcp"
 _MODULE = "goat_mcp"

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from goat_mcp.state.config_folder import own_upstreams_file
+from goat_mcp.state.directory import own_upstreams_file
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.upstreams.config.upstream_files import (
     BrokenUpstreamsFile,

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.file_safety import UnsafeFile, read_secret_file
 from goat_mcp.state.private_file import write_private
-from goat_mcp.state.secret_file import UnsafeFile, read_secret_file
 from goat_mcp.state.system_keyring import KeyringTrouble, SystemKeyring
 from goat_mcp.upstreams.oauth.logins import FOLDER, slot_of
 from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin

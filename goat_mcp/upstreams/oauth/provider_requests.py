@@ -17,7 +17,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.oauth.destinations import Destinations
 from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.client import WholeResponse
 
 TIMEOUT_S = 10.0
 _MAX_BYTES = 1024 * 1024

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.exclusive import exclusive
+from goat_mcp.state.file_lock import exclusive
 from goat_mcp.state.private_file import no_warning, write_private
 
 FILE_NAME = "goat.lock"

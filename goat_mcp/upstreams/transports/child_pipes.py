@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.processes.read_at_once import read_at_once
+from goat_mcp.processes.asyncio_children import read_at_once
 from goat_mcp.upstreams.faults import FaultMarks
 from goat_mcp.upstreams.token_bucket import TokenBucket
 from goat_mcp.upstreams.transports.direct_dispatch import DirectDispatch

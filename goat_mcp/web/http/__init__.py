@@ -5,6 +5,6 @@ upstream MCP servers over HTTP have a client of their own in `goat_mcp.upstreams
 """
 
 from goat_mcp.web.http.client import HttpClient
-from goat_mcp.web.http.options import HttpOptions
+from goat_mcp.web.options import HttpOptions
 
 __all__ = ["HttpClient", "HttpOptions"]

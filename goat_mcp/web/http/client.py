@@ -1,22 +1,74 @@
-"""`HttpClient`: what the rest of the package sees of HTTP. The library behind it is loaded with the first request."""
+"""HTTP requests of this server: `HttpClient` and its responses. The library behind it loads with the first request."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.web.http.options import HttpOptions
+from goat_mcp.web.options import HttpOptions
 
-if TYPE_CHECKING:  # loaded with the first request; httpx alone takes a tenth of a second
+if TYPE_CHECKING:
     from goat_mcp.web.http.exchange import Exchanges
-    from goat_mcp.web.http.resolving import Resolve
-    from goat_mcp.web.http.response import HttpResponse, WholeResponse
+    from goat_mcp.web.http.resolver import Resolve
+
+
+def http_status_text(status: int) -> str:
+    """E.g. `HTTP 404 Not Found`; of one that has no name the number alone."""
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+class WholeResponse(NamedTuple):
+    """`body` is decoded and holds at most the bytes that were asked for; `truncated` tells that there was more.
+
+    `headers` have lower-case names; several of one name are joined by commas. `wire_bytes` is what came before
+    decoding.
+    """
+
+    status: int
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    truncated: bool
+    wire_bytes: int = 0
+
+
+class HttpResponse(Protocol):
+    """An answer whose body is still to be read, once."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Lower-case names; several headers of one name are joined by commas."""
+        ...
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of the body, before decoding, that became what was read so far."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The decoded body in pieces of at most 64 KB. Raises `ToolError(NETWORK)` where it breaks."""
+        ...
+
+    async def read(self, max_bytes: int) -> tuple[bytes, bool]:
+        """The body up to `max_bytes`, and whether there was more."""
+        ...
+
 
 TIMEOUT_S = 20.0
 MAX_BYTES = 5_000_000
@@ -41,10 +93,10 @@ class HttpClient:
     @property
     def proxy(self) -> str | None:
         """Host and port of the proxy that checks addresses in our place, if the user named one."""
-        from goat_mcp.web.http.proxy import proxy_place
+        from goat_mcp.web.http.target import parse_proxy
 
         url = self._options.proxy.get_secret_value()
-        return proxy_place(url).target.authority if url else None
+        return parse_proxy(url).target.authority if url else None
 
     @asynccontextmanager
     async def stream(
@@ -96,8 +148,6 @@ class HttpClient:
         max_bytes: int = MAX_BYTES,
     ) -> WholeResponse:
         """As `stream`, with the body read up to `max_bytes`. What is longer is cut, and `truncated` says so."""
-        from goat_mcp.web.http.response import WholeResponse
-
         async with self.stream(
             method, url, headers=headers, content=content, allow_hosts=allow_hosts, timeout_s=timeout_s
         ) as response:
@@ -112,7 +162,7 @@ class HttpClient:
 
     def _load(self) -> Exchanges:
         from goat_mcp.web.http.exchange import Exchanges
-        from goat_mcp.web.http.system_resolver import SystemResolver
+        from goat_mcp.web.http.resolver import SystemResolver
 
         with self._loading:  # the first calls may come together
             if self._exchanges is None:

@@ -1,11 +1,11 @@
 """One request and its answer, with httpx: built for this one, gone afterwards. Loaded with the first request.
 
 A transport of its own for each request costs less than a millisecond, and a connection that was opened for a host the
-user allowed cannot serve a call that may not go there.
-"""
+user allowed cannot serve a call that may not go there."""
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -20,11 +20,35 @@ from goat_mcp.web.http.addresses import LEADS_TO_ONESELF, why_not_public
 from goat_mcp.web.http.decoding import ACCEPTED, BodyDecoder, NotDecodable
 from goat_mcp.web.http.domains import host_is_in_domain, looks_like_a_number
 from goat_mcp.web.http.guarded_connections import GuardedTransport
-from goat_mcp.web.http.options import HttpOptions
-from goat_mcp.web.http.proxy import ProxyPlace, proxy_place
-from goat_mcp.web.http.request_headers import checked_headers
-from goat_mcp.web.http.resolving import Resolve, addresses_to_dial
-from goat_mcp.web.http.target import Target, refuse_plain_http, refuse_private_literal
+from goat_mcp.web.http.resolver import Resolve, addresses_to_dial
+from goat_mcp.web.http.target import ProxyAddress, Target, parse_proxy, refuse_plain_http, refuse_private_literal
+from goat_mcp.web.options import HttpOptions
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?\Z")
+_CONNECTION_HEADERS = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+_PROXY_PREFIX = "proxy-"
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """A copy that can be sent as it is. Raises `ToolError(INPUT)`, which shows no value: keys travel in headers."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.match(name):
+            raise ToolError(ErrorCode.INPUT, f"{name[:60]!r} is no name of a header", "Leave it out.")
+        if name.lower() in _CONNECTION_HEADERS or name.lower().startswith(_PROXY_PREFIX):
+            raise ToolError(
+                ErrorCode.INPUT, f"the header {name} is not for a caller to set", "Leave it out: it is set as needed."
+            )
+        if not _HEADER_VALUE.match(value):
+            raise ToolError(
+                ErrorCode.INPUT,
+                f"the value of the header {name} holds characters that none may",
+                "Send printable ASCII on one line, without blanks around it.",
+            )
+    return dict(headers)
+
 
 USER_AGENT = f"goat-mcp/{__version__}"
 _DEFAULT_HEADERS = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPTED, "connection": "close"}
@@ -58,9 +82,9 @@ class Exchanges:
                     "Name a file with certificates in PEM format.",
                 ) from None
         proxy = options.proxy.get_secret_value()
-        self._proxy = self._core_proxy(proxy_place(proxy)) if proxy else None
+        self._proxy = self._core_proxy(parse_proxy(proxy)) if proxy else None
 
-    def _core_proxy(self, place: ProxyPlace) -> httpcore.Proxy:
+    def _core_proxy(self, place: ProxyAddress) -> httpcore.Proxy:
         target = place.target
         return httpcore.Proxy(
             httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target="/"),

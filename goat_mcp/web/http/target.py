@@ -1,11 +1,11 @@
-"""Where a URL leads, taken apart by us alone: whoever parses it afterwards gets the parts (R-NET-4)."""
+"""Where a URL leads, taken apart only here: later code gets the parts, not the text (R-NET-4). Proxies' URLs, too."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
-from urllib.parse import quote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http.addresses import canonical_ipv4, why_not_public
@@ -230,3 +230,24 @@ def _refusal(url: str, problem: str, suggestion: str) -> ToolError:
     if (bad := _FORBIDDEN.search(shown)) is not None:
         shown = f"{shown[: bad.start()]}…"  # what follows is no URL but text, which may be somebody's orders
     return ToolError(ErrorCode.ADDRESS, f"{shown!r} is refused: {problem}", suggestion)
+
+
+class ProxyAddress(NamedTuple):
+    """Where it is, and the name and password it wants, if any."""
+
+    target: Target
+    login: tuple[str, str] | None
+
+
+def parse_proxy(url: str) -> ProxyAddress:
+    """Take a proxy's URL apart. Raises `ValueError`, which does not show it: there may be a password in it."""
+    scheme, _, rest = url.partition("://")
+    credentials, at, authority = rest.rpartition("@")
+    user, _, password = credentials.partition(":")
+    try:
+        target = parse_target(f"{scheme}://{authority}")
+    except ToolError:
+        raise ValueError("wants http(s)://[USER:PASSWORD@]HOST:PORT") from None
+    if target.path != "/":
+        raise ValueError("wants http(s)://[USER:PASSWORD@]HOST:PORT, without a path")
+    return ProxyAddress(target, (unquote(user), unquote(password)) if at else None)

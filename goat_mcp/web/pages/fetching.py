@@ -1,7 +1,9 @@
-"""One page over the network: https, robots.txt, redirects by hand, and what an answer that is no page means."""
+"""One page over the network: rate limit, https, robots.txt, redirects by hand, and responses that are no page."""
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
@@ -10,13 +12,43 @@ import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.response import HttpResponse
+from goat_mcp.web.http.client import HttpResponse
 from goat_mcp.web.http.target import Target, as_asked, parse_target
-from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.options import WebOptions
 from goat_mcp.web.pages.page import Page
-from goat_mcp.web.pages.rate_limiter import HostRateLimiter
 from goat_mcp.web.pages.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from goat_mcp.web.pages.robots import Robots
+
+_WINDOW_S = 60.0
+_MAX_HOSTS = 1_000
+
+
+class HostRateLimiter:
+    """At most `per_minute` requests to a host within any minute; 0 means any number. `clock` gives seconds."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._taken: dict[str, deque[float]] = {}
+
+    def take(self, host: str) -> None:
+        """Count one request. Raises `ToolError(RATE)` where it would be one too many."""
+        if not self._per_minute:
+            return
+        now = self._clock()
+        if host not in self._taken and len(self._taken) >= _MAX_HOSTS:
+            self._taken = {name: times for name, times in self._taken.items() if times[-1] > now - _WINDOW_S}
+        times = self._taken.setdefault(host, deque(maxlen=self._per_minute))
+        if len(times) == self._per_minute and times[0] > now - _WINDOW_S:
+            left_s = math.ceil(times[0] + _WINDOW_S - now)
+            raise ToolError(
+                ErrorCode.RATE,
+                f"{host} was asked {self._per_minute} times within a minute, which is the limit",
+                f"Call again in {left_s} s, or fetch something else.",
+                facts={"retry_after_s": left_s},
+            )
+        times.append(now)
+
 
 MAX_BODY_BYTES = 5_000_000
 MAX_DECLARED_BYTES = 64 * 1024 * 1024
@@ -30,7 +62,7 @@ _ROBOTS_KEPT_S = 900.0
 _MAX_ROBOTS = 500
 
 
-class Elsewhere(NamedTuple):
+class CrossHostRedirect(NamedTuple):
     """The page is on another host, which is for a new call to decide on (R-NET-5)."""
 
     url: str
@@ -73,7 +105,7 @@ class Fetcher:
         """Where a call for `url` begins: over https, but for hosts the user named. Raises `ToolError(ADDRESS)`."""
         return self._permitted(parse_target(url))
 
-    async def fetch(self, first: Target, deadline: Deadline) -> Page | Elsewhere:
+    async def fetch(self, first: Target, deadline: Deadline) -> Page | CrossHostRedirect:
         """The page, following redirects on its host. An error status is a page too. Raises `ToolError`."""
         self._rate.take(first.host)
         target = first
@@ -84,7 +116,7 @@ class Fetcher:
             if isinstance(found, Page):
                 return found
             if found.target.host != target.host:
-                return Elsewhere(first.url, found.status, found.target.url)
+                return CrossHostRedirect(first.url, found.status, found.target.url)
             target = found.target
         raise ToolError(
             ErrorCode.NETWORK,

@@ -1,8 +1,10 @@
-"""`Pages`: what WebFetch sees of the web. Fetches, keeps for a while, and gives text. Loaded at the first fetch."""
+"""`Pages`: fetches web pages for WebFetch, caches them and gives their text. Loaded at the first fetch."""
 
 from __future__ import annotations
 
+import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,16 +13,75 @@ import anyio.to_thread
 from goat_mcp.files.documents.visible_text import drop_hidden, make_visible
 from goat_mcp.processes import ProcessGuard
 from goat_mcp.web.http import HttpClient
+from goat_mcp.web.options import WebOptions
 from goat_mcp.web.pages.charset import decode_page
 from goat_mcp.web.pages.conversion import HtmlConverter, Markdown
-from goat_mcp.web.pages.fetching import MAX_BODY_BYTES, Deadline, Elsewhere, Fetcher
-from goat_mcp.web.pages.markdown_comments import without_comments
-from goat_mcp.web.pages.options import WebOptions
+from goat_mcp.web.pages.fetching import MAX_BODY_BYTES, CrossHostRedirect, Deadline, Fetcher
 from goat_mcp.web.pages.page import Page
-from goat_mcp.web.pages.page_cache import PageCache
+
+_COMMENT, _COMMENT_END = "<!--", "-->"
+_COMMENT_OR_FENCE = re.compile(r"<!--|^ {0,3}(`{3,})(?=[^`\n]*$)|^ {0,3}(~{3,})", re.MULTILINE)
 
 
-class Visit(NamedTuple):
+def without_comments(markdown: str) -> str:
+    """The text less its comments; what is in a fenced code block is seen and stays. Takes time as its length does.
+
+    A fence ends as CommonMark has it: a line of the same character, at least as often, and nothing else.
+    """
+    parts: list[str] = []
+    at = 0
+    while (found := _COMMENT_OR_FENCE.search(markdown, at)) is not None:
+        if found[0] == _COMMENT:
+            parts.append(markdown[at : found.start()])
+            end = markdown.find(_COMMENT_END, found.end())
+            at = len(markdown) if end < 0 else end + len(_COMMENT_END)
+        else:
+            fence = found[1] or found[2]
+            closing = re.compile(rf"^ {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
+            end_line = closing.search(markdown, found.end())
+            end = len(markdown) if end_line is None else end_line.end()
+            parts.append(markdown[at:end])
+            at = end
+    parts.append(markdown[at:])
+    return "".join(parts)
+
+
+MAX_CACHE_BYTES = 24 * 1024 * 1024
+MAX_CACHED_PAGES = 200
+
+
+class PageCache:
+    """Bounded; the least recently used go first. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pages: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+
+    def get(self, url: str, max_age_s: float) -> Page | None:
+        found = self._pages.get(url)
+        if found is None:
+            return None
+        stored_at_s, page = found
+        if self._clock() - stored_at_s >= max_age_s:
+            del self._pages[url]
+            return None
+        self._pages.move_to_end(url)
+        return page
+
+    def put(self, url: str, page: Page) -> None:
+        self._pages[url] = (self._clock(), page)
+        self._pages.move_to_end(url)
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Forget what is too much. Pages grow once they are converted."""
+        total = sum(page.size for _, page in self._pages.values())
+        while self._pages and (total > MAX_CACHE_BYTES or len(self._pages) > MAX_CACHED_PAGES):
+            _, (_, page) = self._pages.popitem(last=False)
+            total -= page.size
+
+
+class FetchedPage(NamedTuple):
     page: Page
     from_cache: bool
 
@@ -40,18 +101,18 @@ class Pages:
     def deadline(self, limit_s: float) -> Deadline:
         return Deadline(limit_s, self._clock)
 
-    async def visit(self, url: str, deadline: Deadline, *, cache_s: float) -> Visit | Elsewhere:
+    async def visit(self, url: str, deadline: Deadline, *, cache_s: float) -> FetchedPage | CrossHostRedirect:
         """The page at `url`, from here if it was fetched within `cache_s`. Raises `ToolError`."""
         first = self._fetcher.first_target(url)
         kept = self._cache.get(first.url, cache_s)
         if kept is not None:
-            return Visit(kept, from_cache=True)
+            return FetchedPage(kept, from_cache=True)
         found = await self._fetcher.fetch(first, deadline)
-        if isinstance(found, Elsewhere):
+        if isinstance(found, CrossHostRedirect):
             return found
         if found.status == 200 and cache_s > 0:
             self._cache.put(first.url, found)
-        return Visit(found, from_cache=False)
+        return FetchedPage(found, from_cache=False)
 
     async def text(self, page: Page, deadline: Deadline, *, raw: bool) -> Markdown:
         """The page as Markdown, or as it was sent. Either way nothing hides in it. Raises `ToolError`."""

@@ -7,8 +7,15 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from goat_mcp.web.pages.html_tokens import tokens
-from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, ProviderRequest, SearchQuery
-from goat_mcp.web.search.site_operators import with_site_operators
+from goat_mcp.web.search.provider import (
+    ChallengedByProvider,
+    ProviderAnswer,
+    ProviderRequest,
+    SearchHit,
+    SearchQuery,
+    UnexpectedFormat,
+    with_site_operators,
+)
 
 _PAGE = "https://html.duckduckgo.com/html/"
 _CHALLENGE_FORM = "challenge-form"
@@ -37,7 +44,7 @@ class DuckDuckGo:
     def refuses_key(self, status: int, body: bytes) -> bool:
         return False
 
-    def read(self, body: bytes) -> Found:
+    def read(self, body: bytes) -> ProviderAnswer:
         reader = _ResultPage()
         for kind, text, attributes, _ in tokens(body.decode("utf-8", "replace")):
             if kind == "text":
@@ -47,17 +54,17 @@ class DuckDuckGo:
             else:
                 reader.end(text)
         if reader.is_challenge:
-            raise Blocked
+            raise ChallengedByProvider
         if not reader.hits and not reader.says_nothing_found:
-            raise NotUnderstood(f"it is no page of results ({len(body)} bytes)")
-        return Found(tuple(reader.hits))
+            raise UnexpectedFormat(f"it is no page of results ({len(body)} bytes)")
+        return ProviderAnswer(tuple(reader.hits))
 
 
 class _ResultPage:
     """Collects results while the page goes by. A result is `a.result__a`, then `.result__snippet`."""
 
     def __init__(self) -> None:
-        self.hits: list[Hit] = []
+        self.hits: list[SearchHit] = []
         self.is_challenge = False
         self.says_nothing_found = False
         self._in_ad = False
@@ -97,7 +104,7 @@ class _ResultPage:
 
     def _keep(self, text: str) -> None:
         if self._is_title:
-            self.hits.append(Hit(text, self._url, ""))
+            self.hits.append(SearchHit(text, self._url, ""))
         else:
             self.hits[-1] = replace(self.hits[-1], snippet=text)
         self._texts, self._ends_with = [], ""

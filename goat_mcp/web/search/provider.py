@@ -1,14 +1,14 @@
 """What a search provider is: how a query becomes one HTTP request, and its answer a list of hits.
 
-A provider knows its wire format and nothing else. Keys, sending, retrying and errors live in `asking`; what of the
-hits is shown, in `shown_results`.
-"""
+A provider knows its wire format and nothing else. Sending, retrying and errors live in `search_client`, keys in
+`configured_provider`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 MAX_SNIPPET_CHARS = 500
 """Characters of one result's snippet that are shown."""
@@ -35,7 +35,7 @@ class ProviderRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """One result as the provider gave it: plain text, but neither shortened nor made safe to show."""
 
     title: str
@@ -44,18 +44,18 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProviderAnswer:
     """`notice` is what the provider says of its own answer, e.g. which of its engines failed."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...]
     notice: str = ""
 
 
-class NotUnderstood(Exception):
+class UnexpectedFormat(Exception):
     """The answer is not in the provider's format; the text says what it is."""
 
 
-class Blocked(Exception):
+class ChallengedByProvider(Exception):
     """The provider wants to see a person before it answers."""
 
 
@@ -87,6 +87,53 @@ class SearchProvider(Protocol):
 
     def refuses_key(self, status: int, body: bytes) -> bool: ...
 
-    def read(self, body: bytes) -> Found:
-        """Raises `NotUnderstood` for what is not an answer, `Blocked` for a challenge."""
+    def read(self, body: bytes) -> ProviderAnswer:
+        """Raises `UnexpectedFormat` for what is not an answer, `ChallengedByProvider` for a challenge."""
         ...
+
+
+def with_site_operators(query: SearchQuery, *, max_chars: int, max_words: int = 10_000) -> str:
+    """The query's text with operators for its domains, as far as they fit.
+
+    Some of several allowed domains would hide the others, so all of them go along or none; of blocked ones each helps.
+    What does not fit, and what a provider ignores, is filtered from the results anyway.
+    """
+    if query.allowed:
+        alternatives = " OR ".join(f"site:{domain}" for domain in query.allowed)
+        asked = f"{query.text} ({alternatives})" if len(query.allowed) > 1 else f"{query.text} {alternatives}"
+        return asked if _fits(asked, max_chars, max_words) else query.text
+    asked = query.text
+    for domain in query.blocked:
+        longer = f"{asked} -site:{domain}"
+        if not _fits(longer, max_chars, max_words):
+            break
+        asked = longer
+    return asked
+
+
+def _fits(asked: str, max_chars: int, max_words: int) -> bool:
+    return len(asked) <= max_chars and len(asked.split()) <= max_words
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Raises `UnexpectedFormat`."""
+    try:
+        answer: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        start = body.lstrip()[:200].lower()
+        kind = "a web page" if start.startswith((b"<!doctype", b"<html", b"<head", b"<body")) else "no JSON"
+        raise UnexpectedFormat(f"it is {kind} ({len(body)} bytes)") from None
+    if not isinstance(answer, dict):
+        raise UnexpectedFormat(f"it is JSON, but a {type(answer).__name__} and no object")
+    return cast("dict[str, Any]", answer)
+
+
+def objects(value: Any, where: str) -> list[dict[str, Any]]:
+    """The objects of a list. Raises `UnexpectedFormat` where there is no list: that is not "nothing found"."""
+    if not isinstance(value, list):
+        raise UnexpectedFormat(f"it has no list {where!r}")
+    return [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

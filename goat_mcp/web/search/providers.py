@@ -1,14 +1,205 @@
-"""The providers there are, by the name `web.search.provider` gives them."""
+"""The search providers. Those with a JSON API are here; DuckDuckGo, which is read from HTML, has a file of its own."""
 
 from __future__ import annotations
 
-from goat_mcp.web.search.brave import Brave
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from goat_mcp.web.options import ProviderName
 from goat_mcp.web.search.duckduckgo import DuckDuckGo
-from goat_mcp.web.search.exa import Exa
-from goat_mcp.web.search.options import ProviderName
-from goat_mcp.web.search.provider import SearchProvider
-from goat_mcp.web.search.searxng import Searxng
-from goat_mcp.web.search.tavily import Tavily
+from goat_mcp.web.search.provider import (
+    MAX_SNIPPET_CHARS,
+    ProviderAnswer,
+    ProviderRequest,
+    SearchHit,
+    SearchProvider,
+    SearchQuery,
+    UnexpectedFormat,
+    objects,
+    read_object,
+    text,
+    with_site_operators,
+)
+
+_MAX_ENGINES = 5
+
+
+@dataclass(frozen=True)
+class Searxng:
+    name: str = "searxng"
+    base_url: str = ""
+    key_variable: str = ""
+    max_query_chars: int = 2000
+    advice: Mapping[int, str] = field(
+        default_factory=lambda: {
+            403: "This instance may not answer in JSON: add json to search.formats in its settings.yml, "
+            "or name another one with web.search.base_url."
+        }
+    )
+
+    def request(self, query: SearchQuery, key: str) -> ProviderRequest:
+        asked = with_site_operators(query, max_chars=self.max_query_chars)
+        path = "/search?" + urlencode({"q": asked, "format": "json"})
+        return ProviderRequest("GET", path, {"Accept": "application/json"})
+
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        return False
+
+    def read(self, body: bytes) -> ProviderAnswer:
+        answer = read_object(body)
+        hits = tuple(
+            SearchHit(text(item.get("title")), text(item.get("url")), text(item.get("content")))
+            for item in objects(answer.get("results"), "results")
+        )
+        return ProviderAnswer(hits, _silent_engines(answer.get("unresponsive_engines")))
+
+
+def _silent_engines(value: Any) -> str:
+    """`[["google", "CAPTCHA"], ...]` in words: an empty answer is not "nothing found" when nobody looked."""
+    if not isinstance(value, list):
+        return ""
+    engines = [
+        ": ".join(text(part) for part in cast("list[Any]", engine)[:2])
+        for engine in cast("list[Any]", value)[:_MAX_ENGINES]
+        if isinstance(engine, list)
+    ]
+    return f"engines of this SearXNG that did not answer: {', '.join(engines)}" if engines else ""
+
+
+BRAVE_MAX_COUNT = 20
+BRAVE_MAX_WORDS = 50
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+@dataclass(frozen=True)
+class Brave:
+    name: str = "brave"
+    base_url: str = "https://api.search.brave.com"
+    key_variable: str = "BRAVE_API_KEY"
+    max_query_chars: int = 400
+    advice: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    def request(self, query: SearchQuery, key: str) -> ProviderRequest:
+        asked = with_site_operators(query, max_chars=self.max_query_chars, max_words=BRAVE_MAX_WORDS)
+        # Operators are hints here: with a filter of ours to come, ask for all there is on a page.
+        count = BRAVE_MAX_COUNT if query.allowed or query.blocked else query.max_results
+        parameters = {"q": asked, "count": count, "result_filter": "web", "text_decorations": "false"}
+        headers = {"Accept": "application/json", "X-Subscription-Token": key}
+        return ProviderRequest("GET", "/res/v1/web/search?" + urlencode(parameters), headers)
+
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        # A key Brave does not know is a 422, as is a query it cannot take; the code in the body tells them apart.
+        return status in (401, 403) or (status == 422 and b"SUBSCRIPTION_TOKEN" in body)
+
+    def read(self, body: bytes) -> ProviderAnswer:
+        answer = read_object(body)
+        web: Any = answer.get("web")
+        if web is None and answer.get("type") == "search":
+            return ProviderAnswer(())  # "web" is left out where nothing was found
+        if not isinstance(web, dict):
+            raise UnexpectedFormat("it has no object 'web'")
+        items = objects(cast("dict[str, Any]", web).get("results"), "web.results")
+        return ProviderAnswer(
+            tuple(
+                SearchHit(
+                    _without_markup(item.get("title")), text(item.get("url")), _without_markup(item.get("description"))
+                )
+                for item in items
+            )
+        )
+
+
+def _without_markup(value: Any) -> str:
+    """Titles and descriptions are HTML: entities, and `<strong>` in spite of `text_decorations`."""
+    return html.unescape(_TAG.sub("", text(value)))
+
+
+@dataclass(frozen=True)
+class Tavily:
+    name: str = "tavily"
+    base_url: str = "https://api.tavily.com"
+    key_variable: str = "TAVILY_API_KEY"
+    max_query_chars: int = 400
+    advice: Mapping[int, str] = field(
+        default_factory=lambda: {
+            432: "The key's plan is used up: ask the user to raise it, or to name another web.search.provider.",
+            433: "The spending limit is reached: ask the user to raise it, or to name another web.search.provider.",
+        }
+    )
+
+    def request(self, query: SearchQuery, key: str) -> ProviderRequest:
+        body: dict[str, Any] = {"query": query.text, "max_results": query.max_results, "search_depth": "basic"}
+        if query.allowed:
+            body["include_domains"] = list(query.allowed)
+        if query.blocked:
+            body["exclude_domains"] = list(query.blocked)
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {key}",
+        }
+        return ProviderRequest("POST", "/search", headers, json.dumps(body).encode())
+
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        return status in (401, 403)
+
+    def read(self, body: bytes) -> ProviderAnswer:
+        items = objects(read_object(body).get("results"), "results")
+        return ProviderAnswer(
+            tuple(
+                SearchHit(text(item.get("title")), text(item.get("url")), text(item.get("content"))) for item in items
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Exa:
+    name: str = "exa"
+    base_url: str = "https://api.exa.ai"
+    key_variable: str = "EXA_API_KEY"
+    max_query_chars: int = 2000
+    advice: Mapping[int, str] = field(
+        default_factory=lambda: {
+            402: "The credits are used up: ask the user to add some, or to name another web.search.provider."
+        }
+    )
+
+    def request(self, query: SearchQuery, key: str) -> ProviderRequest:
+        body: dict[str, Any] = {
+            "query": query.text,
+            "type": "auto",
+            "numResults": query.max_results,
+            "contents": {"highlights": {"maxCharacters": MAX_SNIPPET_CHARS}},
+        }
+        if query.allowed:
+            body["includeDomains"] = list(query.allowed)
+        if query.blocked:
+            body["excludeDomains"] = list(query.blocked)
+        headers = {"Accept": "application/json", "Content-Type": "application/json", "x-api-key": key}
+        return ProviderRequest("POST", "/search", headers, json.dumps(body).encode())
+
+    def refuses_key(self, status: int, body: bytes) -> bool:
+        return status in (401, 403)
+
+    def read(self, body: bytes) -> ProviderAnswer:
+        items = objects(read_object(body).get("results"), "results")
+        return ProviderAnswer(
+            tuple(SearchHit(text(item.get("title")), text(item.get("url")), _highlights(item)) for item in items)
+        )
+
+
+def _highlights(item: dict[str, Any]) -> str:
+    """The highlights; the page's text where an older or other server sent that instead."""
+    highlights: Any = item.get("highlights")
+    if isinstance(highlights, list) and highlights:
+        return " … ".join(text(part) for part in cast("list[Any]", highlights))
+    return text(item.get("text"))
+
 
 PROVIDERS: dict[ProviderName, SearchProvider] = {
     "searxng": Searxng(),

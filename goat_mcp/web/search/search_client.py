@@ -1,7 +1,6 @@
-"""Asking the configured provider: one request, one retry, and what to say where it does not work.
+"""Asking the configured provider: one request, one retry, and the error if it fails.
 
-No key leaves but in a request to the provider it is for: errors and results are cleared of it.
-"""
+No key leaves except in a request to its provider: errors and results are cleared of it."""
 
 from __future__ import annotations
 
@@ -9,16 +8,104 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.files.documents.visible_text import drop_hidden
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.response import WholeResponse
-from goat_mcp.web.search.configured import ConfiguredProvider
-from goat_mcp.web.search.provider import Blocked, Found, Hit, NotUnderstood, SearchQuery
-from goat_mcp.web.search.refusals import cannot_be_reached, not_understood, refusal, wants_a_person
+from goat_mcp.web.http.client import WholeResponse
+from goat_mcp.web.search.configured_provider import ConfiguredProvider
+from goat_mcp.web.search.provider import (
+    ChallengedByProvider,
+    ProviderAnswer,
+    SearchHit,
+    SearchQuery,
+    UnexpectedFormat,
+    read_object,
+)
+
+_MAX_SAID_CHARS = 200
+
+
+def unreachable_error(provider: ConfiguredProvider, failed: ToolError) -> ToolError:
+    return ToolError(
+        failed.code,
+        provider.without_key(f"{provider.wire.name} ({provider.address}) cannot be asked: {failed.message}"),
+        "Ask the user to check web.search.base_url and the network, or to name another web.search.provider.",
+    )
+
+
+def format_error(provider: ConfiguredProvider, why: str) -> ToolError:
+    return ToolError(
+        ErrorCode.NETWORK,
+        f"{provider.wire.name} ({provider.address}) gave an answer that is not in its format: {why}",
+        f"Ask the user whether web.search.base_url leads to {provider.wire.name}, or to name another "
+        "web.search.provider.",
+    )
+
+
+def challenge_error(provider: ConfiguredProvider) -> ToolError:
+    return ToolError(
+        ErrorCode.RATE,
+        f"{provider.wire.name} takes these searches for a robot's and asks for a person to confirm them",
+        "Wait some minutes before the next search, or ask the user to name a web.search.provider with a key.",
+    )
+
+
+def status_error(provider: ConfiguredProvider, answer: WholeResponse, retry_after_s: float | None) -> ToolError:
+    """The error for a status other than 2xx."""
+    wire, status = provider.wire, answer.status
+    said = provider.without_key(_provider_message(answer.body))
+    about = f"status {status}{f': {said}' if said else ''}"
+    if wire.refuses_key(status, answer.body):
+        return ToolError(
+            ErrorCode.CONFIG,
+            f"{wire.name} refuses the key from {provider.key_source} ({about})",
+            f"Ask the user to put a valid key into {provider.key_source}, and whether web.search.provider is right.",
+        )
+    if status in wire.advice:
+        return ToolError(ErrorCode.CONFIG, f"{wire.name} refuses to search ({about})", wire.advice[status])
+    if status == 429:
+        wait = "some minutes" if retry_after_s is None else f"{retry_after_s:.0f} s"
+        return ToolError(
+            ErrorCode.RATE,
+            f"{wire.name} takes no more searches for now ({about})",
+            f"Wait {wait} before the next search, or ask the user to name another web.search.provider.",
+        )
+    if 300 <= status < 400 or status in (404, 405):
+        target = drop_hidden(" ".join(answer.headers.get("location", "").split()))[:_MAX_SAID_CHARS]
+        leads = f" and leads to {provider.without_key(target)}" if target else ""
+        return ToolError(
+            ErrorCode.CONFIG,
+            f"{provider.address} is not where {wire.name} answers ({about}{leads})",
+            f"Ask the user to set web.search.base_url to the address of {wire.name} itself.",
+        )
+    if status >= 500:
+        return ToolError(
+            ErrorCode.NETWORK,
+            f"{wire.name} ({provider.address}) has trouble of its own ({about})",
+            "Search again later, or ask the user to name another web.search.provider.",
+        )
+    return ToolError(
+        ErrorCode.NETWORK, f"{wire.name} refuses this search ({about})", "Search for something else, in fewer words."
+    )
+
+
+def _provider_message(body: bytes) -> str:
+    """The provider's own words on one line, wherever its kind of error has them; empty where it has none."""
+    try:
+        value: Any = read_object(body)
+    except UnexpectedFormat:
+        return ""
+    for _ in range(3):
+        if isinstance(value, dict):
+            given = cast("dict[str, Any]", value)
+            value = next((given[name] for name in ("detail", "error", "message") if given.get(name)), None)
+    return drop_hidden(" ".join(value.split()))[:_MAX_SAID_CHARS] if isinstance(value, str) else ""
+
 
 MAX_ANSWER_BYTES = 2_000_000
 MAX_HITS = 100
@@ -28,7 +115,7 @@ RETRY_AFTER_S = 1.0
 _SHORTEST_REQUEST_S = 1.0
 
 
-async def ask(http: HttpClient, provider: ConfiguredProvider, query: SearchQuery, timeout_s: float) -> Found:
+async def ask(http: HttpClient, provider: ConfiguredProvider, query: SearchQuery, timeout_s: float) -> ProviderAnswer:
     """What the provider found, within `timeout_s`.
 
     Raises `ToolError`: CONFIG names the setting to look at; RATE, NETWORK and TIMEOUT say what went wrong on the way.
@@ -44,15 +131,15 @@ async def ask(http: HttpClient, provider: ConfiguredProvider, query: SearchQuery
         with anyio.fail_after(timeout_s):
             answer = await _answer(http, provider, query, time.monotonic() + timeout_s)
             # A page made for it takes a second or two to read, in which other calls go on.
-            found = await anyio.to_thread.run_sync(_read, provider, answer, abandon_on_cancel=True)
+            found = await anyio.to_thread.run_sync(_read_answer, provider, answer, abandon_on_cancel=True)
     except TimeoutError:
         raise ToolError(
             ErrorCode.TIMEOUT,
             f"{name} ({provider.address}) did not answer within {timeout_s:.0f} s",
             "Try once more; if it stays so, ask the user to name another web.search.provider.",
         ) from None
-    hits = (Hit(*map(provider.without_key, (hit.title, hit.url, hit.snippet))) for hit in found.hits[:MAX_HITS])
-    return Found(tuple(hits), provider.without_key(found.notice))
+    hits = (SearchHit(*map(provider.without_key, (hit.title, hit.url, hit.snippet))) for hit in found.hits[:MAX_HITS])
+    return ProviderAnswer(tuple(hits), provider.without_key(found.notice))
 
 
 async def _answer(
@@ -84,20 +171,20 @@ async def _send(http: HttpClient, provider: ConfiguredProvider, query: SearchQue
             max_bytes=MAX_ANSWER_BYTES,
         )
     except ToolError as failed:
-        raise cannot_be_reached(provider, failed) from None
+        raise unreachable_error(provider, failed) from None
 
 
-def _read(provider: ConfiguredProvider, answer: WholeResponse) -> Found:
+def _read_answer(provider: ConfiguredProvider, answer: WholeResponse) -> ProviderAnswer:
     if not 200 <= answer.status < 300:
-        raise refusal(provider, answer, retry_after_s(answer.headers))
+        raise status_error(provider, answer, retry_after_s(answer.headers))
     if answer.truncated:
-        raise not_understood(provider, f"it is longer than {MAX_ANSWER_BYTES} bytes")
+        raise format_error(provider, f"it is longer than {MAX_ANSWER_BYTES} bytes")
     try:
         return provider.wire.read(answer.body)
-    except NotUnderstood as nonsense:
-        raise not_understood(provider, str(nonsense)) from None
-    except Blocked:
-        raise wants_a_person(provider) from None
+    except UnexpectedFormat as nonsense:
+        raise format_error(provider, str(nonsense)) from None
+    except ChallengedByProvider:
+        raise challenge_error(provider) from None
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

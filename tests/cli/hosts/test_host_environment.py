@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
 
 MAC = "/Users/me/Library/Application Support"

@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.cli.hosts.merging import Merged, Merging, Outcome
+from goat_mcp.cli.hosts.merging import ImportOutcome, MergedServer, Merging
 from goat_mcp.cli.hosts.translate import Translated
 
 
 def test_a_launch_that_is_disabled_in_our_file_stays_with_its_host() -> None:
     merging = Merging({"mine": {"command": "srv", "disabled": True}})
 
-    assert merging.add(Translated("theirs", {"command": "srv"}), "cursor") == Merged(
+    assert merging.add(Translated("theirs", {"command": "srv"}), "cursor") == MergedServer(
         "theirs",
-        Outcome.KEPT,
+        ImportOutcome.KEPT,
         told=("mine in your file is the same launch, with disabled: true; take that out there to use it",),
     )
-    assert merging.add(Translated("off", {"command": "srv", "disabled": True}), "cursor").outcome is Outcome.PRESENT
+    assert (
+        merging.add(Translated("off", {"command": "srv", "disabled": True}), "cursor").outcome is ImportOutcome.PRESENT
+    )
     assert merging.new == {}
 
 
@@ -27,7 +29,7 @@ def test_a_launch_that_is_disabled_in_our_file_stays_with_its_host() -> None:
 def test_a_broken_entry_of_ours_is_no_twin_and_keeps_its_name(broken: Any) -> None:
     merged = Merging({"x": broken}).add(Translated("x", {"command": "srv", "env": {"A": "1"}}), "zed")
 
-    assert (merged.outcome, merged.to) == (Outcome.IMPORTED, "x-zed")
+    assert (merged.outcome, merged.to) == (ImportOutcome.IMPORTED, "x-zed")
 
 
 def test_of_entries_with_one_name_each_gets_its_own() -> None:
@@ -54,7 +56,7 @@ def test_an_equal_launch_with_limits_of_its_own_stays_with_its_host_and_each_is_
 
     merged = merging.add(Translated("second", {"command": "srv", **limits}), "windsurf")
 
-    assert (merged.outcome, merged.to, merging.new) == (Outcome.KEPT, "", {})
+    assert (merged.outcome, merged.to, merging.new) == (ImportOutcome.KEPT, "", {})
     assert [told.partition(":")[0] for told in merged.told[1:-1]] == [*limits]
     assert "the same launch as first" in merged.told[0]
     assert all(json.dumps({key: value})[1:-1] in merged.told[-1] for key, value in limits.items())
@@ -74,7 +76,7 @@ def test_limits_that_hold_in_our_file_already_are_not_lost_and_stricter_ones_are
 ) -> None:
     merged = Merging({"x": {"command": "srv", **ours}}).add(Translated("x", {"command": "srv", **theirs}), "gemini")
 
-    assert (merged.outcome, merged.to) == (Outcome.PRESENT, "x")
+    assert (merged.outcome, merged.to) == (ImportOutcome.PRESENT, "x")
     assert "which this one has not" in merged.told[0]
 
 
@@ -83,16 +85,16 @@ def test_of_two_equal_launches_in_our_file_the_one_with_the_limits_counts() -> N
 
     merged = merging.add(Translated("x", {"command": "srv", "disabled_tools": ["env"]}), "gemini")
 
-    assert merged == Merged("x", Outcome.PRESENT, "closed", ("the same launch as closed",))
+    assert merged == MergedServer("x", ImportOutcome.PRESENT, "closed", ("the same launch as closed",))
 
 
 def test_of_two_equal_launches_in_our_file_the_one_that_is_switched_on_counts() -> None:
     merging = Merging({"off": {"command": "srv", "disabled": True}, "on": {"command": "srv"}})
 
-    assert merging.add(Translated("on", {"command": "srv"}), "zed") == Merged("on", Outcome.PRESENT, "on")
+    assert merging.add(Translated("on", {"command": "srv"}), "zed") == MergedServer("on", ImportOutcome.PRESENT, "on")
 
 
 def test_what_our_file_says_besides_does_not_keep_an_entry_with_its_host() -> None:
     merging = Merging({"x": {"command": "srv", "timeout_s": 9, "prefix": "y"}})
 
-    assert merging.add(Translated("x", {"command": "srv"}), "zed") == Merged("x", Outcome.PRESENT, "x")
+    assert merging.add(Translated("x", {"command": "srv"}), "zed") == MergedServer("x", ImportOutcome.PRESENT, "x")

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.host_file import read_host_file, replace_bytes
 from goat_mcp.cli.hosts.importing import ImportPlan, carry_out, plan_import, plan_install, write_host
 from goat_mcp.cli.hosts.json_text import read_json
-from goat_mcp.cli.hosts.merging import Outcome
+from goat_mcp.cli.hosts.merging import ImportOutcome
 from goat_mcp.cli.hosts.receipts import Receipts
 from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_files
 from goat_mcp.core.errors import ToolError
-from goat_mcp.state.config_folder import own_upstreams_file
-from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.directory import StateDirectory, own_upstreams_file
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -82,7 +81,7 @@ def test_every_hosts_file_keeps_the_rest_and_comes_back(
     plan = desk.move()
     (one,) = plan.sources
     after = desk.source().file.tree
-    stays = {server.name for server in one.servers if server.outcome in (Outcome.KEPT, Outcome.ITSELF)}
+    stays = {server.name for server in one.servers if server.outcome in (ImportOutcome.KEPT, ImportOutcome.ITSELF)}
     entries = desk.entries()
     desk.eject()
 
@@ -225,8 +224,8 @@ def test_equal_launches_of_two_hosts_are_one_and_equal_names_are_two(tmp_path: P
         "b-gemini": {"command": "y", "env": {"K": "2"}},
     }
     assert [(server.name, server.outcome, server.to) for server in plan.sources[1].servers] == [
-        ("same", Outcome.PRESENT, "a"),
-        ("b", Outcome.IMPORTED, "b-gemini"),
+        ("same", ImportOutcome.PRESENT, "a"),
+        ("b", ImportOutcome.IMPORTED, "b-gemini"),
     ]
     again = plan_import([two.source(), one.source()], one.into, one.machine, move=False)
     assert not again.into.is_one

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.cli.hosts.host_environment import HostEnvironment
+from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.importing import carry_out, plan_import
-from goat_mcp.cli.hosts.merging import Outcome
+from goat_mcp.cli.hosts.merging import ImportOutcome
 from goat_mcp.cli.hosts.sources import Source, source_from, sources_of
 from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -35,7 +35,7 @@ def brought(home: Path, host: str, project: Path | None = None, sources: list[So
     entries = json.loads(into.read_text())["mcpServers"]
     off = {name for name, entry in entries.items() if entry.get("disabled") is True}
     servers = [server for one in plan.sources for server in one.servers]
-    assert all(server.outcome is Outcome.IMPORTED for server in servers)
+    assert all(server.outcome is ImportOutcome.IMPORTED for server in servers)
     told = {server.name: server.told[0] for server in servers if server.told and "disabled: true" in server.told[0]}
     assert set(told) == off
     return {

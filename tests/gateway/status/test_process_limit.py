@@ -10,7 +10,7 @@ import pytest
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.cli import status as command
 from goat_mcp.gateway.gateway import Gateway
-from goat_mcp.processes.options import BashOptions
+from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.pids_cgroup import OwnCgroup, PidsCgroups
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory

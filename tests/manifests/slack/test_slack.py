@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.response import WholeResponse
+from goat_mcp.web.http.client import WholeResponse
 from tests.manifests.shipped_tools import ShippedTools
 from tests.manifests.slack.web_api import CHANNEL, FILE, TOKEN, SlackApi
 from tests.web.http.local_server import page, serving

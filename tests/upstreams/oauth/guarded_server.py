@@ -27,7 +27,7 @@ from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 from goat_mcp.web.http import HttpClient
-from goat_mcp.web.http.options import HttpOptions
+from goat_mcp.web.options import HttpOptions
 from tests.free_port import free_port
 from tests.upstreams.fleet import SERVERS
 

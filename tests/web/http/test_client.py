@@ -20,7 +20,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.settings.checked import settings_of
 from goat_mcp.settings.settings import BrokenSettings
 from goat_mcp.web.http import HttpClient, HttpOptions, exchange
-from goat_mcp.web.http.resolving import Resolve
+from goat_mcp.web.http.resolver import Resolve
 from tests.web.http.certificates import self_signed
 from tests.web.http.local_server import LocalServer, page, redirect, serving
 
@@ -291,7 +291,7 @@ def test_the_proxy_is_named_whatever_form_its_url_has(url: str, shown: str) -> N
 
 
 async def test_plain_http_is_for_hosts_that_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goat_mcp.web.http.resolving.why_not_public", _public)
+    monkeypatch.setattr("goat_mcp.web.http.resolver.why_not_public", _public)
     async with serving({"/": page()}) as server:
         http = client(pub_test=[["127.0.0.1"]])
         refused = await refusal(http, server.url("/?key=sekrit", host="pub.test"), allow_hosts=("other.test",))
@@ -547,4 +547,4 @@ def test_no_other_module_builds_an_http_client() -> None:
         if any(word in path.read_text(encoding="utf-8") for word in ("import httpx\n", "import httpcore", "urlopen"))
     }
 
-    assert users == {"http_client/exchange.py", "http_client/guarded_connections.py"}
+    assert users == {"web/http/exchange.py", "web/http/guarded_connections.py"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.web.http.http_status_text import http_status_text
+from goat_mcp.web.http.client import http_status_text
 
 
 @pytest.mark.parametrize(

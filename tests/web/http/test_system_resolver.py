@@ -16,14 +16,14 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http import HttpClient, HttpOptions
-from goat_mcp.web.http.system_resolver import MAX_LOOKUPS, SystemResolver
+from goat_mcp.web.http.resolver import MAX_LOOKUPS, SystemResolver
 from tests.web.http.local_server import page, serving
 
 pytestmark = pytest.mark.anyio
 
 HANGS_AND_ENDS = """
 import socket, threading, anyio
-from goat_mcp.web.http.system_resolver import SystemResolver
+from goat_mcp.web.http.resolver import SystemResolver
 
 begun = threading.Event()
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.web.messaging.markup import OF_TELEGRAM, html, markdown, markdown_v2, mrkdwn
-from goat_mcp.web.messaging.text_parts import split_text, utf16_length
+from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, html, markdown, markdown_v2, mrkdwn, split_text, utf16_length
 
 LIMIT = 4096
 GOAT = "\U0001f410"

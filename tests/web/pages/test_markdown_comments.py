@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from goat_mcp.web.pages.markdown_comments import without_comments
+from goat_mcp.web.pages.pages import without_comments
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,6 @@ def test_only_what_is_in_a_fence_stays(markdown: str, kept: str) -> None:
 )
 def test_a_page_made_to_take_long_does_not(markdown: str) -> None:
     """Some seconds at most; what takes time as the square of the length would take hours."""
-    program = f"from goat_mcp.web.pages.markdown_comments import without_comments; without_comments({markdown})"
+    program = f"from goat_mcp.web.pages.pages import without_comments; without_comments({markdown})"
 
     subprocess.run([sys.executable, "-c", program], timeout=60, check=True)

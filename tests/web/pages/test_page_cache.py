@@ -6,9 +6,9 @@ import pytest
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.pages.conversion import Markdown
+from goat_mcp.web.pages.fetching import HostRateLimiter
 from goat_mcp.web.pages.page import Page
-from goat_mcp.web.pages.page_cache import MAX_BYTES, MAX_PAGES, PageCache
-from goat_mcp.web.pages.rate_limiter import HostRateLimiter
+from goat_mcp.web.pages.pages import MAX_CACHE_BYTES, MAX_CACHED_PAGES, PageCache
 
 
 def page(size: int = 1) -> Page:
@@ -36,7 +36,7 @@ def test_a_page_is_given_until_it_is_too_old() -> None:
 
 def test_the_least_recently_used_go_first() -> None:
     cache = PageCache(Clock())
-    for number in range(MAX_PAGES):
+    for number in range(MAX_CACHED_PAGES):
         cache.put(str(number), page())
     cache.get("0", 10)
 
@@ -50,7 +50,7 @@ def test_pages_that_grew_count_with_their_text() -> None:
     cache, grown = PageCache(Clock()), page()
     cache.put("grown", grown)
     cache.put("other", page(1_000))
-    grown.markdown = Markdown("x" * MAX_BYTES, ())
+    grown.markdown = Markdown("x" * MAX_CACHE_BYTES, ())
 
     cache.shrink()
 

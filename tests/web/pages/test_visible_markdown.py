@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goat_mcp.web.pages.visible_markdown import MAX_DEPTH, VisibleMarkdown
+from goat_mcp.web.pages.html_worker import MAX_DEPTH, VisibleMarkdown
 
 
 def markdown(html: str, base_url: str = "https://example.com/a/b") -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from goat_mcp.web.search.duckduckgo import DuckDuckGo
-from goat_mcp.web.search.provider import Blocked, Hit, NotUnderstood
+from goat_mcp.web.search.provider import ChallengedByProvider, SearchHit, UnexpectedFormat
 
 
-def hits(page: str) -> tuple[Hit, ...]:
+def hits(page: str) -> tuple[SearchHit, ...]:
     return DuckDuckGo().read(page.encode()).hits
 
 
@@ -33,7 +33,7 @@ def result(href: str, title: str = "T", snippet: str = '<a class="result__snippe
     ],
 )
 def test_a_result_leads_where_its_link_finally_leads(href: str, url: str) -> None:
-    assert hits(result(href)) == (Hit("T", url, "S"),)
+    assert hits(result(href)) == (SearchHit("T", url, "S"),)
 
 
 def test_advertisements_are_left_out_with_their_texts() -> None:
@@ -41,19 +41,21 @@ def test_advertisements_are_left_out_with_their_texts() -> None:
     by_link = result("https://duckduckgo.com/y.js?ad_domain=a.com", "Buy", "<div class=result__snippet>Cheap</div>")
     bare = result("https://a.com/", "A", "")
 
-    assert hits(bare + marked + by_link + bare) == (Hit("A", "https://a.com/", ""),) * 2
+    assert hits(bare + marked + by_link + bare) == (SearchHit("A", "https://a.com/", ""),) * 2
 
 
 def test_a_snippet_may_be_any_element_and_hold_others() -> None:
     snippet = "<td class=\"result__snippet\">a <b>b</b> &amp; <a href='/x'>c</a>&hellip;</td>"
 
-    assert hits(result("https://a.com/", "<b>T</b>&#x27;s", snippet)) == (Hit("T's", "https://a.com/", "a b & c…"),)
+    assert hits(result("https://a.com/", "<b>T</b>&#x27;s", snippet)) == (
+        SearchHit("T's", "https://a.com/", "a b & c…"),
+    )
 
 
 def test_scripts_and_styles_of_a_title_are_no_words_of_it() -> None:
     title = "T<script>if (a<b) '</a>'</script><style>a<b</style>s"
 
-    assert hits(result("https://a.com/", title)) == (Hit("Ts", "https://a.com/", "S"),)
+    assert hits(result("https://a.com/", title)) == (SearchHit("Ts", "https://a.com/", "S"),)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +68,12 @@ def test_a_page_that_says_so_has_no_results(page: str) -> None:
 
 @pytest.mark.parametrize("page", ["", "<html></html>", "plain", "<style>.result__a{}</style>", "<!-- no-results -->"])
 def test_a_page_that_does_not_say_so_is_not_understood(page: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnexpectedFormat):
         hits(page)
 
 
 def test_a_challenge_is_one_even_beside_results() -> None:
-    with pytest.raises(Blocked):
+    with pytest.raises(ChallengedByProvider):
         hits(result("https://a.com/") + '<form id="challenge-form"></form>')
 
 
@@ -79,4 +81,4 @@ def test_a_challenge_is_one_even_beside_results() -> None:
 def test_a_page_cut_anywhere_is_read_as_far_as_it_goes(cut: int) -> None:
     whole, last = result("https://a.com/"), result("https://b.com/")
 
-    assert hits(whole + last[:cut])[0] == Hit("T", "https://a.com/", "S")
+    assert hits(whole + last[:cut])[0] == SearchHit("T", "https://a.com/", "S")

@@ -8,12 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from goat_mcp.web.search.brave import Brave
 from goat_mcp.web.search.duckduckgo import DuckDuckGo
-from goat_mcp.web.search.exa import Exa
 from goat_mcp.web.search.provider import ProviderRequest, SearchProvider, SearchQuery
-from goat_mcp.web.search.searxng import Searxng
-from goat_mcp.web.search.tavily import Tavily
+from goat_mcp.web.search.providers import Brave, Exa, Searxng, Tavily
 
 KEY = "sekrit"
 PLAIN = SearchQuery("tom & jerry", 7)

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from goat_mcp.files.documents.visible_text import drop_hidden
 from goat_mcp.web.http.domains import ascii_host, host_is_in_domain
-from goat_mcp.web.search.provider import MAX_SNIPPET_CHARS, Hit, SearchQuery
+from goat_mcp.web.search.provider import MAX_SNIPPET_CHARS, SearchHit, SearchQuery
 
 MAX_TITLE_CHARS = 150
 MAX_URL_CHARS = 800
@@ -23,15 +23,15 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
-class ShownResults:
+class FilteredResults:
     """`other_domains` counts what was left out for its domain."""
 
-    results: tuple[Hit, ...]
+    results: tuple[SearchHit, ...]
     other_domains: int
 
 
-def shown_results(hits: Iterable[Hit], query: SearchQuery) -> ShownResults:
-    results: list[Hit] = []
+def filter_results(hits: Iterable[SearchHit], query: SearchQuery) -> FilteredResults:
+    results: list[SearchHit] = []
     seen: set[str] = set()
     other_domains = 0
     for hit in hits:
@@ -45,8 +45,8 @@ def shown_results(hits: Iterable[Hit], query: SearchQuery) -> ShownResults:
             break
         seen.add(page.key)
         title = one_line(hit.title, MAX_TITLE_CHARS) or page.host
-        results.append(Hit(title, page.url, one_line(hit.snippet, MAX_SNIPPET_CHARS)))
-    return ShownResults(tuple(results), other_domains)
+        results.append(SearchHit(title, page.url, one_line(hit.snippet, MAX_SNIPPET_CHARS)))
+    return FilteredResults(tuple(results), other_domains)
 
 
 @dataclass(frozen=True, slots=True)

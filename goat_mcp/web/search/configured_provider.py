@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.substitution import Unresolved
 from goat_mcp.state.secret_references import SecretReferences
-from goat_mcp.web.search.options import SearchOptions
+from goat_mcp.web.options import SearchOptions
 from goat_mcp.web.search.provider import SearchProvider
 from goat_mcp.web.search.providers import PROVIDERS
 

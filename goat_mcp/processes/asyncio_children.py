@@ -1,11 +1,23 @@
-"""What a child process prints, taken in the turn of the event loop that reads it: asyncio hands it on in the next one,
-which is a good part of the time that a short call to the process takes. How a child is started is not known here."""
+"""How asyncio watches child processes and reads their output, where its own way is too slow for us."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable
 from typing import cast
+
+
+def watch_exits_without_threads() -> None:
+    """For the event loops that this process runs from now on. Where the kernel cannot do it nothing changes."""
+    if sys.version_info >= (3, 12) or not hasattr(os, "pidfd_open"):
+        return
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:  # an old kernel, or a container that forbids it
+        return
+    asyncio.set_child_watcher(asyncio.PidfdChildWatcher())  # pyright: ignore[reportDeprecated]  # this is 3.11
 
 
 class _Output(asyncio.Protocol):

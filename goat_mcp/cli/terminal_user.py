@@ -1,0 +1,83 @@
+"""What commands share that change files or decide something for the user, without a gateway."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from goat_mcp.calls.audit import AuditLog
+    from goat_mcp.files.changes.journal import JournalLimits
+    from goat_mcp.files.workspace import Workspace
+    from goat_mcp.state.directory import StateDirectory
+
+
+def is_run_by_a_model() -> bool:
+    """Whether a tool has started this command."""
+    from goat_mcp.processes.process_guard import MARKER_VARIABLE
+
+    return bool(os.environ.get(MARKER_VARIABLE))
+
+
+def refuse_if_run_by_a_model(what: str) -> None:
+    """Raises `ToolError(PERMISSION)` in a command that a tool has started."""
+    from goat_mcp.core.errors import ErrorCode, ToolError
+
+    if is_run_by_a_model():
+        raise ToolError(ErrorCode.PERMISSION, f"a command that a model runs cannot {what}", "Ask the user to run this.")
+
+
+def command_workspace(named: Sequence[str], state: StateDirectory) -> Workspace:
+    """Raises `ToolError` where that is no directory, or where nobody named one in / or the home directory."""
+    from goat_mcp.files.workspace import Workspace
+    from goat_mcp.files.workspace.default_roots import default_roots
+    from goat_mcp.gateway.path_checks import named_roots
+
+    roots = named_roots([Path(name) for name in named]) or default_roots()
+    workspace = Workspace(*roots, private=(state.path,))
+    _ = workspace.primary  # raises where there is none
+    return workspace
+
+
+def unlimited_journal() -> JournalLimits:
+    """The limits of a journal that only adds: how much is kept is for a server to say, which knows the settings."""
+    from goat_mcp.files.changes.journal import JournalLimits
+
+    return JournalLimits(total_bytes=sys.maxsize)
+
+
+def command_audit_log(named: Sequence[str], workspace: Workspace, state: StateDirectory) -> AuditLog:
+    """That of the settings in force here. Raises `BrokenSettings` where it cannot be written."""
+    from goat_mcp.core.redaction import Redactor, secrets_among
+    from goat_mcp.gateway.build.audit import audit_log
+    from goat_mcp.settings.loading import load_settings
+    from goat_mcp.state.telemetry import Telemetry
+
+    settings = load_settings({"workspace": named} if named else {}, state=state)
+    redactor = Redactor(secrets_among(os.environ))
+    return audit_log(settings.audit, state, workspace.roots, redactor, Telemetry("error", redactor))
+
+
+@contextmanager
+def record_refusals(named: Sequence[str], what: str) -> Generator[None]:
+    """Record that somebody wanted what the block refuses them, as far as that can be recorded from where they are."""
+    from goat_mcp.core.context import ToolContext
+    from goat_mcp.core.errors import ToolError
+
+    try:
+        yield
+    except ToolError as refused:
+        ctx = ToolContext(call_id=secrets.token_hex(8), session_key="terminal")
+        with suppress(ToolError, OSError):  # a command in a sandbox has no way to the record
+            from goat_mcp.state.directory import StateDirectory
+
+            state = StateDirectory.default()
+            log = command_audit_log(named, command_workspace(named, state), state)
+            log.decision(what, {}, ctx, decision="deny", rule=str(refused.code))
+            log.outcome(what, ctx, error_code=str(refused.code))
+        raise
