@@ -15,7 +15,7 @@ from typing import Literal
 
 from goat_mcp.agents.command_report import CommandReport, ReportReader
 from goat_mcp.agents.command_words import Word, fill_words, placeholders_in
-from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent
+from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent, add_counts
 from goat_mcp.agents.options import MAX_DEPTH, AgentOptions, EffortNames, ModelNames
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.processes import ProcessGuard
@@ -228,13 +228,9 @@ def _after(state: AgentState, report: CommandReport) -> AgentState:
         turns=state.turns + report.turns,
         text=report.text or state.text,
         resume_token=report.session or state.resume_token,
-        input_tokens=_sum(state.input_tokens, report.input_tokens),
-        output_tokens=_sum(state.output_tokens, report.output_tokens),
+        input_tokens=add_counts(state.input_tokens, report.input_tokens),
+        output_tokens=add_counts(state.output_tokens, report.output_tokens),
     )
-
-
-def _sum(one: int | None, two: int | None) -> int | None:
-    return two if one is None else one + (two or 0)
 
 
 def _listed(names: frozenset[str]) -> str:

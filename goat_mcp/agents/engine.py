@@ -77,6 +77,11 @@ class AgentState:
     output_tokens: int | None = None
 
 
+def add_counts(one: int | None, two: int | None) -> int | None:
+    """None if nobody counted."""
+    return two if one is None else one + (two or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class AgentOutcome:
     """A run that has ended by itself. `notices` are what its starter should know, e.g. that turns ran out."""

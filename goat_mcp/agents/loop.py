@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent
+from goat_mcp.agents.engine import Activity, AgentJob, AgentOutcome, AgentState, OnEvent, add_counts
 from goat_mcp.agents.tool_uses import ToolUse, read_tool_uses, refused, tool_result
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -216,8 +216,8 @@ class Conversation:
     def add_reply(self, reply: ModelReply, tool_uses: Sequence[Block]) -> bool:
         """A reply of the model; `tool_uses` stand in for those in it. Returns whether it says anything."""
         self.turns += 1
-        self._input_tokens = _sum(self._input_tokens, reply.input_tokens)
-        self._output_tokens = _sum(self._output_tokens, reply.output_tokens)
+        self._input_tokens = add_counts(self._input_tokens, reply.input_tokens)
+        self._output_tokens = add_counts(self._output_tokens, reply.output_tokens)
         said = [block for block in reply.content if block.get("type") == "text" and str(block.get("text", "")).strip()]
         others = [block for block in reply.content if block.get("type") not in ("text", "tool_use")]
         if said:
@@ -250,7 +250,3 @@ class Conversation:
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
         )
-
-
-def _sum(one: int | None, two: int | None) -> int | None:
-    return two if one is None else one + (two or 0)

@@ -2,17 +2,22 @@
 
 Hooks, filters (also those of LFS, whose files stay pointers then), watchers, and transports of every kind: a blob that
 a partial clone lacks is not fetched. Which variables that takes is in `commands.git_environment`.
+`GitStager` is `git add` after a tool has written a file (`files.git_stage`). Source of that: goa.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 from anyio.abc import ByteReceiveStream
 
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -20,6 +25,11 @@ from goat_mcp.processes.stop_signals import unblocked_for_children
 
 GIT_LIMIT_S = 120.0
 _SHOWN_CHARS = 300
+
+LIMIT_S = 5.0
+_NO_FILTER = ("unspecified", "unset")
+_LITERAL = "--literal-pathspecs"
+_MERGED = "0"
 
 
 class BuildEnvironment(Protocol):
@@ -102,3 +112,64 @@ async def _read(stream: ByteReceiveStream | None, into: bytearray) -> None:
     if stream is not None:
         async for chunk in stream:
             into += chunk
+
+
+class GitStager:
+    """Stages files that their repository tracks. Others are left alone, since whether they belong there, a person says;
+    so are those with a merge conflict, and those of which somebody had staged a part."""
+
+    def __init__(self, git: RepositoryGit) -> None:
+        self._git = git
+        self._turn = asyncio.Lock()
+        """One at a time: git's index has one writer."""
+
+    async def stage(self, path: Path, former_sha256: str | None) -> str:
+        """Stage this file as it is now; before, its bytes had this hash, or there was none. Returns what its writer
+        should know; empty where there is nothing to tell."""
+        if not await anyio.to_thread.run_sync(partial(_is_in_repository, path)):
+            return ""
+        notice = f"not staged with git: it took longer than {LIMIT_S:g} s"
+        try:
+            with anyio.move_on_after(LIMIT_S):
+                async with self._turn:
+                    notice = await self._stage(path, former_sha256)
+        except ToolError as failed:
+            notice = failed.message
+        except OSError as problem:
+            notice = f"not staged with git: {problem.strerror or problem}"
+        return notice
+
+    async def _stage(self, path: Path, former_sha256: str | None) -> str:
+        why = "not staged with git"
+        entries = await self._git.run(path.parent, _LITERAL, "ls-files", "-s", "-z", "--", path.name, why=why)
+        if not entries:
+            return ""
+        if any(_stage_of(entry) != _MERGED for entry in entries.split("\0") if entry):
+            # Adding it would say that the conflict is resolved, and the next commit would hold its markers.
+            return f"{why}: the file has a merge conflict; git add says that it is resolved, which is left to the user"
+        attribute = await self._git.run(path.parent, "check-attr", "-z", "filter", "--", path.name, why=why)
+        if attribute.split("\0")[2:3] not in [[name] for name in _NO_FILTER]:
+            # Run without its filter, git would store the bytes that it is there to keep out (LFS, git-crypt).
+            return f"{why}: the repository filters this file on its way in, and filters are not run here"
+        if await self._was_staged_in_part(path, former_sha256, why):
+            return f"{why}: of this file only a part was staged, and what else had changed is left to the user"
+        await self._git.run(path.parent, _LITERAL, "add", "--", path.name, why=why)
+        return "staged with git"
+
+    async def _was_staged_in_part(self, path: Path, former_sha256: str | None, why: str) -> bool:
+        """Whether the index held another change than the file, before it was written (`git add -p`)."""
+        changed = ("diff", "--cached", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules", "--", path.name)
+        if not await self._git.run(path.parent, _LITERAL, *changed, why=why):
+            return False
+        # As a checkout would write it, e.g. with other line ends.
+        staged = await self._git.output(path.parent, "cat-file", "--filters", f":./{path.name}", why=why)
+        return hashlib.sha256(staged).hexdigest() != former_sha256
+
+
+def _stage_of(entry: str) -> str:
+    """Of a line `MODE HASH STAGE<TAB>NAME`."""
+    return entry.partition("\t")[0].rpartition(" ")[2]
+
+
+def _is_in_repository(path: Path) -> bool:
+    return any((folder / ".git").exists() for folder in path.parents)

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from types import FunctionType
 from typing import Any, cast
@@ -30,16 +30,14 @@ _REPORT_EVERY_S = 0.5
 _MAX_SIGNATURE_CHARS = 100
 _MAX_ERROR_CHARS = 100_000
 _ENCODER = json.JSONEncoder(allow_nan=False)
+_CANCELLED = {"name": "Cancelled", "message": "the call was cancelled"}
 _MAX_DEPTH = 500
 """Of lists and objects in one another; deeper ones the server cannot even read. What a client can, it judges."""
 
 
 class Logger(logging.Handler):
-    """Sends what a handler logs to the server, under the call it is about.
-
-    Of a call that logs without end the rest is only counted; the count is sent now and then, since such a call may
-    never come to its own end.
-    """
+    """Sends what a handler logs to the server, with the call it belongs to. Lines over the limit are only counted; the
+    count is sent now and then, since a call that logs without end may never end itself."""
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], call: int) -> None:
         super().__init__()
@@ -60,7 +58,7 @@ class Logger(logging.Handler):
             self.report_dropped()
 
     def _message(self, record: logging.LogRecord) -> str:
-        """A mistake in what is logged is told in its line: it fails no call."""
+        """A mistake in a log call is reported in its line; it fails no call."""
         try:
             return self.format(record)
         except Exception as problem:
@@ -103,13 +101,15 @@ class Context:
     """A handler's `ctx`."""
 
     def __init__(
-        self, given: Mapping[str, Any], config: Mapping[str, Any], make_logger: Callable[[], logging.Logger]
+        self, call: Mapping[str, Any], config: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]
     ) -> None:
+        given = call["ctx"]
         self.workdir: str = given["workdir"]
         self.tool_call_id: str = given["toolCallId"]
         self.message: Mapping[str, Any] | None = given.get("message")
         self.config = config
-        self._make_logger = make_logger
+        self._call = call
+        self._send = send
         self._logger: logging.Logger | None = None
         self.runtime: AgentClient | None = None
 
@@ -117,7 +117,8 @@ class Context:
     def logger(self) -> logging.Logger:
         # Made when something is logged: making one takes longer than most of a short call.
         if self._logger is None:
-            self._logger = self._make_logger()
+            self._logger = logging.Logger(self._call["export"])
+            self._logger.addHandler(Logger(self._send, self._call["id"]))
         return self._logger
 
     def report_dropped(self) -> None:
@@ -140,12 +141,11 @@ class RuntimeFailed(Exception):
 
 
 class StopIterationRaised(Exception):
-    """What a plain function raised is the cause: a `StopIteration`, which no future takes, so that who awaits it would
-    wait for ever."""
+    """Its cause is a `StopIteration` of a plain function: no future takes one, so its awaiter would wait for ever."""
 
 
 class NotJson(TypeError):
-    """What a handler gave back cannot be sent."""
+    """A handler returned a value that cannot be sent."""
 
 
 class RequestReader(asyncio.Protocol):
@@ -169,7 +169,7 @@ class RequestReader(asyncio.Protocol):
 
 
 class ProcessState:
-    """What calls of one process share, as the file left it when it was loaded: what a call changes ends with it."""
+    """Directory and signal handlers as they are after loading: what a call changes of them is undone after it."""
 
     _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -216,9 +216,7 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Raises `ValueError` or `TypeError` for what is no JSON. Any thread may call it."""
-        self._write(_ENCODER.encode(message).encode() + b"\n")
-
-    def _write(self, data: bytes) -> None:
+        data = _ENCODER.encode(message).encode() + b"\n"
         with self._lock:
             while data:
                 data = data[os.write(self._answers, data) :]
@@ -263,7 +261,7 @@ class Worker:
             answer: dict[str, Any] = {"id": call, "value": await self._value(message)}
             self._send_answer(answer, message["export"])
         except asyncio.CancelledError:
-            self._answer_cancelled(call)
+            self.send({"id": call, "error": _CANCELLED})
         except BaseException as problem:  # SystemExit too: it would end the other calls
             if not self._is_fork:
                 _show_traceback()
@@ -275,10 +273,7 @@ class Worker:
 
     def _answer_if_never_started(self, call: int) -> None:
         if self._running.pop(call, None) is not None:
-            self._answer_cancelled(call)
-
-    def _answer_cancelled(self, call: int) -> None:
-        self.send({"id": call, "error": {"name": "Cancelled", "message": "the call was cancelled"}})
+            self.send({"id": call, "error": _CANCELLED})
 
     async def _value(self, message: Mapping[str, Any]) -> Any:
         handler = self._handlers.get(message["export"])
@@ -286,8 +281,8 @@ class Worker:
             known = ", ".join(sorted(self._handlers)) or "none"
             raise LookupError(f"`handlers` has no {message['export']!r}; it has {known}")
         # Sent before anything of it runs: of a call without this, the server can say that it did nothing.
-        self._write(b'{"id": %d, "started": true}\n' % message["id"])
-        ctx = Context(message["ctx"], self._config, lambda: self._logger_of(message))
+        self.send({"id": message["id"], "started": True})
+        ctx = Context(message, self._config, self.send)
         if message["has_runtime"]:
             ctx.runtime = AgentClient(lambda method, params: self._ask(message["id"], method, params))
         try:
@@ -298,11 +293,6 @@ class Worker:
         finally:
             if not self._is_fork:
                 ctx.report_dropped()
-
-    def _logger_of(self, message: Mapping[str, Any]) -> logging.Logger:
-        logger = logging.Logger(message["export"])
-        logger.addHandler(Logger(self.send, message["id"]))
-        return logger
 
     def _in_thread(self, handler: Callable[[Context, Any], Any], ctx: Context, input: Any) -> Any:
         try:
@@ -371,16 +361,12 @@ def _is_coroutine_function(handler: Any) -> bool:
 def _is_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(_MAX_DEPTH + 1):
-        level = [inner for one in level for inner in _inside(one)]
+        lists = [cast("list[Any]", one) for one in level if isinstance(one, list | tuple)]
+        lists += [[*cast("dict[Any, Any]", one).values()] for one in level if isinstance(one, dict)]
+        level = [inner for one in lists for inner in one]
         if not level:
             return False
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[Any, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def _loaded(source: Mapping[str, str]) -> Mapping[str, Any]:
@@ -439,10 +425,9 @@ def main() -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     if loop.run_until_complete(worker.start(start["source"])):
-        # The server may have ended it already: whoever only wants to know whether the file can be loaded does.
-        if not worker.is_over:
+        if not worker.is_over:  # `manifest check` closes its end at once
             loop.run_forever()
-        # First of all the server sees the end, so that it sends no call to a process that takes none.
+        # The server sees the end first, so that it sends no call to a process that takes none.
         os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         left = asyncio.all_tasks(loop)
         for task in left:

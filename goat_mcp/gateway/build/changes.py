@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goat_mcp.core.announcements import Announcements
 from goat_mcp.files.changes.change_audit import ChangeAudit
 from goat_mcp.files.changes.file_changes import FileChanges
 from goat_mcp.files.changes.journal import Journal, JournalLimits
 from goat_mcp.files.changes.review import Review
 from goat_mcp.files.changes.staged import StagedChanges
-from goat_mcp.core.announcements import Announcements
 from goat_mcp.files.editing.options import FileOptions
-from goat_mcp.state.directory import StateDirectory
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.files.workspace import Workspace
+from goat_mcp.processes.environment import CommandEnvironment
+from goat_mcp.state.directory import StateDirectory
+from goat_mcp.state.telemetry import Telemetry
 
 
 def file_changes(
@@ -39,8 +39,7 @@ def file_changes(
     review = Review(StagedChanges(state, warn), journal, workspace, announcements, record)
     written = None
     if options.git_stage == "on":
-        from goat_mcp.agents.git_stager import GitStager
-        from goat_mcp.agents.repository_git import RepositoryGit
+        from goat_mcp.agents.repository_git import GitStager, RepositoryGit
 
         written = GitStager(RepositoryGit(environment)).stage
     return FileChanges(review, review_mode=options.review_mode, written=written)
