@@ -13,6 +13,7 @@ from typing import Any
 from goat_mcp.manifests.entry import CommandEntry
 from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import run_program
@@ -26,7 +27,7 @@ _READ_BYTES = 1024
 _END_OF_LINE = b"\n"
 
 
-class CommandRunner:
+class CommandRunner(Runner):
     """One resource's program. It sees `GOAT_EXPORT`, `GOAT_TOOL`, `GOAT_WORKDIR` and `GOAT_CALL_ID`."""
 
     def __init__(
@@ -122,12 +123,6 @@ class CommandRunner:
 
     def _failed(self, message: str, suggestion: str = "") -> Exception:
         return handler_failed(message, suggestion, name="CommandFailed", limit=self._message_limit)
-
-    async def retire(self) -> None:
-        """Nothing outlives a call."""
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
 
 
 def start_problem(file: Path) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.manifests.entry import HttpEntry
 from goat_mcp.manifests.handler_api import HandlerContext
 from goat_mcp.manifests.handler_results import call_timeout_error, handler_failed, read_json, reported_failure
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.web.http import HttpClient
 
@@ -22,7 +23,7 @@ _SHOWN_CHARS = 300
 _OK = range(200, 300)
 
 
-class HttpRunner:
+class HttpRunner(Runner):
     """One resource's endpoint."""
 
     def __init__(
@@ -86,12 +87,6 @@ class HttpRunner:
 
     def _failed(self, message: str, suggestion: str = "", name: str = "HttpFailed") -> ToolError:
         return handler_failed(message, suggestion, name=name, limit=self._message_limit)
-
-    async def retire(self) -> None:
-        """Nothing outlives a call."""
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
 
 
 _NO_JSON: Any = object()

@@ -37,6 +37,7 @@ from goat_mcp.manifests.handler_process import (
     unanswered_error,
 )
 from goat_mcp.manifests.handler_results import handler_failed, reported_failure
+from goat_mcp.manifests.runner import Runner
 from goat_mcp.manifests.tool_document import Export
 from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.processes.program import start_guarded
@@ -65,7 +66,7 @@ class _WorkerProcess:
         return not self.starting.done() or (self.process is not None and self.process.is_usable)
 
 
-class PythonWorker:
+class PythonWorker(Runner):
     """The process of one resource. It is started by the first call, and again where its file has changed."""
 
     def __init__(

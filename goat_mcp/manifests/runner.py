@@ -22,22 +22,20 @@ _GRACE_S = 3.0
 
 
 class Runner(Protocol):
-    """Runs the exports of one resource."""
+    """Runs the exports of one resource. What starts nothing that outlives a call has nothing to retire or close."""
 
     async def run(self, export: Export, input: Mapping[str, Any], ctx: HandlerContext, timeout_s: float) -> Any:
         """The handler's value, as JSON has it. Raises `ToolError`; nothing of the call runs on after it."""
         ...
 
     async def retire(self) -> None:
-        """What runs goes on to its end; the next call begins anew, with the files as they are then."""
-        ...
+        """What runs goes on to its end; the next call starts anew, with the files as they are then."""
 
     async def close(self) -> None:
         """End what runs."""
-        ...
 
 
-class InProcess:
+class InProcess(Runner):
     """One resource of ours: a module with `build_handlers(host)`."""
 
     def __init__(self, name: str, file: Path, host: Host) -> None:
@@ -62,9 +60,3 @@ class InProcess:
         spec.loader.exec_module(module)
         handlers: Mapping[str, Handler] = module.build_handlers(self._host)
         return handlers
-
-    async def retire(self) -> None:
-        """What ships with us changes with us."""
-
-    async def close(self) -> None:
-        """Handlers keep nothing that outlives a call."""

@@ -200,8 +200,7 @@ class Worker:
         self._handlers: Mapping[str, Any] = {}
         self._process_state = ProcessState()
         self._is_fork = False
-        self.is_over = False
-        """The server sends nothing more."""
+        self.is_over = False  # the server sends nothing more
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._enter_fork)
 
