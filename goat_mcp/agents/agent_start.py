@@ -1,4 +1,4 @@
-"""One start of an agent: what is requested, and what that settles to with its type, the settings and an earlier run."""
+"""One start of an agent: the request, and the result of merging it with type, settings and an earlier run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from goat_mcp.core.rights import Rights
 
 _TITLE_CHARS = 200
 _SESSION_PREFIX = "agent:"
-
 EXCLUDED_TOOLS = frozenset({"AskUserQuestion", "ExitPlanMode", "TodoWrite", "TeamCreate", "SendMessage", "TeamDelete"})
-"""What only whoever talks with the user may do, and the user's own list, which an agent would overwrite."""
-
+"""Only whoever talks with the user may use these; the to-do list is the user's own, and an agent would overwrite it."""
 _ANSWER = (
     "You work on your own: nobody answers questions. Whoever started you sees your last message and nothing else, so "
     "it has to hold all they asked for: what you found or did, absolute paths, and what did not work."
@@ -32,7 +30,7 @@ _ANSWER = (
 
 
 def agent_session_key(agent_id: str) -> str:
-    """What an agent's own calls carry."""
+    """The session key of an agent's own calls."""
     return _SESSION_PREFIX + agent_id
 
 
@@ -42,8 +40,35 @@ def agent_id_of(session_key: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpawnRequest:
+    """Empty fields leave the choice to the type and the settings.
+
+    `resume` is the id or name of an agent that has ended. With `background` it outlives its call. It never has the
+    `excluded_tools`; it has the `granted_tools` whatever its type says, and nobody is asked about them. `mail` is what
+    others send it while it works.
+    """
+
+    title: str
+    prompt: str
+    type_name: str = ""
+    model: str = ""
+    effort: str = ""
+    mode: str = ""
+    name: str = ""
+    isolation: str = ""
+    resume: str = ""
+    max_turns: int | None = None
+    background: bool = False
+    excluded_tools: frozenset[str] = EXCLUDED_TOOLS
+    granted_tools: frozenset[str] = frozenset()
+    mail: Mail | None = None
+    inbox: Inbox | None = None
+    """Messages and requests of others, if the agent has no mail of a team."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentStart:
-    """`ctx` is that of the call that starts the agent; `record` is there where the agent is resumed."""
+    """`ctx` is the context of the call that starts the agent. `record` is None unless the agent is resumed."""
 
     request: SpawnRequest
     ctx: ToolContext
@@ -64,7 +89,7 @@ class AgentStart:
 
     @property
     def session_key(self) -> str:
-        """The same whenever it is resumed: what it has read and where its shell stands go on."""
+        """The same after each resume, so the files it has read and the directory of its shell stay known."""
         return agent_session_key(self.agent_id)
 
     @property
@@ -73,7 +98,7 @@ class AgentStart:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What its starter should know of how it runs."""
+        """For whoever starts the agent."""
         other = self.chosen.stands_in_for(self.model)
         return (
             (f"model {self.model}: agent.models.{self.model} is not set, so {other} (agent.model) ran it",)
@@ -82,7 +107,7 @@ class AgentStart:
         )
 
     def rights(self, worktree: Worktree | None) -> Rights:
-        """Those of the call, narrowed."""
+        """The rights of the call, narrowed."""
         callers = self.ctx.rights
         too_deep: frozenset[str] = frozenset({"Agent", "agents__spawn"} if callers.depth + 1 >= MAX_DEPTH else ())
         return callers.narrowed(
@@ -102,7 +127,7 @@ class AgentStart:
         tools: Callable[[Rights], Sequence[AnyTool]],
         tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None,
     ) -> AgentJob:
-        """`primary` is the workspace's first directory, `tools` those of the client's catalog that rights permit."""
+        """`primary` is the workspace's first directory; `tools` lists the tools that rights permit."""
         rights = self.rights(worktree)
         directory = Path(rights.writes_below) if rights.writes_below else primary
         host = self.chosen.host
@@ -136,7 +161,7 @@ class AgentStart:
         )
 
     def to_record(self, state: AgentState, worktree: Worktree | None, workspace: str) -> AgentRecord | None:
-        """What it takes to resume the agent; None where it has done nothing to go on from."""
+        """What a resume needs; None if the agent has done nothing to continue from."""
         if not state.messages and not state.resume_token:
             return None
         facts = AgentFacts(
@@ -161,34 +186,8 @@ def _for_model(tools: Sequence[AnyTool]) -> tuple[ModelTool, ...]:
     return tuple(ModelTool(tool.spec.name, tool.spec.description, tool.spec.input_schema) for tool in tools)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpawnRequest:
-    """Empty fields leave the choice to the type and the settings.
-
-    `resume` is the id or name of an agent that has ended. With `background` it outlives its call. It never has the
-    `excluded_tools`; it has the `granted_tools` whatever its type says, and nobody is asked about them. `mail` is what
-    others send it while it works.
-    """
-
-    title: str
-    prompt: str
-    type_name: str = ""
-    model: str = ""
-    effort: str = ""
-    mode: str = ""
-    name: str = ""
-    isolation: str = ""
-    resume: str = ""
-    max_turns: int | None = None
-    background: bool = False
-    excluded_tools: frozenset[str] = EXCLUDED_TOOLS
-    granted_tools: frozenset[str] = frozenset()
-    mail: Mail | None = None
-    inbox: Inbox | None = None
-    """What it is told and asked by others, where that is not a team's mail."""
-
-
 def system_prompt(type: AgentType, directory: Path, worktree: Worktree | None) -> str:
+    """The prompt of the type, then where the agent works and who reads its answer."""
     where = f"You work in {directory}. File tools take absolute paths."
     if worktree is not None:
         where = (

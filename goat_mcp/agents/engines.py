@@ -19,16 +19,14 @@ _STEPS = (
     "The user can set agent.base_url (with agent.key and agent.model) to an OpenAI-compatible endpoint, or "
     "agent.command to an agent's command line, or use a client that offers its own model by sampling with tools."
 )
-
 MAX_ROUNDS = 9
 """Clients stop after ten; one round may have asked for their roots."""
 
 
 @dataclass(frozen=True)
 class ChosenEngine:
-    """`host` is there where the client's own model runs the agent. `default_model` is what to ask an engine for that
-    has no default of its own. `names` and `stand_in` are there where an endpoint has names of its own for the models,
-    and another one for those it has no name for."""
+    """`host` is set if the client's own model runs the agent. `default_model` is for an engine that has no default of
+    its own. `names` are an endpoint's names of the models, `stand_in` its model for those without a name."""
 
     engine: Engine
     host: RoundLimitedModel | None = None
@@ -37,15 +35,15 @@ class ChosenEngine:
     stand_in: str = ""
 
     def stands_in_for(self, model: str) -> str:
-        """The model that runs in place of one that is asked for; empty where that one does."""
+        """The model that runs instead of `model`; empty if `model` runs itself."""
         is_unknown = self.names is not None and model in ModelNames.model_fields and not getattr(self.names, model)
         return self.stand_in if is_unknown and model != self.stand_in else ""
 
 
 @dataclass(frozen=True)
 class Engines:
-    """The first that can do the work is used. `endpoint` gives the model of the settings, and of those a session has
-    changed; it and `command_line` may be none."""
+    """The first engine that can do the work is used. `endpoint` returns the model of the settings with a session's
+    overrides, or None."""
 
     call: CallTools
     endpoint: Callable[[Mapping[str, Any]], ChatModel | None]
@@ -53,7 +51,7 @@ class Engines:
     command_line: Engine | None = None
 
     def choose(self, ctx: ToolContext, *, resumes_from: str = "") -> ChosenEngine:
-        """For an agent that a call starts; `resumes_from` is what it goes on from, if it was resumed.
+        """The engine for an agent that a call starts; `resumes_from` is set if the agent is resumed.
 
         Raises `ToolError(NOT_CONFIGURED)` with the steps.
         """
@@ -99,7 +97,11 @@ class Engines:
 
 
 class RoundLimitedModel:
-    """The client's model and its person, counted together. A `ChatModel`, which nested agents share."""
+    """The client's model and its user, within the rounds that one call may still use. Nested agents share it.
+
+    In 2026-07-28 each reply of the client's model is a round of a multi-round request, and so is each approval; a
+    client stops after ten. An agent has to give its final answer before that. The handshake era has no such limit.
+    """
 
     def __init__(self, model: ChatModel, ctx: ToolContext) -> None:
         self._model = model
@@ -108,7 +110,7 @@ class RoundLimitedModel:
 
     @classmethod
     def of(cls, ctx: ToolContext) -> RoundLimitedModel | None:
-        """The counter of this call; None where the client has no model that takes tools."""
+        """The one of this call; None if the client has no model that takes tools."""
         model = ctx.host_model
         if model is None or not model.takes_tools:
             return None

@@ -15,19 +15,17 @@ from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.output_capture import OutputPart
 
 IDLE_LIMIT_S = 1800.0
-"""An agent that is asked nothing for so long ends."""
+"""An idle agent that gets nothing for so long ends."""
 MAX_UNREAD = 100
 _REQUEST_NOTE = (
     "This is a request: what you say when you next have nothing left to do is the answer, and goes to {sender} alone."
 )
-
 _TITLE_CHARS = 100
-
 NONCE_BYTES = 6
 
 
 class Inbox:
-    """A `Mail`. Messages reach the agent between its turns, requests one at a time and only when it rests, so that
+    """A `Mail`. Messages reach the agent between its turns, requests one at a time and only when it is idle, so that
     each has an answer of its own.
 
     `is_persistent`: the agent waits for more when it has nothing left to do; otherwise it ends and takes no requests.
@@ -44,7 +42,7 @@ class Inbox:
         self._arrived = anyio.Event()
 
     def add_message(self, message: str, sender: str) -> None:
-        """Raises `ToolError`: DELIVERY for one that has ended, BUSY where too much is unread."""
+        """Raises `ToolError`: DELIVERY if the agent has ended, BUSY if too much is unread."""
         self._check_room(len(self._messages))
         self._messages.append(mark_untrusted("mail", f"from {sender}; an agent, not the user", message))
         self._arrived.set()
@@ -68,7 +66,7 @@ class Inbox:
         return messages
 
     async def when_idle(self, text: str) -> Sequence[str]:
-        """`text` answers what it was asked. Nothing comes back from an agent that is to end."""
+        """`text` answers the current request. Returns nothing if the agent is to end."""
         if self._answering is not None:
             self._answering.end(answer=text)
             self._answering = None
@@ -106,9 +104,9 @@ class Inbox:
 
 
 class PendingRequest:
-    """A `TaskWork` whose id is its correlation id. It ends once: answered, failed or withdrawn.
+    """A request to an agent: a `TaskWork` whose id is the correlation id. It is answered, fails or is withdrawn, once.
 
-    `requester` and `target` are agents' ids; a client that asks has none. `principal` and `profiles` are those of the
+    `requester` and `target` are agents' ids; a client has none. `principal` and `profiles` are those of the
     call that asked.
     """
 
@@ -154,13 +152,13 @@ class PendingRequest:
         return Outcome(TaskStatus.COMPLETED)
 
     def output(self, max_chars: int, start: int) -> OutputPart:
-        """The answer, where there is one."""
+        """The answer, if there is one."""
         size = len(self.answer.encode("utf-8", "replace"))
         text = "" if start >= size else self.answer
         return OutputPart(cut_middle(text, max_chars), size, len(text) > max_chars)
 
     def end(self, *, answer: str = "", problem: str = "") -> None:
-        """What comes after the first end changes nothing."""
+        """Only the first end counts."""
         if self.is_open:
             self.answer, self.problem = answer, problem
             self._took_s = self.seconds
@@ -172,13 +170,13 @@ class PendingRequest:
         return not self.is_open
 
     async def stop(self) -> None:
-        """Nobody wants the answer any more. Who works on it already is not disturbed."""
+        """Withdraw it. An agent that works on it already is not interrupted."""
         if self.is_open:
             self.is_withdrawn = True
             self.end()
 
     def result(self) -> str:
-        """The answer. Raises `ToolError(DELIVERY)` where there will never be one."""
+        """The answer. Raises `ToolError(DELIVERY)` if there will never be one."""
         if self.problem or self.is_withdrawn:
             raise ToolError(
                 ErrorCode.DELIVERY,
@@ -189,7 +187,10 @@ class PendingRequest:
 
 
 def mark_untrusted(kind: str, about: str, text: str, below: str = "") -> str:
-    """`kind` names the marks, `about` says whose text it is; `below` is our own word on it."""
+    """Text from somebody who is not the user, between marks that it cannot forge: it has none of the user's authority.
+
+    `kind` names the marks, `about` says whose text it is; `below` is a note of our own.
+    """
     nonce = secrets.token_hex(NONCE_BYTES)
     head = f"<<<{kind} {nonce} {about}"
     return "\n".join(part for part in (head, make_visible(text), below, f"{kind} {nonce}>>>") if part)

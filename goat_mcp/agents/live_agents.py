@@ -1,4 +1,4 @@
-"""Which agents run now: how many there may be, and that no two of a principal's have one name."""
+"""The agents that run now: their maximum number, and unique names for each principal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LiveAgent:
     started_by: str = ""
     """The session that started it."""
     inbox: Inbox | None = None
-    """None for one that only its team can write to, or that reads nothing."""
+    """None if only its team can write to it, or if it reads nothing."""
 
     @property
     def display_name(self) -> str:
@@ -30,14 +30,14 @@ class LiveAgent:
 
 
 class LiveAgents:
-    """Entered before an agent is started, since that takes time in which others are started as well."""
+    """An agent is added before it is started: others may start meanwhile."""
 
     def __init__(self, max_at_once: int) -> None:
         self._max_at_once = max_at_once
         self._live: dict[str, LiveAgent] = {}
 
     def add(self, agent: LiveAgent) -> None:
-        """Raises `ToolError`: BUSY when there is no room or it runs already, INPUT when its name is taken."""
+        """Raises `ToolError`: BUSY if too many run or it runs already, INPUT if its name is taken."""
         if agent.id in self._live:
             raise self.still_running(agent.id)
         mine = ", ".join(str(one) for one in self._live.values() if one.principal == agent.principal)
@@ -73,7 +73,7 @@ class LiveAgents:
         )
 
     def check_has_ended(self, id_or_name: str, principal: str) -> None:
-        """Raises `ToolError(BUSY)` for one that runs."""
+        """Raises `ToolError(BUSY)` if it runs."""
         if self.find(id_or_name, principal) is not None:
             raise self.still_running(id_or_name)
 

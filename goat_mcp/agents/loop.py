@@ -39,17 +39,17 @@ class ToolCall:
 
 
 class CallTools(Protocol):
-    """Runs the calls of one turn through the pipeline: in parallel where they do not conflict."""
+    """Runs the calls of one turn through the pipeline: in parallel if they do not conflict."""
 
     async def __call__(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
-        """A result for each call, in their order; failures are results too."""
+        """One result for each call, in order; failures are results too."""
         ...
 
 
 @dataclass(frozen=True)
 class AgentLoop:
-    """`Engine` over a chat model. `is_last_turn` says before a turn whether the model can be asked again after it.
-    `is_local`: the model runs where its user does."""
+    """`Engine` over a chat model. `is_last_turn` says before a turn that the model cannot be asked again after it.
+    `is_local`: the model runs on a machine of its user."""
 
     model: ChatModel
     call: CallTools
@@ -66,7 +66,7 @@ class AgentLoop:
 
 
 class _Run:
-    """One job on its way."""
+    """One job while it runs."""
 
     def __init__(self, loop: AgentLoop, job: AgentJob, on_event: OnEvent) -> None:
         self._loop = loop
@@ -100,7 +100,7 @@ class _Run:
             self._conversation.add_text(text)
 
     async def _turn(self) -> str | None:
-        """Ask once and do what is asked for. Returns None to go on, `""` at the end, else why it ends early."""
+        """Ask the model once and run its calls. Returns None to continue, `""` at the end, else why it ends early."""
         self._turns_left -= 1
         is_last = self._turns_left <= 0 or self._loop.is_last_turn()
         self._on_event(Activity(self._conversation.turns + 1, "thinking"))
@@ -163,7 +163,7 @@ class _Run:
         )
 
     async def _results(self, uses: Sequence[ToolUse]) -> list[Block]:
-        """A result for each use, in their order. Those that are no calls are answered here."""
+        """One result for each use, in order. Invalid uses are answered here."""
         answers: dict[int, Block] = {}
         calls: dict[int, ToolCall] = {}
         for index, use in enumerate(uses):
@@ -194,13 +194,14 @@ class _Run:
 
 
 class Conversation:
-    """Messages only a model could have refused: no empty ones, and each tool use has its result in the next one."""
+    """The messages of an agent and its model, and token counts. No message is empty, and the message after a tool use
+    holds its result."""
 
     def __init__(self, earlier: Sequence[ModelMessage] = ()) -> None:
         self._messages = list(earlier)
         self.turns = 0
         self.text = ""
-        """The newest thing the model said; a reply that was cut off is joined with what followed."""
+        """The newest text of the model; a reply that was cut off is joined with the next one."""
         self._goes_on = False
         self._input_tokens: int | None = None
         self._output_tokens: int | None = None
@@ -214,7 +215,7 @@ class Conversation:
         self._messages.append(ModelMessage("user", (text_block(text),)))
 
     def add_reply(self, reply: ModelReply, tool_uses: Sequence[Block]) -> bool:
-        """A reply of the model; `tool_uses` stand in for those in it. Returns whether it says anything."""
+        """Add a reply; `tool_uses` replace those in it. Returns whether it has text."""
         self.turns += 1
         self._input_tokens = add_counts(self._input_tokens, reply.input_tokens)
         self._output_tokens = add_counts(self._output_tokens, reply.output_tokens)
@@ -229,11 +230,11 @@ class Conversation:
         return bool(said)
 
     def add_results(self, results: Sequence[Block]) -> None:
-        """What the tools that the last reply wants have given."""
+        """The results of the last reply's tool uses."""
         self._messages.append(ModelMessage("user", tuple(results)))
 
     def last_reply(self) -> Mapping[str, Any]:
-        """The model's last message, as JSON has it."""
+        """The model's last message as JSON."""
         message = next(message for message in reversed(self._messages) if message.role == "assistant")
         return {"role": message.role, "content": [dict(block) for block in message.content]}
 
@@ -242,7 +243,7 @@ class Conversation:
         return {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
 
     def state(self, results: Sequence[Block] = ()) -> AgentState:
-        """As it is, or would be with `results` as the answer to the last reply."""
+        """The state now, or with `results` as the answer to the last reply."""
         return AgentState(
             turns=self.turns,
             text=self.text,

@@ -45,8 +45,8 @@ _SHARE_OF_TIME = 20
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFacts:
-    """What is known of an agent without its messages. `worktree` is where it worked, if that was kept;
-    `isolation` is how it worked, kept or not."""
+    """A stored agent without its messages. `worktree` is where it worked, if that still exists; `isolation` is set in
+    either case."""
 
     id: str
     principal: str
@@ -77,10 +77,10 @@ class AgentRecords:
     warn: Warn = no_warning
 
     def write(self, record: AgentRecord, *, has_ended: bool = True) -> bool:
-        """Keep a record. One that is too large keeps no images; one that still is, is not kept. Returns whether it is.
-        Raises `OSError`.
+        """Store a record; without its images if it is too large. Returns False if it is still too large, which removes
+        it. Raises `OSError`.
 
-        That of an agent that still runs is there for a process that is killed, not for a machine that loses its power.
+        The record of a running agent survives a killed process, not a power failure: it is not synced.
         """
         record = replace(record, facts=replace(record.facts, ended_at_s=time.time()))
         data = _stored(record)
@@ -109,7 +109,7 @@ class AgentRecords:
     def find(self, id_or_name: str, principal: str, workspace: str) -> AgentRecord:
         """The agent with this id, else the newest with this name.
 
-        Raises `ToolError(TASK_UNKNOWN)` with those that could be resumed.
+        Raises `ToolError(TASK_UNKNOWN)`, which lists those that can be resumed.
         """
         known = sorted(self._known(principal, workspace), key=lambda facts: -facts.ended_at_s)
         found = next((facts for facts in known if facts.id == id_or_name), None)
@@ -202,9 +202,10 @@ def _without_image(block: Block) -> Block:
 
 
 class RunningTranscript:
-    """Writes the newest state in a thread: the first at once, then one at a time with a pause between.
+    """Writes the newest state of a running agent in a thread: the first at once, then one at a time with a pause.
 
-    `write` may raise `OSError`, of which `on_problem` is told once.
+    After this process was killed, the agent can be resumed from there. `write` may raise `OSError`; the first is passed
+    to `on_problem`.
     """
 
     def __init__(self, write: Callable[[AgentState], None], on_problem: Callable[[OSError], None]) -> None:
@@ -216,14 +217,14 @@ class RunningTranscript:
         self._is_over = False
 
     def put(self, state: AgentState) -> None:
-        """Have it written soon; never waits."""
+        """Schedule the write; never waits."""
         self._newest = state
         self._has_news.set()
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[None]:
-        """While this is open, what is put is written. Afterwards nothing is, not even what was on its way."""
-        # A task rather than a task group, which would wrap what goes wrong inside.
+        """States are written while this is open, and not after that, not even one already scheduled."""
+        # A task group would wrap the exceptions of the body.
         writer = asyncio.create_task(self._write_news())
         try:
             yield

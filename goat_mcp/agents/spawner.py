@@ -1,4 +1,4 @@
-"""Starts agents and sees to their end: what they leave behind is kept or removed, and they can be resumed."""
+"""Starts agents and cleans up after them: records and worktrees are kept or removed, so that agents can be resumed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORKTREE_NAME_CHARS = 30
 
 @dataclass(frozen=True)
 class StartedAgent:
-    """A running agent. `broken_types` are agent files that are none."""
+    """A running agent. `broken_types` are agent files that cannot be used."""
 
     task: Task
     work: AgentTask
@@ -60,8 +60,8 @@ class StartedAgent:
 class Spawner:
     """At most `options.max_at_once` agents run, nested ones included. `tools` are those of the client's catalog.
 
-    `on_finished` is told of each agent that came to its end by itself: id, type, last words, and the call that started
-    it. What it gives back is told to whoever started the agent.
+    `on_finished` is called after each agent that ended by itself, with id, type, final answer and the call that
+    started it. It returns notices for whoever started the agent.
     """
 
     workspace: Workspace
@@ -77,7 +77,7 @@ class Spawner:
     worktrees: Worktrees
     tools: Callable[[Rights], Sequence[AnyTool]]
     tools_of_turn: Callable[[ToolContext], Sequence[AnyTool]] | None = None
-    """Where they differ from turn to turn."""
+    """Set if the tools can change from turn to turn."""
     on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None = None
 
     @cached_property
@@ -98,7 +98,7 @@ class Spawner:
         type, broken_types = await self._type(request, record)
         chosen = self._engine(request, ctx, record)
         if request.mail is None and request.inbox is None and chosen.engine.resumes_from == "messages":
-            # A program is given all it is told at its start, and cannot hear more.
+            # A program gets its whole input at its start.
             request = replace(request, inbox=Inbox())
         one = AgentStart(
             request=request,
@@ -150,7 +150,7 @@ class Spawner:
         return StartedAgent(task, work, type, broken_types)
 
     async def discard(self, agent: StartedAgent) -> None:
-        """Forget one that failed before it did anything: no task and no output file stay."""
+        """Remove the task and the output file of an agent that failed before it did anything."""
         await self.tasks.forget(agent.task)
         agent.work.discard_output()
 
@@ -219,7 +219,7 @@ class Spawner:
     async def _run(
         self, one: AgentStart, job: AgentJob, work: AgentTask, worktree: Worktree | None, on_event: OnEvent
     ) -> AgentOutcome:
-        """The agent from its first turn until nothing of it is left but what is to be kept."""
+        """Run the agent, then clean up."""
         outcome: AgentOutcome | None = None
         transcript = self._transcript(one, worktree)
 
@@ -274,7 +274,7 @@ class Spawner:
                 work.notices += ("it cannot be resumed: its transcript could not be stored",)
 
     async def _with_redacted_errors(self, body: Body, on_event: OnEvent) -> AgentOutcome:
-        """What a program or an endpoint says when it fails may hold the key it was given."""
+        """The error text of a program or an endpoint may hold the key it was given."""
         try:
             return await body(on_event)
         except ToolError as error:

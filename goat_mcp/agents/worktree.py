@@ -39,7 +39,7 @@ _SEARCHES = frozenset({"Glob", "Grep"})
 
 @dataclass(frozen=True)
 class Worktree:
-    """`directory` is where the agent works: in `top`, as deep as the workspace lies in its repository."""
+    """`directory` is where the agent works: below `top`, as deep as the workspace is in its repository."""
 
     top: str
     directory: str
@@ -61,7 +61,7 @@ class Worktrees:
     async def create(self, name: str) -> Worktree:
         """A new worktree at the last commit, on the new branch `goat/NAME`.
 
-        Raises `ToolError`: NOT_CONFIGURED without git, INPUT where the workspace is no repository or has no commit.
+        Raises `ToolError`: NOT_CONFIGURED without git, INPUT if the workspace is no repository or has no commit.
         """
         root = self._workspace.primary
         prefix = await self._git(
@@ -88,7 +88,7 @@ class Worktrees:
         return worktree
 
     def existing(self, stored: Mapping[str, str] | None) -> Worktree | None:
-        """One of an earlier run that is still there."""
+        """The worktree of an earlier run, if it still exists."""
         try:
             worktree = Worktree(**(stored or {}))
         except TypeError:
@@ -98,7 +98,7 @@ class Worktrees:
         return worktree if is_ours and _is_there(worktree) else None
 
     async def close(self, worktree: Worktree) -> bool:
-        """Remove it with its branch, unless something was changed or committed in it. Returns whether it is kept."""
+        """Remove it with its branch, unless it has changes or commits. Returns whether it is kept."""
         async with self._folder_in_use:
             if _is_there(worktree):
                 top = Path(worktree.top)
@@ -116,7 +116,7 @@ class Worktrees:
         return _is_there(worktree)
 
     async def _ignore(self, root: Path, folder: Path) -> None:
-        """Keep the folder out of the user's status and searches, unless they have seen to that themselves."""
+        """Keep the folder out of the user's status and searches, unless the user ignores it already."""
         try:
             await self._git(root, "check-ignore", "-q", str(folder / "x"), why="isolation")
         except ToolError:
@@ -124,7 +124,7 @@ class Worktrees:
                 file.write("*\n")
 
     async def _check_is_new(self, root: Path, worktree: Worktree) -> None:
-        """What a failed start removes must be of its own making."""
+        """A failed start may only remove what it created."""
         branches = await self._git(root, "branch", "--list", worktree.branch, why="isolation")
         if branches or _exists(worktree.top):
             raise ToolError(
@@ -165,13 +165,13 @@ def _is_there(worktree: Worktree) -> bool:
 
 
 def _has_submodule(top: Path, files: str) -> bool:
-    """Whether one is checked out, given the index: nothing is, at first."""
+    """Whether a submodule of the index is checked out."""
     paths = (line.partition("\t")[2] for line in files.split("\0") if line.startswith(_SUBMODULE))
     return any(_exists(str(top / path / ".git")) for path in paths)
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Remove the folder of worktrees where nothing but our own `.gitignore` is in it."""
+    """Remove the folder of worktrees if it holds nothing but our `.gitignore`."""
     with contextlib.suppress(OSError):
         if [path.name for path in folder.iterdir()] == [".gitignore"]:
             (folder / ".gitignore").unlink()
@@ -180,7 +180,10 @@ def _remove_if_empty(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class WorktreeCalls:
-    """A `CallTools` around another one. The worktree is where the call's rights allow it to write."""
+    """A `CallTools` around another one: `@`, and a search that names no directory, mean the agent's worktree.
+
+    The worktree is where the call's rights allow it to write.
+    """
 
     call: CallTools
 
@@ -191,7 +194,7 @@ class WorktreeCalls:
 def _moved(call: ToolCall) -> ToolCall:
     name = TOOL_ALIASES.get(call.name, call.name)
     if name not in _FILE_TOOLS and name not in _RELATIVE_TOOLS:
-        return call  # an `@` of others is none of ours: @scope/package
+        return call  # elsewhere `@` has another meaning: @scope/package
     directory = call.ctx.rights.writes_below
     takes_relative = name in _RELATIVE_TOOLS
     arguments: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Reading a document's members: each is there, of its kind and known, or there is a problem with line and remedy."""
+"""Reads a document's members. A missing, unknown or wrong one becomes a problem with line and remedy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fields:
         return self.document.describe((*self.path, *below), value)
 
     def quoting_hint(self, *below: str | int) -> str:
-        """What to write there to mean a text; empty where it is one, or holds others."""
+        """What to write there to mean a text; empty if it is one, or a collection."""
         return self.document.quoting_hint((*self.path, *below))
 
     def text(
@@ -100,7 +100,7 @@ class Fields:
         return value
 
     def mapping(self, key: str, *, required: bool = False) -> Fields | None:
-        """The member's own fields; None where it is not there."""
+        """The member's own fields; None if it is missing."""
         value = self._value(key, dict, "members, as `key: value`", None, required=required)
         if value is None:
             return None

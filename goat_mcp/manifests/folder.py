@@ -63,7 +63,7 @@ def _may_be_manifest(entry: os.DirEntry[str]) -> bool:
 
 
 def holds(question: Callable[[], bool]) -> bool:
-    """`entry.is_dir` or `entry.is_file`, also of a link that leads to itself: it is neither."""
+    """`entry.is_dir` or `entry.is_file`; False for a link that leads to itself."""
     try:
         return question()
     except OSError:
@@ -72,7 +72,7 @@ def holds(question: Callable[[], bool]) -> bool:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one file said, and the state of it that said so."""
+    """What one file declares, and the state of the file."""
 
     state: tuple[int, int, int]
     declared: tuple[Declared, ...]
@@ -90,21 +90,21 @@ class ManifestFolders:
         self._copies: dict[Path, Path] = {}
 
     def replace_with_copy(self, folder: Path, copy: Path) -> None:
-        """From now on `copy` is read, and run, in the place of this one. Problems still name the original."""
+        """From now on read, and run, `copy` instead of this folder. Problems still name the original."""
         self._copies[folder] = copy
         self._known = {file: read for file, read in self._known.items() if not file.is_relative_to(folder)}
 
     def sealed_as(self, place: Path) -> str:
-        """The name of the copy in which it lies, which says all that the copy holds; empty where it lies in none."""
+        """The name of the copy that holds it, a hash of the copy's content; empty if no copy does."""
         return next((copy.name for copy in self._copies.values() if place.is_relative_to(copy)), "")
 
     @property
     def watched(self) -> tuple[Path, ...]:
-        """Those that may change what they declare."""
+        """The folders that can still change."""
         return tuple(folder for folder in self.folders if folder not in self._copies)
 
     def read(self) -> ManifestSet:
-        """What they declare. Of a name that is declared twice the first is kept, and the second is a problem."""
+        """What they declare. If a name is declared twice, the second one is a problem."""
         problems: list[ManifestProblem] = []
         known: dict[Path, _Read] = {}
         for folder in self.folders:
@@ -168,7 +168,7 @@ class ManifestFolders:
 
 
 def _manifests_in(file: Path, documents: Sequence[YamlDocument]) -> Sequence[YamlDocument]:
-    """Those that mean to be manifests. Raises `BrokenManifest` where a file that must be one holds something else."""
+    """The documents that are manifests. Raises `BrokenManifest` if a file that must be one holds something else."""
     if file.name not in _TOOL_FILES:
         return [document for document in documents if is_manifest(document)]
     present = [document for document in documents if document.tree is not None]
@@ -191,7 +191,7 @@ def _read_documents(
     *,
     ships_with_us: bool,
 ) -> None:
-    """A broken document of several leaves the others alone."""
+    """A broken document does not affect the others of its file."""
     for document in documents:
         try:
             found, odd = read_declared(document, ships_with_us=ships_with_us)
@@ -220,8 +220,8 @@ def _unique(
 
 
 def merged(sets: Iterable[ManifestSet]) -> ManifestSet:
-    """Several of them as one; what ships with us comes last, and gives way to a user's of the same name, which is
-    said there (design D3)."""
+    """Several sets as one. The shipped set comes last: a user's tool of the same name replaces its tool, with a notice
+    (design D3)."""
     whole = ManifestSet()
     for one in sets:
         names = {tool.name: tool for tool in whole.tools}

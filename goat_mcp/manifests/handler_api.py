@@ -56,13 +56,13 @@ class HandlerContext:
         return self.make_logger()
 
     def end(self) -> None:
-        """The call is over: what of its log was left out is said now."""
+        """The call is over: report the log lines that were dropped."""
         if "logger" in self.__dict__:
             for handler in self.logger.handlers:
                 handler.close()
 
     def for_other_processes(self) -> dict[str, Any]:
-        """What of it is JSON."""
+        """Its members that are JSON."""
         return {"workdir": self.workdir, "toolCallId": self.tool_call_id, "message": self.message}
 
 

@@ -1,6 +1,6 @@
-"""What handlers log goes to the server's log, under the tool's name and the call's id, and no more of it than is read.
+"""Log lines of handlers go to the server's log, with the tool's name and the call's id, within limits.
 
-Warnings and what is graver are counted by themselves, so that they are not lost among much else.
+Warnings and errors have limits of their own, so that they are not lost among other lines.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from goat_mcp.state.telemetry import Telemetry
 
 LINES_OF_CALL = 200
 LINES_OF_MINUTE = 1000
-"""Of one resource, whatever calls they are of."""
+"""Of one resource, in all its calls."""
 _MINUTE_S = 60.0
 DROPPED = "goat_dropped"
-"""A record with this attribute stands for so many lines of its call that did not even come here."""
+"""A record with this attribute stands for that many lines that the handler's process dropped."""
 
 
 class _MinuteBudget:
-    """What one resource may still log."""
+    """How much one resource may still log."""
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
@@ -29,7 +29,7 @@ class _MinuteBudget:
 
 
 class HandlerLog:
-    """Makes loggers. What the bound of a minute leaves out is told with the first line after it, or by `close`."""
+    """Makes loggers. Lines over the limit of a minute are reported with the first line after it, or by `close`."""
 
     def __init__(self, telemetry: Telemetry, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
@@ -37,14 +37,13 @@ class HandlerLog:
         self._minutes: dict[str, _MinuteBudget] = {}
 
     def of(self, resource: str, call_id: str) -> logging.Logger:
-        """A logger for one call. It is not among the process's own: nothing of it stays. Whoever closes its handlers
-        has it said what was left out."""
+        """A logger for one call, not registered with `logging`. Closing its handlers reports the dropped lines."""
         logger = logging.Logger(resource)
         logger.addHandler(_ToTelemetry(self._telemetry, self, resource, call_id))
         return logger
 
     def has_room(self, resource: str, *, is_grave: bool, stands_for: int = 1) -> bool:
-        """Whether this resource may log one more line now, which then counts. `stands_for`: what is lost without it."""
+        """Whether this resource may log one more line now, which is then counted. It stands for `stands_for` lines."""
         minute = self._now(resource)
         if minute.lines[is_grave] >= LINES_OF_MINUTE:
             minute.dropped += stands_for
@@ -71,13 +70,13 @@ class HandlerLog:
             )
 
     def close(self) -> None:
-        """Nobody logs any more."""
+        """Report what was dropped."""
         for resource in list(self._minutes):
             self._report_dropped(resource)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """A mistake in what is logged is told in its line: it fails no call."""
+    """A mistake in a log call is reported in its line; it fails no call."""
     try:
         return record.getMessage()
     except Exception as problem:

@@ -42,18 +42,18 @@ class ProcessCall:
 
 @dataclass
 class HandlerCalls:
-    """Where the messages about each call go. `None` ends them: the process is gone."""
+    """The queues of messages for each call. `None` ends one: the process is gone."""
 
     queues: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = field(
         default_factory=dict[int, "asyncio.Queue[Mapping[str, Any] | None]"]
     )
     calls: dict[int, ProcessCall] = field(default_factory=dict[int, ProcessCall])
     running_at_exit: tuple[ProcessCall, ...] = ()
-    """Those that were at work when the process ended, or was ended."""
+    """The calls that ran when the process ended, or was ended."""
     was_unresponsive: bool = False
-    """The process was ended because it did not heed that a call was cancelled."""
+    """The process was ended because it did not react to a cancelled call."""
     principals: set[str] = field(default_factory=set[str])
-    """Whose calls the process was given so far."""
+    """Whose calls the process got so far."""
 
     def running(self) -> tuple[ProcessCall, ...]:
         return tuple(call for call in self.calls.values() if call.has_started)
@@ -75,7 +75,7 @@ class HandlerCalls:
 
 
 class HandlerPipes(GuardedPipes):
-    """Cuts what the process prints into messages."""
+    """Splits the output of the process into messages."""
 
     def __init__(self, calls: HandlerCalls) -> None:
         super().__init__()
@@ -83,9 +83,9 @@ class HandlerPipes(GuardedPipes):
         self.ready: asyncio.Future[Mapping[str, Any] | None] = asyncio.get_running_loop().create_future()
         self._rest = bytearray()
         self.broken_by: Literal["", "size", "protocol"] = ""
-        """Why what it said could not be understood."""
+        """Why its output could not be read."""
         self.is_over = False
-        """It says nothing more; its end may be seen later."""
+        """No more output; its exit may be seen later."""
 
     def printed(self, data: bytes) -> None:
         if self.broken_by:
@@ -115,15 +115,15 @@ class HandlerPipes(GuardedPipes):
             self.ready.set_result(message)
 
     def _break(self, by: Literal["size", "protocol"]) -> None:
-        """It no longer says anything that can be understood."""
+        """Read no more of its output."""
         self.broken_by = by
         self._rest.clear()
         self.output_ended()
 
     def last_error_line(self, call: ProcessCall | None) -> str:
-        """The last line of errors that whoever made this call may see; None: it was started for nobody's call.
+        """The last line of errors that the caller may see; `call` is None if it was started for no call.
 
-        What was printed cannot be told apart by call: a thread, or a program, of an earlier one may still do it.
+        Errors cannot be assigned to a call: a thread or a program of an earlier one may still print.
         """
         if call is not None and self.calls.principals - {call.principal}:
             return "what it printed is not told, since it runs calls of others, too"
@@ -162,7 +162,7 @@ def _is_of_call(message: Any) -> bool:
 
 @dataclass(frozen=True)
 class HandlerProcess:
-    """One that runs."""
+    """A running process."""
 
     child: GuardedChild[HandlerPipes]
 
@@ -178,13 +178,13 @@ class HandlerProcess:
         return not self.pipes.exited.is_set() and not self.pipes.is_over
 
     async def end(self, grace_s: float) -> None:
-        """End it and all it has started. No call begins in it meanwhile."""
+        """End it and all it has started. No call starts in it meanwhile."""
         self.pipes.is_over = True
         await self.child.end(grace_s)
 
 
 def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: ProcessCall | None) -> ToolError:
-    """It ended, or broke the pipe that answers come by. `call` is the one that is told; None: as it was loaded."""
+    """It ended, or broke the pipe of its answers. `call` gets the error; None while it was loaded."""
     if process.pipes.broken_by == "size":
         what = f"{resource} answered with more than {MAX_ANSWER_BYTES} bytes"
         return handler_failed(f"{what}; it was ended", "Ask for less.", name="AnswerTooLarge")
@@ -215,7 +215,7 @@ def exit_error(process: HandlerProcess, resource: str, limit: int, *, call: Proc
 
 
 def load_error(entry: PythonEntry, error: Mapping[str, Any], limit: int) -> ToolError:
-    """Its file failed as it was imported."""
+    """Its file failed while it was imported."""
     return handler_failed(
         f"{entry.file or entry.module} cannot be loaded: {error.get('name')}: {error.get('message')}",
         "Tell the user; `goat-mcp manifest check` shows the whole error.",
@@ -235,7 +235,7 @@ def load_timeout_error(entry: PythonEntry, when: str, step: str) -> ToolError:
 
 
 def unanswered_error(call: ProcessCall, export: Export, timeout_s: float) -> ToolError:
-    """For a call that was given up after this time."""
+    """For a call that was given up after `timeout_s`."""
     if not call.was_ended or not call.alongside:
         return call_timeout_error(export.spec.name, timeout_s)
     others = ", ".join(sorted(set(call.alongside)))
@@ -254,14 +254,14 @@ def unanswered_error(call: ProcessCall, export: Export, timeout_s: float) -> Too
 def shared_exit_error(
     end: ToolError, process: HandlerProcess, call: ProcessCall, export: Export, limit: int
 ) -> ToolError:
-    """For a call that was cut short as the process ended: `end` says how."""
+    """For a call in a process that ended; other calls share it. `end` says how it ended."""
     calls = process.pipes.calls
     others = ", ".join(sorted({other.tool for other in calls.running_at_exit if other is not call}))
     if calls.was_unresponsive and others:
         what = f"the process of {call.tool} was ended: {others} held it, and did not answer in time"
         return handler_failed(what, f"{_step(call, export)} {_FOR_USERS}", name=end.name, limit=limit)
     if process.pipes.broken_by:
-        return end  # what it said of this call may be lost, too
+        return end  # its messages about this call may be lost, too
     what = f"{end.message}; at work in it: {others}" if others else end.message
     if not call.has_started or export.spec.side_effect not in _HARMLESS:
         return handler_failed(what, f"{_step(call, export)} If it stays so, tell the user.", name=end.name, limit=limit)

@@ -15,8 +15,7 @@ _DEFAULT_STEP = "Read the message, correct the call, or try another way."
 _MAX_NAME_CHARS = 80
 _MAX_LINK_CHARS = 500
 _LINK_SCHEMES = ("https", "http", "goat")
-"""Of what a host may make a link that its user clicks."""
-
+"""Hosts may turn these into links for their users."""
 MAX_DEPTH = 128
 """Of lists and objects in one another. Clients stop reading a message at about 200, and the value lies inside one."""
 
@@ -24,7 +23,7 @@ MAX_DEPTH = 128
 def handler_failed(
     message: str, suggestion: str = "", *, name: str = "", help_url: str = "", limit: int = ERROR_MESSAGE_LIMIT
 ) -> ToolError:
-    """What the caller is told."""
+    """`E_TOOL` with the handler's own words, at most `limit` characters (`errorMessageLimit`)."""
     return ToolError(
         ErrorCode.TOOL,
         visible_surrogates(message),
@@ -36,7 +35,7 @@ def handler_failed(
 
 
 def reported_failure(error: Mapping[str, Any], limit: int) -> ToolError:
-    """From an error object of another process: `message`, and where it has them `suggestion`, `name`, `helpUrl`."""
+    """From an error object of another process: `message`, and `suggestion`, `name`, `helpUrl` if it has them."""
 
     def text(key: str) -> str:
         value = error.get(key)
@@ -62,7 +61,7 @@ def call_timeout_error(tool: str, timeout_s: float) -> ToolError:
 
 
 def read_json(data: bytes | bytearray) -> Any:
-    """The value that a program gave back. Raises `ValueError`, also where an object names a member twice."""
+    """The value that a program printed. Raises `ValueError`, also if an object names a member twice."""
     try:
         return json.loads(data, object_pairs_hook=_object)
     except RecursionError:
@@ -78,7 +77,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_json(value: Any) -> str:
-    """As it is sent. Raises `ValueError` or `TypeError`, in words, for what some client could not read."""
+    """The value as JSON text. Raises `ValueError` or `TypeError`, in words, for what some client could not read."""
     if is_deeper(value, MAX_DEPTH):
         raise ValueError(f"more than {MAX_DEPTH} lists and objects lie in one another")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -32,13 +32,13 @@ from goat_mcp.manifests.validation import ConfigCheck
 
 SOURCE = "manifests"
 POLL_S = 1.0
-"""How often files are looked at: a change is seen within two seconds (design D15)."""
+"""The interval of polling: a change is seen within two seconds (design D15)."""
 _Snapshot = Mapping[str, tuple[int, int, int]]
 
 
 @dataclass
 class _Declaration:
-    """A resource as it was last declared, and what runs it."""
+    """A resource as last declared, and its runner."""
 
     document: ToolDocument
     tools: tuple[ManifestTool, ...]
@@ -47,7 +47,7 @@ class _Declaration:
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestServices:
-    """What declared tools are run over, and told of."""
+    """What declared tools run with."""
 
     host: Host
     config: Mapping[str, Mapping[str, Any]]
@@ -76,9 +76,9 @@ class Manifests:
         self._registry = registry
         self._declarations: dict[str, _Declaration] = {}
         self._retired: list[Runner] = []
-        """Those whose calls may still run, though no new ones come."""
+        """Their calls may still run, but no new ones come."""
         self.declared = ManifestSet()
-        # Before they are read: what changes from now on is seen.
+        # Taken before they are read, so that no change is missed.
         self._first_snapshot = self._snapshot()
 
     def register(self, users: ManifestSet) -> None:
@@ -90,7 +90,7 @@ class Manifests:
         )
 
     def replace_with_copy(self, folder: Path, copy: Path) -> None:
-        """From now on `copy` counts in the place of this directory; what runs goes on."""
+        """From now on read `copy` instead of this directory; running calls continue."""
         before = self._declarations
         self._folders.replace_with_copy(folder, copy)
         self.register(self._folders.read())
@@ -184,7 +184,7 @@ class Manifests:
             raise ToolError(ErrorCode.CONFIG, str(unresolved), "Tell the user: it is a matter of settings.") from None
 
     async def watch(self, changed: Callable[[], None]) -> None:
-        """Look at the user's files again and again, until cancelled; `changed` is called after each reload."""
+        """Poll the user's files until cancelled; `changed` is called after each reload."""
         seen = self._first_snapshot
         while True:
             await anyio.sleep(POLL_S)
@@ -197,8 +197,8 @@ class Manifests:
             changed()
 
     async def _reload(self, touched: Collection[Path]) -> None:
-        """Read again what changed. What runs goes on as it began; calls that come get what is there now, also where
-        it was not the manifest that changed, but a file beside it."""
+        """Read again what changed. Running calls continue; new ones use the new files, also if only a file beside the
+        manifest changed."""
         before = self._declarations
         self.register(await anyio.to_thread.run_sync(self._folders.read))
         for name, declaration in before.items():
@@ -209,7 +209,7 @@ class Manifests:
                 await declaration.runner.retire()
 
     def _snapshot(self) -> _Snapshot:
-        """What tells one state of the directories from the next."""
+        """The state of all files, to be compared with the next one."""
         found: dict[str, tuple[int, int, int]] = {}
         for folder in self._folders.watched:
             for file in _files_below(folder):

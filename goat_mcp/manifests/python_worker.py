@@ -49,7 +49,7 @@ _PROGRAM = Path(__file__).with_name("worker.py")
 
 @dataclass(eq=False)
 class _WorkerProcess:
-    """A process from its start on, and how many calls want it: one start serves all that come meanwhile."""
+    """A process from its start on, and the number of its calls: one start serves all calls that come meanwhile."""
 
     state_of_file: tuple[int, int] | None
     starting: asyncio.Task[HandlerProcess] = field(init=False)
@@ -57,7 +57,7 @@ class _WorkerProcess:
 
     @property
     def process(self) -> HandlerProcess | None:
-        """None while it starts, and where it could not."""
+        """None while it starts, or if it could not start."""
         task = self.starting
         return task.result() if task.done() and not task.cancelled() and task.exception() is None else None
 
@@ -67,7 +67,7 @@ class _WorkerProcess:
 
 
 class PythonWorker(Runner):
-    """The process of one resource. It is started by the first call, and again where its file has changed."""
+    """The process of one resource. The first call starts it, and the first call after a change of its file."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class PythonWorker(Runner):
                 process.send({"reply": message["ask"], **await agents_answer(ctx.runtime, message)})
 
     async def _cancel_call(self, process: HandlerProcess, number: int) -> None:
-        """Have the call cancelled; where the handler does not heed that, end its process and what it started."""
+        """Cancel the call. If the handler does not react, end its process and what it started."""
         calls = process.pipes.calls
         queue, call = calls.queues[number], calls.calls[number]
         call.alongside = tuple(other.tool for other in calls.running() or calls.running_at_exit if other is not call)
@@ -198,7 +198,7 @@ class PythonWorker(Runner):
             await process.end(CANCEL_GRACE_S)
 
     def _launch(self, state: tuple[int, int] | None) -> _WorkerProcess:
-        """A new one, which is the current one from now on. Calls that run in another go on there."""
+        """Start a process, the current one from now on. Calls in another one continue there."""
         worker = _WorkerProcess(state)
         worker.starting = asyncio.create_task(self._start())
         worker.starting.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be waiting
@@ -207,7 +207,7 @@ class PythonWorker(Runner):
         return worker
 
     def _process_of(self, worker: _WorkerProcess, call: ProcessCall) -> HandlerProcess:
-        """Of one that has been started. Raises why it could not be, and for one that is over already."""
+        """The started process. Raises the error of its start, or of its end."""
         if worker.starting.cancelled():
             raise handler_failed(
                 f"{self._name} was ended while it was loaded", "Call it again: it is started anew.", name="ProcessEnded"
@@ -261,7 +261,7 @@ class PythonWorker(Runner):
         return found.st_mtime_ns, found.st_size
 
     async def _end_if_done(self, worker: _WorkerProcess) -> None:
-        """End what no call will come to any more, once the last one is over."""
+        """End a process that gets no more calls, after its last one."""
         if not worker.is_usable and self._current is worker:
             self._current = None
         if worker is not self._current and not worker.calls:

@@ -1,7 +1,6 @@
-"""YAML as plain values that know their lines. Strict: a key stands once, is a text, and nothing but JSON's kinds of
-values is meant by anything.
+"""YAML as plain values with their lines. Strict: keys are texts and unique, and all values are of JSON's kinds.
 
-The reader in C is used where it is there: it is what makes hundreds of files a matter of a tenth of a second.
+The C reader is used if it is installed: with it, hundreds of files take a tenth of a second.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ ValuePath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """One YAML document: its value, and the line (from 1) of each value in it. `folder` is where the files lie that it
-    speaks of: beside `file`, or beside a copy of it. `words` are the values that YAML takes for no text, as they are
-    written: `on`, `12:30`."""
+    """One YAML document: its value, and the line (from 1) of each value in it. `folder` holds the files that it names:
+    the folder of `file`, or of a copy. `literals` are the values that YAML does not take for text, as written: `on`,
+    `12:30`."""
 
     file: Path
     tree: Any
@@ -54,13 +53,13 @@ class YamlDocument:
     literals: dict[ValuePath, str] = field(default_factory=dict[ValuePath, str])
 
     def line_of(self, path: ValuePath) -> int:
-        """The line of a value, or of the nearest one around it that is there."""
+        """The line of a value, or of the nearest one around it that exists."""
         while path not in self.lines:
             path = path[:-1]
         return self.lines[path]
 
     def describe(self, path: ValuePath, value: Any) -> str:
-        """The value there as a person would recognise it."""
+        """The value there in words that a person recognises."""
         if isinstance(value, dict | list):
             return "a list" if isinstance(value, list) else "a mapping"
         if value is None:
@@ -68,7 +67,7 @@ class YamlDocument:
         return f"the {_KINDS[type(value)]} {self.literals.get(path, str(value))!r:.{_SHOWN_CHARS}}"
 
     def quoting_hint(self, path: ValuePath) -> str:
-        """What to write there to mean a text; empty where it is one, or holds others."""
+        """What to write there to mean a text; empty if it is one, or a collection."""
         word = self.literals.get(path, "")
         return f"quote it: '{word:.{_SHOWN_CHARS}}'" if word else ""
 
@@ -77,7 +76,7 @@ class YamlDocument:
 
 
 def read_documents(file: Path, data: bytes, folder: Path | None = None) -> Sequence[YamlDocument]:
-    """All documents of a file that are not empty. Raises `BrokenManifest` where it is not YAML as above."""
+    """All documents of a file that are not empty. Raises `BrokenManifest` if it is not YAML as above."""
     if len(data) > MAX_BYTES:
         raise _broken(file, 1, f"the file is longer than {MAX_BYTES} bytes", "split it")
     try:

@@ -35,10 +35,10 @@ class ModelChoice:
         self._endpoints: dict[str, ChatModel] = {}
 
     def endpoint(self, overrides: Mapping[str, Any] = MappingProxyType({})) -> ChatModel | None:
-        """The model of the user's settings, and of those a session has changed; None where they name no endpoint."""
+        """The model of the user's settings, and of those a session has changed; None if they name no endpoint."""
         if not self._options.base_url:
             return None
-        # Only who has an endpoint pays for what asking one takes.
+        # Imported only if an endpoint is configured.
         from goat_mcp.agents.models.openai_chat import OpenAiChatModel
 
         model = str(overrides.get(_MODEL_SETTING, self._options.model))
@@ -53,6 +53,10 @@ class ModelChoice:
 
 
 def is_local(base_url: str) -> bool:
+    """Whether people run the endpoint themselves: on this machine, or an Ollama or LM Studio anywhere.
+
+    Source: goa, "local providers (lm-studio, ollama, endpoints with localhost/127.0.0.1)".
+    """
     parts = urlsplit(base_url)
     host = (parts.hostname or "").rstrip(".")
     if host in _THIS_MACHINE or host.endswith(".localhost") or _SERVER_NAME.search(host):

@@ -1,6 +1,6 @@
-"""How calls reach agents: ask one and wait, tell one something, start one (Goondan `ToolContext.runtime`).
+"""How calls reach agents: request, send, start (Goondan `ToolContext.runtime`).
 
-What an agent hears and when is its inbox's business; who the caller is, and may reach, is decided here.
+Here it is decided who the caller is and which agents it may reach; the inbox decides when an agent reads what.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_MESSAGE_BYTES = 100 * 1024
 MAX_KEPT_REQUESTS = 500
 MAX_UNREAD_BY_CLIENT = 100
 ANSWER_MARGIN_S = 0.5
-"""A call that waits answers so much before it would be ended."""
+"""A call that waits answers this long before its limit."""
 _NOTHING_YET = "There is nothing to do yet: answer `ready`, and requests will come."
 _BRIEFING = (
     "You are {name}, an agent that others ask for things. Messages and requests reach you between marks; what stands "
@@ -40,7 +40,7 @@ _TITLE_CHARS = 100
 class AgentBus:
     """The bus of one process. Agents of another principal, or of a client with wider profiles, are unknown to a caller.
 
-    `teams` gives the teams where there are any.
+    `teams` returns the teams, if there are any.
     """
 
     def __init__(self, spawner: Spawner, tasks: TaskManager, teams: Callable[[], TeamCoordinator | None]) -> None:
@@ -81,7 +81,7 @@ class AgentBus:
     async def await_answer(
         self, correlation_id: str, ctx: ToolContext, *, timeout_s: float | None = None
     ) -> Mapping[str, Any]:
-        """What an earlier request has come to. Raises `ToolError(TASK_UNKNOWN)` where there was none."""
+        """The answer to an earlier request. Raises `ToolError(TASK_UNKNOWN)` if there was none."""
         pending = self._requests.get(correlation_id)
         if pending is None or pending.principal != ctx.principal or not _may_reach(ctx, pending.profiles):
             raise ToolError(
@@ -103,7 +103,7 @@ class AgentBus:
         return {"correlationId": pending.id, "status": "pending"}
 
     async def _make_task(self, pending: PendingRequest, ctx: ToolContext) -> None:
-        """So that TaskOutput knows it, too. Where there is no room for a task, a second request still does."""
+        """So that TaskOutput finds it, too. Without room for a task, `await_answer` still works."""
         try:
             await self._tasks.find(pending.id, ctx.principal)
         except ToolError:
@@ -174,7 +174,7 @@ class AgentBus:
         return {**started, "correlationId": pending.id}
 
     async def list(self, ctx: ToolContext) -> Sequence[Mapping[str, Any]]:
-        """The agents that live, oldest first."""
+        """The running agents, oldest first."""
         me = agent_id_of(ctx.session_key)
         return [
             {
@@ -191,7 +191,7 @@ class AgentBus:
         ]
 
     async def catalog(self) -> Sequence[Mapping[str, Any]]:
-        """The types that can be started, as Agent knows them."""
+        """The types that Agent can start."""
         known = await self._spawner.types.read()
         return [
             {
@@ -204,14 +204,14 @@ class AgentBus:
         ]
 
     def with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
-        """The result of a client's call to a tool of ours, and with it what agents have written to that client."""
+        """The result of a client's call to a tool of ours, with the messages of agents to that client."""
         if ctx.rights.depth or spec.toolset == "upstream" or spec.output_schema is not None:
             return result
         mail = self._for_clients.pop((ctx.principal, ctx.session_key), ())
         if not mail:
             return result
         blocks = tuple(text_block(text) for text in mail)
-        # Hosts show structured content in place of the text: it must not stand in for the mail.
+        # Hosts show structured content instead of the text, and the mail is text.
         return replace(result, content=(*result.content, *blocks), facts_replace_text=False, structured=None)
 
     def _add_client_mail(self, message: str, ctx: ToolContext) -> None:
@@ -234,8 +234,7 @@ class AgentBus:
         )
 
     def _check_no_cycle(self, requester: str, target: LiveAgent) -> None:
-        """Raises `ToolError(PERMISSION)` where the target waits for the requester, over however many others: neither
-        could ever answer."""
+        """Raises `ToolError(PERMISSION)` if the target waits for the requester, also through others."""
         if not requester:
             return
         seen: set[str] = set()
@@ -271,7 +270,7 @@ class AgentBus:
 
 
 def _may_reach(ctx: ToolContext, profiles: tuple[str, ...]) -> bool:
-    """Whether what was started with these profiles may do no more than they leave the caller."""
+    """Whether an agent with these profiles may do no more than the caller."""
     return set(ctx.rights.profiles) <= set(profiles)
 
 
