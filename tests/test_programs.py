@@ -36,7 +36,7 @@ def named_by(call: ast.Call) -> Iterator[str]:
     texts = [literal(keyword.value) for keyword in call.keywords if keyword.arg == "command"]
     if function == "call" and first is not None and literal(first) == "Bash":
         for text in texts:
-            yield from (words[0] for words in read_script(text).seen)
+            yield from (words[0] for words in read_script(text).all_commands)
 
 
 def named_programs() -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Literal
 import anyio
 
 from goat_mcp.agents.engine import Activity, AgentOutcome, AgentState, OnEvent
-from goat_mcp.commands.tasks import Outcome, TaskStatus
+from goat_mcp.commands.tasks import TaskOutcome, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import Answer, Ask, Form, Reply
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -68,14 +68,14 @@ class AgentTask:
         return time.monotonic() - self._started_s if self._ended_after_s is None else self._ended_after_s
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> TaskOutcome | None:
         if not self._ended.is_set():
             return None
         if self._was_stopped:
-            return Outcome(TaskStatus.STOPPED, output_from=self._result_from)
+            return TaskOutcome(TaskStatus.STOPPED, output_from=self._result_from)
         if self.error is not None:
-            return Outcome(TaskStatus.FAILED, None, self.error.message[:_REASON_CHARS], self._result_from)
-        return Outcome(TaskStatus.COMPLETED, output_from=self._result_from)
+            return TaskOutcome(TaskStatus.FAILED, None, self.error.message[:_REASON_CHARS], self._result_from)
+        return TaskOutcome(TaskStatus.COMPLETED, output_from=self._result_from)
 
     @property
     def tokens(self) -> int | None:

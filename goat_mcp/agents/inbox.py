@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import anyio
 
 from goat_mcp.agents.engine import AgentOutcome
-from goat_mcp.commands.tasks import Outcome, TaskStatus, new_task_id
+from goat_mcp.commands.tasks import TaskOutcome, TaskStatus, new_task_id
 from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.processes.output_capture import OutputPart
@@ -142,14 +142,14 @@ class PendingRequest:
         return time.monotonic() - self._asked_s if self._took_s is None else self._took_s
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> TaskOutcome | None:
         if self.is_open:
             return None
         if self.is_withdrawn:
-            return Outcome(TaskStatus.STOPPED)
+            return TaskOutcome(TaskStatus.STOPPED)
         if self.problem:
-            return Outcome(TaskStatus.FAILED, None, self.problem)
-        return Outcome(TaskStatus.COMPLETED)
+            return TaskOutcome(TaskStatus.FAILED, None, self.problem)
+        return TaskOutcome(TaskStatus.COMPLETED)
 
     def output(self, max_chars: int, start: int) -> OutputPart:
         """The answer, if there is one."""

@@ -42,7 +42,7 @@ class ToolUse:
 
 
 def read_tool_uses(reply: ModelReply, taken: set[str]) -> list[ToolUse]:
-    """Never raises: a mistake of the model becomes a `problem`, which is detail.
+    """Never raises: a mistake of the model becomes a `problem`, which it gets as the result.
 
     Each gets an id that is not in `taken`, and is added there: some models start again at `call_0` in each turn, and
     others refuse a conversation with a repeated id.

@@ -1,4 +1,5 @@
-"""Calls that run a command in the user's shell: how long it may take, and what the caller is told of it.
+"""Running shell commands: how long one may take, in which sandbox, and what its caller gets.
 
-Bash itself is a tool (`goat_mcp.tools.bash`); how processes start, print and end lies in `goat_mcp.processes`.
+`shell/` analyses scripts for rules, `sandbox/` confines processes, `tasks/` are background tasks, and `compression/`
+shortens output. The tool is `goat_mcp.tools.bash`; processes are started and watched in `goat_mcp.processes`.
 """

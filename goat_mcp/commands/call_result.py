@@ -1,10 +1,11 @@
-"""What a call is told of its command: that it goes on as a task, or how it ended and what it printed."""
+"""The result of a call that runs a command: it goes on as a task, or it has ended with its output."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.compression.compression_policy import is_wanted
+from goat_mcp.commands.call_setup import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, TimeLimits
 from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.commands.tasks.shell_task import ShellTask
-from goat_mcp.commands.time_limits import MAX_BACKGROUND_MS, MAX_TIMEOUT_MS, TimeLimits
+from goat_mcp.commands.tasks.task import ShellTask
+from goat_mcp.core.calling_model import calling_model
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult, text_result, with_notices
@@ -28,15 +29,15 @@ from goat_mcp.processes.script_words import exit_1_is_an_answer
 from goat_mcp.state.sessions import Session
 
 MAX_FAILED_CHARS = 10_000
-MAX_PRESSED_CHARS = 1_000_000
-"""More than the memory holds of an output: what is longer is not compressed."""
+MAX_COMPRESSED_CHARS = 1_000_000
+"""Longer output is not compressed."""
 _NOTICE_CHARS = 160
-"""About what it costs to say that an output is compressed; what saves no more is shown as it is."""
+"""About the length of the notice on compression. If compression saves less, the output stays as it is."""
 _SHOWN_NAMES = 10
 
 
 class SandboxFailed(ToolError):
-    """The sandbox did not come up, so nothing of the command was run."""
+    """The sandbox could not be set up, so nothing of the command ran."""
 
     def __init__(self, command: RunningCommand) -> None:
         super().__init__(
@@ -49,27 +50,27 @@ class SandboxFailed(ToolError):
 
 @dataclass(frozen=True, kw_only=True)
 class CommandCall:
-    """One call at work."""
+    """A call whose command has started."""
 
     text: str
-    """The command as it was asked for."""
+    """The command that the call names."""
     ctx: ToolContext
     session: Session
     command: RunningCommand
     directory: Path
     sandbox: str
-    """What it runs in: a confinement's name, `none`, or `off` where none was wanted."""
+    """A confinement's name, `none`, or `off` if the settings want none."""
     limits: TimeLimits
     in_background: bool
-    moves_the_shell: bool
-    """Whether the directory it ends in is the shell's from then on."""
+    changes_cwd: bool
+    """Whether the directory at its end becomes the shell's."""
     reads_before: ReadFilesBefore
     notices: list[str]
 
 
 @dataclass(frozen=True)
 class CallResults:
-    """What the calls of one tool come to."""
+    """Makes the results of one tool's calls."""
 
     workspace: Workspace
     tasks: TaskManager
@@ -77,7 +78,7 @@ class CallResults:
     max_chars: int
 
     async def as_task(self, call: CommandCall) -> ToolResult:
-        """The command goes on without the call."""
+        """The command goes on as a task; the call is done. Raises `ToolError` if there is no room for one."""
         command = call.command
         path = command.capture.keep_file()
         work = ShellTask(command, call.text, call.limits.run_s)
@@ -99,7 +100,7 @@ class CallResults:
         return text_result("\n".join(lines), facts=facts, notices=call.notices)
 
     async def ended(self, call: CommandCall) -> ToolResult:
-        """It has ended. Raises `ToolError` where it failed."""
+        """The command has ended. Raises `ToolError` if it failed."""
         command = call.command
         code = command.exit_code
         if command.sandbox_failed:
@@ -115,12 +116,14 @@ class CallResults:
         failed = command.ended_by is not None or not (code == 0 or (code == 1 and exit_1_is_an_answer(call.text)))
         if code == 1 and not failed:
             call.notices.append("exit code 1")
-        task_id = await self._adopt_what_is_left(call)
-        pressed = None if task_id or not is_wanted(self.options, call.ctx) else await _pressed(call, failed=failed)
+        task_id = await self._adopt_left_running(call)
+        compressed = None
+        if task_id is None and _is_compression_wanted(self.options, call.ctx):
+            compressed = await _compressed(call, failed=failed)
         notices_chars = sum(len(notice) + 3 for notice in call.notices)
         max_chars = self._max_chars(call.ctx)
         max_chars = (min(MAX_FAILED_CHARS, max_chars) if failed else max_chars) - notices_chars
-        part = command.capture.shown(max_chars) if pressed is None else _cut(pressed, max_chars)
+        part = command.capture.shown(max_chars) if compressed is None else _cut(compressed, max_chars)
         path = command.capture.path
         facts = self._facts(
             call,
@@ -135,7 +138,7 @@ class CallResults:
 
     def _keep_directory(self, call: CommandCall) -> None:
         ended_in = call.command.directory
-        if ended_in is None or not call.moves_the_shell:
+        if ended_in is None or not call.changes_cwd:
             return
         if self.workspace.contains(Path(ended_in)):
             call.session.cwd = Path(ended_in)
@@ -143,7 +146,7 @@ class CallResults:
             call.session.cwd = None
             call.notices.append(f"Shell cwd was reset to {self.workspace.primary}")
 
-    async def _adopt_what_is_left(self, call: CommandCall) -> str | None:
+    async def _adopt_left_running(self, call: CommandCall) -> str | None:
         command = call.command
         if not command.left_running or command.ended_by is not None:
             return None
@@ -181,29 +184,41 @@ class CallResults:
         }
 
 
-async def _pressed(call: CommandCall, *, failed: bool) -> str | None:
-    """The output in fewer words, where that can be had. The whole is kept, and a notice says where."""
-    # Loaded by those who want it: it brings the parser.
+def _is_compression_wanted(options: BashOptions, ctx: ToolContext) -> bool:
+    """By the first pattern that matches a name of the model, then the setting for all, then where the model runs."""
+    model = calling_model(ctx)
+    names = [name.lower() for name in model.names] if model else []
+    for pattern, wanted in options.compress_output_of_model.items():
+        if any(fnmatchcase(name, pattern.lower()) for name in names):
+            return wanted
+    for_all = ctx.setting("bash.compress_output", options.compress_output)
+    if for_all is not None:
+        return for_all
+    return model is not None and model.is_local
+
+
+async def _compressed(call: CommandCall, *, failed: bool) -> str | None:
+    """The compressed output, if that is possible. The whole stays in a file, which a notice names."""
+    # Loaded when needed: it brings the parser.
     from goat_mcp.commands.compression.output import compressed_output
 
     command = call.command
-    whole = command.capture.shown(MAX_PRESSED_CHARS)
+    whole = command.capture.shown(MAX_COMPRESSED_CHARS)
     if command.ended_by is not None or signal_name(command.exit_code or 0) or whole.truncated:
         return None
-    script = call.text
-    press = partial(compressed_output, script, whole.text, failed=failed, directory=call.directory)
-    pressed = await anyio.to_thread.run_sync(press)
-    if pressed is None or len(pressed) + _NOTICE_CHARS > len(whole.text):
+    compress = partial(compressed_output, call.text, whole.text, failed=failed, directory=call.directory)
+    compressed = await anyio.to_thread.run_sync(compress)
+    if compressed is None or len(compressed) + _NOTICE_CHARS > len(whole.text):
         return None
     path = command.capture.keep_file()
     if command.capture.problem:
-        return None  # what is left out would be nowhere
-    call.notices.append(f"compressed from {len(whole.text)} to {len(pressed)} characters; the whole: {path}")
-    return pressed
+        return None  # there is no file with the whole output
+    call.notices.append(f"compressed from {len(whole.text)} to {len(compressed)} characters; the whole: {path}")
+    return compressed
 
 
 def _cut(text: str, max_chars: int) -> OutputPart:
-    """The notice of the compression says already where the whole is."""
+    """Cut without a notice: the one on compression already names the file with the whole output."""
     if len(text) <= max_chars:
         return OutputPart(text, 0)
     return OutputPart(cut(text, max_chars, ""), 0, truncated=True)

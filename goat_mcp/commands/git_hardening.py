@@ -1,7 +1,7 @@
 """Asks git what a repository configures, so that a reading git command runs none of it (R-SHELL-4, R-SHELL-4b).
 
-Which variables that takes is in `git_environment`. A listing that was cut, timed out or failed refuses
-the command: what is not known cannot be switched off.
+`git_environment` makes the variables. If a listing is cut, times out or fails, the command is refused: unknown
+programs cannot be switched off.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SHOWN_CHARS = 200
 
 @dataclass(frozen=True)
 class GitReads:
-    """The variables for the commands of one script that read a repository; `script` is what to run instead of it.
+    """The script to run instead, and the variables for its commands that read a repository.
 
-    `covers_all`: the script consists of such commands, so that the variables may stand in its environment.
+    `covers_all`: it has no other commands, so the variables may stand in its environment.
     """
 
     script: str
@@ -40,17 +40,17 @@ class GitReads:
 
 
 class _Unlisted(Exception):
-    """Why it is not known what the repository configures."""
+    """Why the configuration of the repository is unknown."""
 
 
 @dataclass(frozen=True)
 class GitHardening:
-    """Makes one command's reading git commands run nothing that their repository names."""
+    """Makes the reading git commands of a script run nothing that their repository names."""
 
     guard: ProcessGuard
 
     async def of(self, text: str, directory: Path, environment: Mapping[str, str]) -> GitReads:
-        """What to run for this script in this directory. Raises `ToolError(BLOCKED)` if that cannot be made sure."""
+        """What to run for a script in a directory. Raises `ToolError(BLOCKED)` if that cannot be ensured."""
         if "git" not in text:
             return GitReads(text)
         from goat_mcp.commands.git_environment import hardened_script, reading_commands, variables
@@ -61,7 +61,7 @@ class GitHardening:
         git = shutil.which("git", path=environment.get("PATH", ""))
         if git is None or not reading:
             return GitReads(text)
-        # Without the repository's names, so that no listing can fail for its own config.
+        # Without the repository's names, so that its own configuration cannot make a listing fail.
         listing = _Listing(self.guard, git, directory, {**environment, **variables(), "LC_ALL": "C"})
         try:
             keys = await listing.keys()
@@ -85,9 +85,9 @@ class _Listing:
     environment: Mapping[str, str]
 
     async def keys(self) -> list[str]:
-        """The keys that the repository sets, by itself and in its .gitmodules, wherever git would read that.
+        """The keys that the repository sets, in its configuration and in its .gitmodules, wherever git reads that.
 
-        Nothing outside of a repository. Raises `_Unlisted`.
+        Empty outside of a repository. Raises `_Unlisted`.
         """
         from goat_mcp.commands.git_environment import LIST_KEYS, repository_keys
 
@@ -149,7 +149,7 @@ class _Listing:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a listing printed, whole, or its `problem`."""
+    """The complete output of a listing, or its `problem`."""
 
     verb: str
     printed: bytearray

@@ -15,13 +15,11 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from goat_mcp.commands.call_result import CallResults, CommandCall, SandboxFailed
+from goat_mcp.commands.call_setup import refuse_unrunnable, start_directory, time_limits
 from goat_mcp.commands.git_hardening import GitHardening
-from goat_mcp.commands.sandbox.options import SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.commands.sandbox.sandbox import ConfinedProcess, Sandbox
-from goat_mcp.commands.start_directory import start_directory
 from goat_mcp.commands.tasks.manager import TaskManager
-from goat_mcp.commands.time_limits import time_limits
-from goat_mcp.commands.unrunnable import refuse_unrunnable
 from goat_mcp.core.arguments import ToolInput
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
@@ -175,7 +173,7 @@ class Bash(
             sandbox=sandbox,
             limits=limits,
             in_background=in_background,
-            moves_the_shell=input.workdir is None,
+            changes_cwd=input.workdir is None,
             reads_before=before,
             notices=notices,
         )
@@ -207,7 +205,7 @@ class Bash(
             notices.extend(confined.notices)
         if confined is not None and input.disable_sandbox:
             notices.append("dangerouslyDisableSandbox was ignored: only the user's settings turn the sandbox off")
-        return confined, "off" if state.wanted is SandboxWish.OFF else state.name
+        return confined, "off" if state.wanted is SandboxMode.OFF else state.name
 
     def _start(
         self,

@@ -108,8 +108,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "One table of names, each with the program that obeys it, serves file tools, commands and the sandbox; below "
         "`.git` a sandboxed command makes what a commit needs, and all else that is new is set aside.",
         "files/workspace/protected files/workspace/protected_names files/workspace/git_state "
-        "calls/permissions/permission calls/permissions/command_files commands/sandbox/watched_folder "
-        "commands/sandbox/git_paths commands/sandbox/placeholders",
+        "calls/permissions/permission calls/permissions/command_files commands/sandbox/git_directories "
+        "commands/sandbox/git_directories commands/sandbox/placeholders",
         "files/workspace/test_protected.py::test_f13_07_* "
         "calls/permissions/test_protected_paths_in_use.py::test_f13_07_* "
         "commands/sandbox/test_git_state.py::test_f13_06_* "
@@ -184,7 +184,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-SHELL-5b",
         "If a rule denies a path, each part of a command's words counts as a path, and what cannot be followed as bash "
         "would is refused; an ask rule asks.",
-        "commands/shell/file_uses commands/shell/known_values commands/shell/word_parts "
+        "commands/shell/file_uses commands/shell/known_values commands/shell/file_use "
         "calls/permissions/command_files calls/permissions/named_paths",
         "calls/permissions/test_file_rules_against_real_bash.py::test_f13_08_* "
         "calls/permissions/test_file_rules_against_real_bash.py::"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.processes.bash_options import BashOptions
 from goat_mcp.processes.pids_cgroup import OwnCgroup, PidsCgroups, own_cgroup
 from tests.commands.sandbox.boxes import needs_bubblewrap
@@ -82,7 +82,7 @@ class TestAsRoot:
 
     @needs_bubblewrap
     async def test_f13_20_process_limit_in_a_sandbox(self, tmp_path: Path) -> None:
-        options = SandboxOptions(sandbox=SandboxWish.REQUIRED, sandbox_read=(PREFIX,))
+        options = SandboxOptions(sandbox=SandboxMode.REQUIRED, sandbox_read=(PREFIX,))
         bench = ShellBench(tmp_path, options=BashOptions(max_processes=LIMIT), sandbox=options, cgroups=PidsCgroups())
 
         result = await bench.run(RUN_BOMB)

@@ -28,7 +28,7 @@ from goat_mcp.calls.permissions.plan_approval import PlanApproval
 from goat_mcp.calls.permissions.remembered import RememberedRules
 from goat_mcp.calls.permissions.session_modes import SessionModes
 from goat_mcp.catalog.uri_ownership import UriOwnership
-from goat_mcp.commands.sandbox.session_folders import SessionFolders
+from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.commands.tasks.records import TaskRecords
 from goat_mcp.core.context import ToolContext

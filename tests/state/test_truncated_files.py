@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from goat_mcp.commands.tasks.records import TaskRecords
-from goat_mcp.commands.tasks.task import Outcome, Task, TaskStatus
+from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.settings.settings import Settings
 from goat_mcp.settings.view import ConfigView
@@ -83,7 +83,7 @@ class Done:
     """A background work that has ended."""
 
     kind, title, seconds, output_file = "shell", "sleep 1", 1.0, None
-    outcome = Outcome(TaskStatus.COMPLETED, 0)
+    outcome = TaskOutcome(TaskStatus.COMPLETED, 0)
 
 
 def test_a_tasks_record_cut_at_any_byte_is_set_aside_and_the_task_unknown(state: StateDirectory) -> None:

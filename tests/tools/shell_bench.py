@@ -8,7 +8,7 @@ from typing import Any
 
 from goat_mcp.commands.sandbox.factory import SandboxServices
 from goat_mcp.commands.sandbox.factory import sandbox as make_sandbox
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.commands.tasks import TaskManager
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
@@ -50,7 +50,7 @@ class ShellBench:
         self.guard = ProcessGuard()
         self.tasks = TaskManager(self.state, str(self.root), max_running=max_running)
         self.sandbox = make_sandbox(
-            sandbox or SandboxOptions(sandbox=SandboxWish.OFF),
+            sandbox or SandboxOptions(sandbox=SandboxMode.OFF),
             SandboxServices(
                 roots=lambda: self.workspace.roots,
                 state=self.state,

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
-from goat_mcp.commands.sandbox.state import SandboxState
+from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core.rights import NO_LIMITS
 from goat_mcp.processes.bash_options import BashOptions
 from tests.commands.sandbox.boxes import git, names, needs_bubblewrap
@@ -21,7 +21,7 @@ from tests.processes.processes import running, wait_until
 from tests.tools.shell_bench import ShellBench, context, fact, task_id
 
 pytestmark = [pytest.mark.anyio, needs_bubblewrap]
-REQUIRED = SandboxOptions(sandbox=SandboxWish.REQUIRED)
+REQUIRED = SandboxOptions(sandbox=SandboxMode.REQUIRED)
 
 
 @pytest.fixture
@@ -100,14 +100,14 @@ async def test_bx_15_a_required_sandbox_that_is_not_there_runs_nothing(
 
 
 async def test_auto_without_any_runs_and_says_unsandboxed(tmp_path: Path) -> None:
-    bench = ShellBench(tmp_path, sandbox=SandboxOptions(sandbox=SandboxWish.AUTO))
+    bench = ShellBench(tmp_path, sandbox=SandboxOptions(sandbox=SandboxMode.AUTO))
     object.__setattr__(bench.sandbox, "_confinements", tuple)
 
     result = await bench.run("echo hi")
 
     assert result.text == "hi\n[unsandboxed: there is none for linux]"
     assert fact(result, "sandbox") == "none"
-    assert await bench.sandbox.state() == SandboxState("none", SandboxWish.AUTO, "there is none for linux")
+    assert await bench.sandbox.state() == SandboxState("none", SandboxMode.AUTO, "there is none for linux")
     assert bench.sandbox.why_unconfined() == "there is none for linux"
     await bench.close()
 

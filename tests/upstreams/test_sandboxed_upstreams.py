@@ -116,7 +116,7 @@ async def test_where_none_can_be_made_a_required_one_starts_nothing(tmp_path: Pa
     async def none(options: SandboxOptions, directory: Path) -> ConfinedProcess | None:
         return await Sandbox(
             SandboxOptions(),
-            made_sandbox(tmp_path)._reach,  # pyright: ignore[reportPrivateUsage]  # never asked
+            made_sandbox(tmp_path)._policy,  # pyright: ignore[reportPrivateUsage]  # never asked
             runs_unasked=lambda session_key, principal: False,
             confinements=tuple,
             placeholders=made_sandbox(tmp_path)._placeholders,  # pyright: ignore[reportPrivateUsage]  # never asked

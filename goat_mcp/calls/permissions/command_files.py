@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from posixpath import basename, split
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from goat_mcp.calls.permissions.named_paths import NamedPaths, Unfollowed
 from goat_mcp.calls.permissions.rule import Rule
 from goat_mcp.calls.permissions.rules import WRITES_OF_COMMANDS, RuleList
 from goat_mcp.commands.shell.file_use import FileDoubt, FileUse
-from goat_mcp.commands.shell.file_uses import changes_of_directory, files_of, known_values
 
 _SHOWN_CHARS = 60
 _WAY_OUT = "write each path as it is, or use the tools Read, Grep, Edit and Write"
@@ -61,13 +59,12 @@ def paths_written(call: Call) -> Iterator[str]:
 def _uses(call: Call, doubts: list[FileDoubt]) -> Iterator[tuple[FileUse, NamedPaths, Sequence[str]]]:
     """Each use of a file that can be followed, and the directories it may be relative to. Others become `doubts`."""
     for script in call.scripts:
-        values = known_values(script, str(Path.home()))
-        changes = changes_of_directory(script, values)
+        changes = script.files.changes
         doubts += changes.doubts
         paths = NamedPaths(call.directory, changes.targets, changes.perhaps)
         if paths.is_cut:
             doubts.append(FileDoubt("cd", "so many changes of directory are not followed"))
-        for files in files_of(script, values):
+        for files in script.files.commands:
             doubts += files.doubts
             try:
                 bases = paths.with_folders(files.folders) if files.folders else paths.directories

@@ -117,7 +117,7 @@ def _not_listed(call: Call, listed: Sequence[CommandPattern]) -> str:
     for script in call.scripts:
         if script.hidden:
             return f"what it would run cannot be told: {script.hidden}"
-        for words in script.seen:
+        for words in script.all_commands:
             if words[0] == "export" and call.exports:
                 continue  # the call's own variables
             if not any(pattern.matches_any_spelling(words) for pattern in listed):

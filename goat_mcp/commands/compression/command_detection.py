@@ -1,4 +1,4 @@
-"""Whose output a script's output is: the commands that print, in order, as the rules' own parser reads the script."""
+"""The commands of a script that print, in order: whose output is it? Read with the parser of the rules."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Literal
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.limits import MAX_SCRIPT_BYTES
-from goat_mcp.commands.shell.names import Words, bare_name
-from goat_mcp.commands.shell.tree import parse, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import parse, text_of, word_of
+from goat_mcp.commands.shell.words import MAX_SCRIPT_BYTES, Word, Words, bare_name
 
 Join = Literal[";", "&&"]
 
@@ -20,7 +18,7 @@ _SILENT = frozenset(
     {"cd", "export", "set", "unset", "true", ":", "mkdir", "touch", "sleep", "rm", "cp", "mv", "ln", "chmod", "source"}
     | {".", "shopt", "umask", "kill"}
 )
-"""They print nothing unless they fail, and what they say then is no other program's output."""
+"""They print nothing unless they fail."""
 _PASS_LINES_ON = frozenset({"head", "tail", "cat"})
 _PRINTS_BY_THE_LINE = frozenset({"ls", "grep", "egrep", "fgrep", "rg"})
 """Any selection of their lines is as good as all."""
@@ -29,22 +27,22 @@ _BEFORE_A_PROGRAM = frozenset(
     | {"rye", "hatch", "npx", "bunx", "pnpm", "yarn"}
 )
 _STAY_WHERE_THEY_ARE = frozenset({"timeout", "nice", "ionice", "time", "command", "stdbuf", "nohup", "xargs"})
-"""Of those; the others may run the program in another directory."""
-_MOVES_THE_SHELL = frozenset({"cd", "source", "."})
+"""Of those, the ones that keep the directory. The others may change it."""
+_CHANGE_DIRECTORY = frozenset({"cd", "source", "."})
 _PYTHON = frozenset({"python", "python3"})
 _MAX_PRINTING = 40
 _STDOUT = frozenset({"", "1"})
 
 
 class _NotKnown(Exception):
-    """The script holds something of which we cannot tell what it prints."""
+    """It is not known what part of the script prints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """A command whose output is shown: its words, the bare name first, and what joins it to the one before.
+    """A command whose output is shown: its words, the bare name first, and the operator before it.
 
-    `directory` is where it runs, seen from where the script begins; None: that cannot be told.
+    `directory` is where it runs, relative to where the script begins; None if unknown.
     """
 
     words: Words
@@ -53,11 +51,10 @@ class Printing:
 
 
 def printing_commands(script: str, programs: frozenset[str]) -> tuple[Printing, ...]:
-    """The commands that print, in their order; nothing where that cannot be told, or is not worth it.
+    """The commands that print, in order; nothing if they cannot be told.
 
-    `programs` are those to look for behind a wrapper such as `timeout 60`. A pipeline is judged by its last program;
-    one that only picks lines (`head`, `tail`) leaves that to the program before it, if any selection of its lines
-    is as good as all.
+    `programs` are looked for behind a wrapper such as `timeout 60`. A pipeline counts as its last program. If that only
+    picks lines (`head`, `tail`), it counts as the program before, if any selection of its lines is as good as all.
     """
     if len(script.encode("utf-8", "surrogatepass")) > MAX_SCRIPT_BYTES:
         return ()
@@ -73,13 +70,13 @@ def printing_commands(script: str, programs: frozenset[str]) -> tuple[Printing, 
 
 
 class _Reader:
-    """Collects while it walks; how deep lists nest is bounded by the parser's own limits on work."""
+    """Collects commands on its walk; the parser's limits bound the depth of lists."""
 
     def __init__(self, programs: frozenset[str]) -> None:
         self._programs = programs
         self.found: list[Printing] = []
         self._directory: str | None = ""
-        self._is_led_elsewhere = False
+        self._directory_unknown = False
 
     def statements(self, nodes: Sequence[Node], join: Join) -> None:
         waiting: list[tuple[Node, Join]] = []
@@ -93,14 +90,14 @@ class _Reader:
             else:
                 waiting.append((node, join))
         for node, joined in waiting:
-            self._is_led_elsewhere = False
+            self._directory_unknown = False
             words = self._statement(node)
             if words:
-                directory = None if self._is_led_elsewhere else self._directory
+                directory = None if self._directory_unknown else self._directory
                 self.found.append(Printing(words, joined, directory))
 
     def _statement(self, node: Node) -> Words:
-        """The words of what prints here; empty where nothing does."""
+        """The words of the command that prints; empty if none does."""
         if node.type == "redirected_statement":
             hides = any(_takes_stdout_away(child) for child in node.children if child.type == "file_redirect")
             words = self._statement(_only(node, ("command", "pipeline")))
@@ -117,7 +114,7 @@ class _Reader:
         parts = [child for child in node.children if child.type not in ("|", "|&", "\n", "comment")]
         last = self._statement(parts[-1])
         if last and last[0] == "rg":
-            last = (*last, "-")  # it reads the pipe where it is given no place, as grep does
+            last = (*last, "-")  # without a path it reads the pipe, as grep does
         for part in reversed(parts[:-1]):
             if not (last and last[0] in _PASS_LINES_ON and not _names_a_file(last)):
                 break
@@ -138,16 +135,16 @@ class _Reader:
         if not found or not found[0].literal:
             raise _NotKnown
         words = (bare_name(found[0].text), *(word.text for word in found[1:]))
-        if words[0] in _MOVES_THE_SHELL:
-            self._directory = self._led_to(words[0], found[1:])
+        if words[0] in _CHANGE_DIRECTORY:
+            self._directory = self._directory_after(words[0], found[1:])
         if words[0] in _SILENT:
             return ()
         if words[0] == "echo" and not all(word.literal for word in found):
             raise _NotKnown
         return self._behind_wrappers(words)
 
-    def _led_to(self, name: str, arguments: Sequence[Word]) -> str | None:
-        """Where the shell is then; only `cd` with one argument says so."""
+    def _directory_after(self, name: str, arguments: Sequence[Word]) -> str | None:
+        """The shell's directory afterwards; only `cd` with one argument says so."""
         if name != "cd" or self._directory is None or len(arguments) != 1 or not arguments[0].literal:
             return None
         target = arguments[0].text
@@ -160,7 +157,7 @@ class _Reader:
             for at in range(1, len(words)):
                 name = bare_name(words[at])
                 if name in _PYTHON or name in self._programs:
-                    self._is_led_elsewhere |= words[0] not in _STAY_WHERE_THEY_ARE
+                    self._directory_unknown |= words[0] not in _STAY_WHERE_THEY_ARE
                     return self._behind_wrappers((name, *words[at + 1 :]))
         return words
 

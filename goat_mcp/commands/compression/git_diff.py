@@ -1,7 +1,7 @@
-"""`git diff`: each file's changed lines and where they are. Lines around them that did not change are left out.
+"""`git diff`: each file's changed lines and their places. Unchanged lines around them go.
 
-A file's name stands behind `===`, with which no changed line begins. Behind `---`, as git has it, it would look like a
-deleted `-- text`.
+A file's name stands behind `===`, with which no changed line begins. Behind git's `---` it would look like a deleted
+`-- text`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,63 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from goat_mcp.commands.compression.compressed import Compressed
-from goat_mcp.commands.compression.git_names import plain_name, without_prefix
-from goat_mcp.commands.compression.git_stat import take_stat
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.compression.compressor import Compressed
+from goat_mcp.commands.shell.words import Words
+
+_QUOTED = re.compile(r'"(?P<inside>(?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(rb"\\(?:(?P<octal>[0-7]{3})|(?P<letter>.))")
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_PREFIX = re.compile(r'"?(?P<prefix>[abciwo]/)')
+
+
+def plain_name(name: str) -> str:
+    """A file's name without git's quotes and escapes. One that is no text, or more than a line, keeps them.
+
+    Source: git-config(1), core.quotePath.
+    """
+    quoted = _QUOTED.fullmatch(name)
+    if quoted is None:
+        return name
+    try:
+        decoded = _ESCAPE.sub(_unescaped, quoted["inside"].encode()).decode()
+    except (UnicodeError, ValueError):
+        return name
+    return decoded if decoded.isprintable() else name
+
+
+def without_prefix(name: str) -> str:
+    """The plain name behind `a/`, `b/` or another letter that git puts before it."""
+    prefix = _PREFIX.match(name)
+    return plain_name(name[: prefix.start("prefix")] + name[prefix.end() :] if prefix else name)
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    if octal := escape["octal"]:
+        return bytes([int(octal, 8)])
+    return _LETTERS.get(escape["letter"], escape["letter"])
+
+
+_STAT_FILE = re.compile(r" (?P<file>\S(?:.*\S)?) +\| +(?P<count>\d+)(?: [+-]+)?")
+_STAT_KEPT = re.compile(r" .+ \| +Bin .*| \d+ files? changed.*| (?:create|delete) mode .+| mode change .+| rename .+")
+
+
+def stat_line(line: str) -> str | None:
+    """The short form of a line of the table of `--stat`; None for other lines."""
+    if found := _STAT_FILE.fullmatch(line):
+        return f" {found['file']} | {found['count']}"
+    return line if _STAT_KEPT.fullmatch(line) else None
+
+
+def take_stat(lines: Sequence[str]) -> Compressed:
+    """The table of `--stat`: each file with its number of changed lines, without the graph."""
+    kept: list[str] = []
+    for line in lines:
+        shown = stat_line(line)
+        if shown is None:
+            break
+        kept.append(shown)
+    return Compressed(tuple(kept), len(kept))
+
 
 _BEGINS = "diff --git "
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<old_count>\d+))? \+(?P<new>\d+)(?:,(?P<new_count>\d+))? @@(?: .*)?")
@@ -23,7 +76,7 @@ _ABOUT = re.compile(
 )
 
 
-def press_git_diff(words: Words, lines: Sequence[str]) -> Compressed | None:
+def compress_git_diff(words: Words, lines: Sequence[str]) -> Compressed | None:
     stat = take_stat(lines) if "--stat" in words or "--patch-with-stat" in words else Compressed((), 0)
     files = take_files(lines, stat.taken)
     return None if files is None else Compressed((*stat.lines, *files.lines), stat.taken + files.taken)
@@ -90,7 +143,7 @@ class _File:
             self.name = self._without_prefix(line[4:].rstrip("\t"))
 
     def take_hunk(self, hunk: re.Match[str], lines: Sequence[str], start: int) -> int | None:
-        """Returns where the hunk ends, by its own counts. None: it does not hold what it counts."""
+        """Returns the hunk's end by its own counts; None if it does not hold what it counts."""
         old, new = int(hunk["old"]), int(hunk["new"])
         old_left, new_left = int(hunk["old_count"] or 1), int(hunk["new_count"] or 1)
         at = start
@@ -126,7 +179,7 @@ class _File:
         return [f"=== {self.name or self._name_of_header()}" + (f" ({', '.join(facts)})" if facts else ""), *changed]
 
     def _name_of_header(self) -> str:
-        """Where no other line names the file, it has kept its name: `a/NAME b/NAME`."""
+        """If no other line names the file, it kept its name: `a/NAME b/NAME`."""
         half = len(self.names) // 2
         return self._without_prefix(self.names[half + 1 :])
 

@@ -1,6 +1,6 @@
-"""`git log` and `git show`: a line for each commit under its day and author, with the files it names.
+"""`git log` and `git show`: one line for each commit, below its day and author, with the files it names.
 
-Of a message the first line stays, and of the rest what names a file, an issue or a failure.
+Of a message the first line stays, and of the rest the lines that name a file, an issue or a failure.
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.compression.compressed import Compressed
-from goat_mcp.commands.compression.failures import names_a_failure
-from goat_mcp.commands.compression.git_diff import take_files
-from goat_mcp.commands.compression.git_stat import stat_line
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.compression.compressor import Compressed, names_a_failure
+from goat_mcp.commands.compression.git_diff import stat_line, take_files
+from goat_mcp.commands.shell.words import Words
 
 _COMMIT = re.compile(r"commit (?P<hash>[0-9a-f]{40}|[0-9a-f]{64})(?P<refs> \(.+\))?")
 _HEADER = re.compile(r"(?P<key>Merge|Author|AuthorDate|Commit|CommitDate|Date): +(?P<value>.+)")
@@ -25,24 +23,24 @@ _LISTS_FILES = ("--name-only", "--name-status", "--raw")
 _SHOWN_HASH = 8
 
 
-def press_git_log(words: Words, lines: Sequence[str]) -> Compressed | None:
+def compress_git_log(words: Words, lines: Sequence[str]) -> Compressed | None:
     log = _Log(lines, lists_files=any(word in _LISTS_FILES for word in words))
     while log.take_commit():
         pass
-    return Compressed(tuple(log.kept), log.at) if log.at and not log.is_odd else None
+    return Compressed(tuple(log.kept), log.at) if log.at and not log.failed else None
 
 
 class _Log:
-    """Reads commit by commit."""
+    """Reads commit by commit. `failed`: something in it is no log."""
 
     def __init__(self, lines: Sequence[str], *, lists_files: bool) -> None:
         self.kept: list[str] = []
         self.at = 0
-        self.is_odd = False
+        self.failed = False
         self._lines = lines
         self._lists_files = lists_files
         self._under = ""
-        self._hash_chars = _enough_of_hashes(lines)
+        self._hash_chars = _unique_hash_chars(lines)
 
     def take_commit(self) -> bool:
         commit = _COMMIT.fullmatch(self._line())
@@ -60,13 +58,13 @@ class _Log:
         )
         self.kept.extend(f"  {line}" for line in telling)
         self._take_files()
-        return not self.is_odd
+        return not self.failed
 
     def _line(self) -> str:
         return self._lines[self.at] if self.at < len(self._lines) else ""
 
     def _take_headers(self) -> str:
-        """Author and day go over the commits they share. Returns what is to be said of a merge."""
+        """Author and day head the commits that share them. Returns the note on a merge."""
         merge, author, day = "", "", ""
         while header := _HEADER.fullmatch(self._line()):
             key, value = header["key"], header["value"]
@@ -102,7 +100,7 @@ class _Log:
             if line.startswith("diff --git "):
                 files = take_files(self._lines, self.at)
                 if files is None:
-                    self.is_odd = True
+                    self.failed = True
                     return
                 self.kept.extend(files.lines)
                 self.at += files.taken
@@ -116,8 +114,8 @@ class _Log:
             self.at += 1
 
 
-def _enough_of_hashes(lines: Sequence[str]) -> int:
-    """As much of each hash as tells the commits apart."""
+def _unique_hash_chars(lines: Sequence[str]) -> int:
+    """How many characters of the hashes tell the commits apart."""
     hashes = {found["hash"] for line in lines if (found := _COMMIT.fullmatch(line))}
     for chars in (_SHOWN_HASH, 12, 20):
         if len({hash[:chars] for hash in hashes}) == len(hashes):

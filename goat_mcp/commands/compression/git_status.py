@@ -1,12 +1,12 @@
-"""`git status`: one line for each changed file, in the two letters that `git status --short` has for it."""
+"""`git status`: one line for each changed file, with the two letters of `git status --short`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.compression.compressed import Compressed
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.compression.compressor import Compressed
+from goat_mcp.commands.shell.words import Words
 
 _STAGED, _UNSTAGED, _UNMERGED, _UNTRACKED, _IGNORED = "staged", "unstaged", "unmerged", "untracked", "ignored"
 _SECTIONS = {
@@ -45,7 +45,7 @@ _KEPT = re.compile(
 )
 
 
-def press_git_status(words: Words, lines: Sequence[str]) -> Compressed | None:
+def compress_git_status(words: Words, lines: Sequence[str]) -> Compressed | None:
     state = _Status()
     at = 0
     while at < len(lines) and state.takes(lines[at]):
@@ -54,7 +54,7 @@ def press_git_status(words: Words, lines: Sequence[str]) -> Compressed | None:
 
 
 class _Status:
-    """What has been read so far."""
+    """The lines of one status, read one by one."""
 
     def __init__(self) -> None:
         self.began = False
@@ -63,7 +63,7 @@ class _Status:
         self._letters: dict[str, list[str]] = {}
 
     def takes(self, line: str) -> bool:
-        """Read a line. False: it is not of `git status`."""
+        """Read a line. Returns False if it is not of `git status`."""
         if line in _SECTIONS:
             self._section = _SECTIONS[line]
             self.began = True

@@ -1,24 +1,49 @@
-"""`grep` and `rg`: matches under the name of their file, which is said once, without the blanks they begin with.
+"""`grep` and `rg`: matches below the name of their file, which stands once, without their indentation.
 
-Only output that names its files is taken: the names are most of what long answers cost. A name may hold what parts it
-from its line (`app-10:15:00.log:3:text`), and so may the text (`app.log:3:10:15:00 text`). Such a line is read as that
-one of its readings which names a file that is there; where that is none, or more than one, it stays as it is.
+Only output that names its files is compressed: the names are most of what long answers cost. A name may hold what
+separates it from its line (`app-10:15:00.log:3:text`), and so may the text (`app.log:3:10:15:00 text`). If exactly one
+reading of such a line names an existing file, that one is taken; else the line stays as it is.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
 
-from goat_mcp.commands.compression.compressed import Compressed
-from goat_mcp.commands.compression.failures import names_a_failure
-from goat_mcp.commands.compression.named_files import NamedFiles
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.compression.compressor import Compressed, names_a_failure
+from goat_mcp.commands.shell.words import Words
 
-NOBODY_KNOWS = NamedFiles()
+
+@dataclass(frozen=True)
+class NamedFiles:
+    """Which names are files, seen from the directory in which the program ran. None: that directory is unknown."""
+
+    directory: str | None = None
+    _known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def only_one(self, names: Sequence[str]) -> int | None:
+        """The index of the only name that is a file; None if there is none, or more than one."""
+        found = [at for at, name in enumerate(names) if self._is_file(name)]
+        return found[0] if len(found) == 1 else None
+
+    def _is_file(self, name: str) -> bool:
+        if self.directory is None:
+            return False
+        if name not in self._known:
+            try:
+                mode = os.stat(os.path.join(self.directory, name)).st_mode  # noqa: PTH116, PTH118  # for each line anew
+            except (OSError, ValueError):
+                mode = 0
+            self._known[name] = stat.S_ISREG(mode)
+        return self._known[name]
+
+
+UNKNOWN_FILES = NamedFiles()
 MAX_LINE_CHARS = 200
 _MAX_READINGS = 8
 """Of one line; each is looked for among the files."""
@@ -44,7 +69,7 @@ _TAKES_VALUE_LONG = frozenset(
 _A_FILE = re.compile(r"[^/]\.\w{1,5}\Z")
 
 
-def press_matches(words: Words, lines: Sequence[str], there: NamedFiles = NOBODY_KNOWS) -> Compressed | None:
+def compress_matches(words: Words, lines: Sequence[str], named: NamedFiles = UNKNOWN_FILES) -> Compressed | None:
     options = _Options.of(words)
     if not options.names_files:
         return None
@@ -54,9 +79,9 @@ def press_matches(words: Words, lines: Sequence[str], there: NamedFiles = NOBODY
     binary = [line for line in lines if _BINARY.fullmatch(line)]
     for section in _sections(lines, options):
         matches = (
-            _consecutive(section, there)
+            _consecutive(section, named)
             if options.has_context
-            else map(partial(_match, options=options, there=there), section)
+            else map(partial(_match, options=options, named=named), section)
         )
         for match in matches:
             if match is None:
@@ -68,7 +93,7 @@ def press_matches(words: Words, lines: Sequence[str], there: NamedFiles = NOBODY
 
 
 def _sections(lines: Sequence[str], options: _Options) -> Iterator[list[str]]:
-    """Lines of one file that follow each other there, where context is shown; all, where it is not."""
+    """With context: the consecutive lines of one file, section by section. Without: all lines."""
     section: list[str] = []
     for line in lines:
         if line == "--" and options.has_context:
@@ -81,7 +106,7 @@ def _sections(lines: Sequence[str], options: _Options) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """What is shown of a line below the name of its file; with no name it is the line as it was printed."""
+    """A line as it is shown below the name of its file. Without a name: the line as it was printed."""
 
     file: str
     line: str
@@ -93,27 +118,27 @@ class _File:
     lines: list[str]
 
 
-def _match(line: str, options: _Options, there: NamedFiles) -> _Match | None:
-    """None: this is no match, or names no file."""
+def _match(line: str, options: _Options, named: NamedFiles) -> _Match | None:
+    """None if this is no match, or names no file."""
     if not options.is_numbered:
-        return _match_without_number(line, there)
+        return _match_without_number(line, named)
     readings = list(islice(_NUMBER.finditer(line, 1, _MAX_PATH_CHARS), _MAX_READINGS + 1))
-    if reading := _only_one(line, readings, there):
+    if reading := _only_one(line, readings, named):
         return _read_at(line, reading)
     return _Match("", _as_printed(line)) if readings else None
 
 
-def _only_one(line: str, readings: Sequence[re.Match[str]], there: NamedFiles) -> re.Match[str] | None:
-    """The one there is, or the one that names a file."""
+def _only_one(line: str, readings: Sequence[re.Match[str]], named: NamedFiles) -> re.Match[str] | None:
+    """The only reading, or the only one that names a file."""
     if len(readings) == 1:
         return readings[0]
     if not readings or len(readings) > _MAX_READINGS:
         return None
-    at = there.only_one([line[: reading.start()] for reading in readings])
+    at = named.only_one([line[: reading.start()] for reading in readings])
     return None if at is None else readings[at]
 
 
-def _match_without_number(line: str, there: NamedFiles) -> _Match | None:
+def _match_without_number(line: str, named: NamedFiles) -> _Match | None:
     found = _PLAIN.fullmatch(line)
     if found is None:
         return None
@@ -125,21 +150,21 @@ def _match_without_number(line: str, there: NamedFiles) -> _Match | None:
         is_sure = ":" not in text and not text.startswith(" ")  # `fatal: text` is what programs say
     if not is_sure:
         ends = [colon.start() for colon in islice(re.finditer(":", line[:_MAX_PATH_CHARS]), _MAX_READINGS + 1)]
-        at = there.only_one([line[:end] for end in ends]) if len(ends) <= _MAX_READINGS else None
+        at = named.only_one([line[:end] for end in ends]) if len(ends) <= _MAX_READINGS else None
         if at is None:
             return _Match("", _as_printed(line))
         name, text = line[: ends[at]], line[ends[at] + 1 :]
     return _Match(name, f"  {_short(text)}")
 
 
-def _consecutive(section: Sequence[str], there: NamedFiles) -> Iterator[_Match | None]:
+def _consecutive(section: Sequence[str], named: NamedFiles) -> Iterator[_Match | None]:
     """`FILE-12-TEXT` can be cut in many places, but in each of a section's lines the name is the same, and the numbers
     go up by one."""
     first = section[0] if section else ""
     readings = list(_NUMBER_IN_CONTEXT.finditer(first, 1, _MAX_PATH_CHARS))
     for at, line in enumerate(section):
         readings = [reading for reading in readings if _reads_on(line, first, reading, at)]
-    reading = _only_one(first, readings, there)
+    reading = _only_one(first, readings, named)
     for line in section:
         found = _NUMBER_IN_CONTEXT.match(line, reading.start()) if reading else None
         yield _read_at(line, found) if found else None
@@ -163,7 +188,7 @@ def _as_printed(line: str) -> str:
 
 
 def _under_their_folders(files: Sequence[_File]) -> Iterator[str]:
-    """A folder is said once for files that follow each other in it; a file that is alone there has its whole path."""
+    """A folder stands once above consecutive files in it; a single file has its whole path."""
     for (_, folder), together in groupby(files, key=lambda file: (bool(file.name), file.name.rpartition("/")[0])):
         group = list(together)
         has_heading = folder and len(group) > 1
@@ -187,7 +212,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What the words say of the output's shape."""
+    """The shape of the output, by the command's options."""
 
     names_files: bool
     is_numbered: bool
@@ -219,7 +244,7 @@ class _Options:
 
 
 def _read(words: Words) -> tuple[set[str], list[str], list[str]]:
-    """The short options, the long ones, and what is none."""
+    """The short options, the long ones, and the operands."""
     letters: set[str] = set()
     long: list[str] = []
     operands: list[str] = []

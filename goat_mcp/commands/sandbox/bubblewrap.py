@@ -1,7 +1,4 @@
-"""Confinement by bubblewrap: namespaces of its own and only what `Bounds` names in view (R-PROC-2, R-PROC-3).
-
-Which confinement is used, and what it is to reach, is decided elsewhere.
-"""
+"""Confinement by bubblewrap: namespaces of its own, and only what `Bounds` names is visible (R-PROC-2, R-PROC-3)."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import Bounds, InnerDoor, Job, Launch
+from goat_mcp.commands.sandbox.confinement import ETC, Bounds, InnerListener, Job, Launch
 from goat_mcp.commands.sandbox.mounts import Mount, MountKind, mounts_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.placeholders import Placeholders
-from goat_mcp.commands.sandbox.system_files import ETC
 from goat_mcp.processes.mount_table import mounts_of_kind
 
 _PROGRAM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin")
@@ -77,7 +73,7 @@ class Bubblewrap:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What this way does not cover, in words."""
+        """What this way does not protect, in words."""
         if self._filter is None:
             return ("Unix sockets in the workspace, and with sandbox_network=allow abstract ones, can be reached",)
         return ()
@@ -122,15 +118,15 @@ class Bubblewrap:
         return f"bubblewrap does not work here: {said[0][:200] if said else f'exit code {run.returncode}'}"
 
     def launch(self, job: Job) -> Launch:
-        """How to start `job`. Raises `OSError` where a path of it cannot be opened, or became a link."""
+        """How to start `job`. Raises `OSError` if a path of it cannot be opened, or became a link."""
         program = self._find()
         if program is None:
             raise FileNotFoundError(2, "bubblewrap is not installed", "bwrap")
         bounds, inner = job.bounds, None
         if bounds.network is Network.DOMAINS:
-            if bounds.door is None:
-                raise ValueError("a network of domains needs a door")
-            inner = bounds.door.open_inside()
+            if bounds.proxy is None:
+                raise ValueError("a network of domains needs a proxy")
+            inner = bounds.proxy.listen_inside()
             bounds = replace(bounds, readable=(*bounds.readable, *inner.readable))
         mounts = mounts_of(bounds, (_SYSTEM,))
         covered = [mount.path for mount in mounts if mount.kind is MountKind.ABSENT]
@@ -138,15 +134,15 @@ class Bubblewrap:
         own_fds: list[int] = [] if inner is None else [inner.descriptor]
         try:
             with NoFollow() as opener:
-                options = [*_way_options(mounts), *_mount_options(mounts, opener, own_fds)]
+                options = [*_parent_options(mounts), *_mount_options(mounts, opener, own_fds)]
             options += [word for path in _kernel_mounts(bounds) for word in ("--remount-ro", str(path))]
             options += _link_options(bounds, mounts)
-            place = _temporary_place(bounds, mounts)
-            if bounds.temporary is not None and place:
+            temporary = _temporary_mount(bounds, mounts)
+            if bounds.temporary is not None and temporary:
                 folder = os.open(bounds.temporary, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                options += ["--bind-fd", _keep(folder, own_fds), place, "--setenv", "TMPDIR", place]
-            options += [*_environment_options(job, mounts, inner, place), "--chdir", str(job.directory)]
-            # The root itself is only a way too. After all mounts: their directories are made in it.
+                options += ["--bind-fd", _keep(folder, own_fds), temporary, "--setenv", "TMPDIR", temporary]
+            options += [*_environment_options(job, mounts, inner, temporary), "--chdir", str(job.directory)]
+            # The root only leads to mounts, too. After all mounts: their directories are made in it.
             if all(mount.path != Path("/") for mount in mounts):
                 options += ["--remount-ro", "/"]
             if (program_text := self._filter) is not None:
@@ -155,7 +151,7 @@ class Bubblewrap:
                 options = ["--share-net", *options]
             options = [*_NAMESPACES, *_system_options(own_fds), *options]
             arguments = _keep(_file_of(b"".join(os.fsencode(option) + b"\0" for option in options)), own_fds)
-            taken = self._placeholders.take(covered, watched)
+            taken = self._placeholders.acquire(covered, watched)
         except BaseException:
             for descriptor in own_fds:
                 os.close(descriptor)
@@ -166,12 +162,12 @@ class Bubblewrap:
         def finish() -> tuple[str, ...]:
             if inner is not None:
                 inner.close()
-            return self._placeholders.give_back(taken, watched)
+            return self._placeholders.release(taken, watched)
 
-        opening = () if inner is None else inner.opener
+        launcher = () if inner is None else inner.launcher
         launch = Launch(
             # By a descriptor: everybody on the machine can read a program's arguments, and values are in these.
-            arguments=(program, "--args", arguments, "--", *opening, *job.arguments),
+            arguments=(program, "--args", arguments, "--", *launcher, *job.arguments),
             # Whatever is in bwrap's own environment can be read inside (R-PROC-3, 3).
             environment=dict(job.marker),
             directory="/",
@@ -214,14 +210,14 @@ def _system_options(own_fds: list[int]) -> list[str]:
     return [*options, *(word for path in _SCRATCH for word in ("--tmpfs", path))]
 
 
-def _way_options(mounts: Sequence[Mount]) -> list[str]:
-    """Directories that only lead to a mount, where they lie in scratch space: nothing can be written into them.
+def _parent_options(mounts: Sequence[Mount]) -> list[str]:
+    """Directories in scratch space that only lead to a mount: nothing can be written into them.
 
-    A file made beside the workspace would seem to be there, and be gone when the command has ended.
+    Else a file made beside the workspace would seem to exist, and be gone at the command's end.
     """
     ends = [mount.path for mount in mounts if mount.kind in (MountKind.READABLE, MountKind.WRITABLE)]
-    ways = {way for end in ends for way in end.parents if any(Path(path) in way.parents for path in _SCRATCH)}
-    return [word for way in sorted(ways) for word in ("--perms", "0555", "--dir", str(way))]
+    folders = {above for end in ends for above in end.parents if any(Path(path) in above.parents for path in _SCRATCH)}
+    return [word for folder in sorted(folders) for word in ("--perms", "0555", "--dir", str(folder))]
 
 
 def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]) -> list[str]:
@@ -235,7 +231,7 @@ def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]
                 options += ["--bind-fd", _keep(opener.open(mount.path), own_fds), path]
             case MountKind.READABLE:
                 options += ["--ro-bind-fd", _keep(opener.open(mount.path), own_fds), path]
-            # What has gone, or become a link, since it was found cannot be protected and need not keep others away.
+            # What has gone, or become a link, since it was found cannot be protected, and must not fail the others.
             case MountKind.PINNED:
                 with _unless_gone():
                     options += ["--bind-fd", _keep(opener.open(mount.path), own_fds), path]
@@ -255,8 +251,8 @@ def _mount_options(mounts: Sequence[Mount], opener: NoFollow, own_fds: list[int]
 
 
 def _kernel_mounts(bounds: Bounds) -> list[Path]:
-    """Where the kernel's own files are mounted in what may be written, as in the directory of another system: they come
-    along with it."""
+    """Mounts of the kernel's own files below writable paths, as in the directory of another system: a bind mount
+    includes them."""
     kernels = [Path(mount.path) for mount in mounts_of_kind(_KERNEL_FILE_SYSTEMS)]
     return [path for path in kernels if _is_writable(path, bounds) and path.is_mount()]
 
@@ -277,35 +273,35 @@ def _unless_gone() -> Generator[None]:
 
 
 def _link_options(bounds: Bounds, mounts: Sequence[Mount]) -> list[str]:
-    """Links whose place no mount brings along."""
-    in_view = [mount.path for mount in mounts if mount.kind is not MountKind.EMPTY]
+    """Links that are in no mount."""
+    visible = [mount.path for mount in mounts if mount.kind is not MountKind.EMPTY]
     options: list[str] = []
     for link, target in bounds.links:
-        if not any(link.is_relative_to(path) for path in (_SYSTEM, *in_view)):
+        if not any(link.is_relative_to(path) for path in (_SYSTEM, *visible)):
             options += ["--symlink", str(target), str(link)]
     return options
 
 
-def _temporary_place(bounds: Bounds, mounts: Sequence[Mount]) -> str:
-    """Where the session's temporary files are inside; empty for nowhere.
+def _temporary_mount(bounds: Bounds, mounts: Sequence[Mount]) -> str:
+    """Where the session's temporary files are mounted; empty for nowhere.
 
     Not where something else is mounted below: a command could leave a link there, which the next mount would follow.
     """
     below = [*(mount.path for mount in mounts), *(link for link, _ in bounds.links)]
-    free = [place for place in _TEMPORARY if not any(path.is_relative_to(place) for path in below)]
+    free = [folder for folder in _TEMPORARY if not any(path.is_relative_to(folder) for path in below)]
     return free[0] if free and bounds.temporary is not None else ""
 
 
-def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerDoor | None, temporary: str) -> list[str]:
+def _environment_options(job: Job, mounts: Sequence[Mount], inner: InnerListener | None, temporary: str) -> list[str]:
     environment: Mapping[str, str] = {**job.environment, **job.marker}
     if inner is not None:
         environment = {**environment, **inner.environment}
-    in_view = [mount.path for mount in mounts if mount.kind is not MountKind.HIDDEN]
+    visible = [mount.path for mount in mounts if mount.kind is not MountKind.HIDDEN]
     options: list[str] = []
     for name, value in environment.items():
         if name in _UNREACHABLE or (name == "TMPDIR" and temporary):
             continue
-        if name == "TMPDIR" and not any(Path(value).is_relative_to(path) for path in in_view):
+        if name == "TMPDIR" and not any(Path(value).is_relative_to(path) for path in visible):
             value = "/tmp"
         options += ["--setenv", name, value]
     return options

@@ -1,4 +1,4 @@
-"""The contract between `Sandbox`, which chooses, and the ways to confine a process. No way lives here."""
+"""The contract between `Sandbox`, which chooses, and the ways to confine a process; the /etc files that they show."""
 
 from __future__ import annotations
 
@@ -7,28 +7,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from goat_mcp.commands.sandbox.git_directories import WatchedFolder
 from goat_mcp.commands.sandbox.options import Network
-from goat_mcp.commands.sandbox.watched_folder import WatchedFolder
 from goat_mcp.processes.launch import Launch
 
-__all__ = ["Bounds", "Confinement", "InnerDoor", "Job", "Launch", "ProxyDoor"]
+ETC = (
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ca-certificates.conf",
+    "/etc/crypto-policies",
+    "/etc/debian_version",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/gitconfig",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/java",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/locale.conf",
+    "/etc/localtime",
+    "/etc/lsb-release",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/openssl.cnf",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/shells",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+)
+
+
+__all__ = ["Bounds", "Confinement", "InnerListener", "Job", "Launch", "ProxyAccess"]
 
 
 @dataclass(frozen=True)
-class InnerDoor:
-    """The way out of one sandbox that has a network of its own.
+class InnerListener:
+    """The proxy's listening socket inside one sandbox that has a network of its own.
 
     Attributes:
-        opener: put before a program's arguments. Inside it starts listening on 127.0.0.1, hands that socket to the
-            proxy through `descriptor`, and becomes the program: nothing of it stays. Needs no Unix socket, so the
-            system call filter may hold for it too.
-        readable: what `opener` needs to be readable inside, beside the system's programs.
-        descriptor: has to stay open down to `opener`; ours to close as soon as the program was started, or not.
+        launcher: put before a program's arguments. Inside, it listens on 127.0.0.1, sends that socket to the proxy
+            through `descriptor`, and becomes the program: nothing of it stays. It needs no Unix socket, so the system
+            call filter holds for it too.
+        readable: what `launcher` must be able to read inside, beside the system's programs.
+        descriptor: has to stay open down to `launcher`; the caller closes it once the program was started, or not.
         environment: the proxy variables.
-        close: when the last process is gone, or nothing was started. From any thread.
+        close: call it when the last process is gone, or nothing was started. From any thread.
     """
 
-    opener: tuple[str, ...]
+    launcher: tuple[str, ...]
     readable: tuple[Path, ...]
     descriptor: int
     environment: Mapping[str, str]
@@ -36,18 +77,18 @@ class InnerDoor:
 
 
 @dataclass(frozen=True)
-class ProxyDoor:
-    """The one way out of a sandbox whose network is `domains`: a proxy of ours, which checks names.
+class ProxyAccess:
+    """How programs reach our proxy, the only way out of a sandbox whose network is `domains`.
 
     Attributes:
         port: where it listens on 127.0.0.1, for a sandbox that shares our network.
         environment: the proxy variables for that port, with a password in them.
-        open_inside: makes a way out for one sandbox with a network of its own. From any thread.
+        listen_inside: makes a listener for one sandbox with a network of its own. From any thread.
     """
 
     port: int
     environment: Mapping[str, str]
-    open_inside: Callable[[], InnerDoor]
+    listen_inside: Callable[[], InnerListener]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +98,16 @@ class Bounds:
     Attributes:
         writable: directories and files it may read and change.
         readable: more that it may only read; one below a writable path stays readable only.
-        pinned: directories below writable paths that it may not move or replace, their content it may change.
+        pinned: directories below writable paths that it may not move or replace; it may change their content.
         read_only: below writable paths, existing, that it may read and not change.
-        absent: below writable paths, not there, and not to be made by it.
-        hidden: not to be seen, whatever directory they lie in.
+        absent: below writable paths, missing, and not to be made by it.
+        hidden: not visible, whatever directory they lie in.
         watched: git directories below writable paths; what git would obey and is new afterwards is set aside.
-        missed: why there may be more that should be pinned or read-only, in words.
-        links: symbolic links that are to be there, each with its target, so that a path leads where it does outside.
-        temporary: a directory for temporary files that is to be in place of an empty one.
-        home: the user's home directory; an empty one is in its place, unless it is in reach anyway.
-        door: set where `network` is DOMAINS.
+        missed: why more paths may need protection, in words.
+        links: symbolic links to make, each with its target, so that a path leads where it does outside.
+        temporary: a directory for temporary files, mounted in place of an empty one.
+        home: the user's home directory; an empty one is in its place, unless it is readable anyway.
+        proxy: set if `network` is DOMAINS.
     """
 
     writable: tuple[Path, ...]
@@ -81,7 +122,7 @@ class Bounds:
     temporary: Path | None = None
     home: Path | None = None
     network: Network = Network.DENY
-    door: ProxyDoor | None = None
+    proxy: ProxyAccess | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,19 +148,19 @@ class Confinement(Protocol):
 
     @property
     def has_process_namespace(self) -> bool:
-        """Whether it has processes and mounts of its own: then `Launch.has_process_namespace` is True, and protected
-        and hidden paths below writable ones are kept."""
+        """Whether it has processes and mounts of its own. Then `Launch.has_process_namespace` is True, and protected
+        and hidden paths below writable ones stay protected and hidden."""
         ...
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What this way does not cover, in words, for status."""
+        """What this way does not protect, in words, for status."""
         ...
 
     def missing(self) -> str:
-        """Why this way cannot be used, found out by a real run; empty if it can. Blocking, some 20 ms."""
+        """Why this way cannot be used, by a trial run; empty if it can. Blocking, some 20 ms."""
         ...
 
     def launch(self, job: Job) -> Launch:
-        """How to start `job`. Raises `OSError` where a path of it cannot be opened. Blocking, a millisecond."""
+        """How to start `job`. Raises `OSError` if a path of it cannot be opened. Blocking, a millisecond."""
         ...

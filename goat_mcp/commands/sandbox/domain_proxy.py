@@ -1,9 +1,8 @@
-"""The proxy that a sandbox with the network `domains` goes through: only the named hosts, only public addresses.
+"""The proxy for sandboxes with the network `domains`: only the named hosts, only public addresses.
 
-It sees names (of CONNECT, of plain HTTP URLs), not what goes through a tunnel: whoever serves many hosts at one
-address can be asked for another one inside TLS. Runs in the gateway's event loop. How requests are read is in
-`proxy_requests`; the way in from a sandbox with a network of its own is made there by `door_opener`, and held open
-here by `open_door`.
+It sees names (of CONNECT, of plain HTTP URLs), not what goes through a tunnel: a server with many hosts at one address
+can be asked for another one inside TLS. Runs in the gateway's event loop. `proxy_connection` parses and relays one
+request. In a sandbox with its own network, `listener_launcher` makes the listening socket; `InnerServer` serves it.
 """
 
 from __future__ import annotations
@@ -13,28 +12,97 @@ import hmac
 import os
 import secrets
 import socket
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
-from goat_mcp.commands.sandbox.allowed_domains import host_is_among
-from goat_mcp.commands.sandbox.confinement import InnerDoor, ProxyDoor
+from goat_mcp.commands.sandbox.confinement import InnerListener, ProxyAccess
 from goat_mcp.commands.sandbox.launcher import launcher_command, launcher_needs
-from goat_mcp.commands.sandbox.open_door import MAX_HEAD_BYTES, OpenDoor, Serve
-from goat_mcp.commands.sandbox.proxy_requests import BadRequest, ProxyRequest, read_request
-from goat_mcp.commands.sandbox.relaying import Relay, RelayLimits
+from goat_mcp.commands.sandbox.options import host_is_among
+from goat_mcp.commands.sandbox.proxy_connection import BadRequest, ProxyRequest, Relay, read_request
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.web.http.resolver import Resolve, SystemResolver, addresses_to_dial
 from goat_mcp.web.http.target import Target
 
+MAX_HEAD_BYTES = 64 * 1024
 INNER_PORT = 3128
-"""Where programs in a network of their own find the proxy: nobody else is there before them."""
+"""The proxy's port in a network of its own, in which no port is taken."""
 MAX_CONNECTIONS = 192
-"""At a time, of all sandboxes; each takes two of our descriptors."""
+"""At a time, of all sandboxes; each needs two of our descriptors."""
 MAX_CONNECTIONS_OF_ONE = 64
 _HEAD_S = 20.0
 _DIAL_S = 10.0
 _MAX_ADDRESSES = 4
 _SHOWN_DOMAINS = 8
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class InnerServer:
+    """Receives a sandbox's listening socket on `channel`, then serves that socket. In `servers` until it is closed."""
+
+    def __init__(self, channel: socket.socket, serve: Serve, servers: set[InnerServer]) -> None:
+        self._channel = channel
+        self._serve = serve
+        self._servers = servers
+        self._server: asyncio.Server | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+        servers.add(self)
+
+    def wait(self) -> None:
+        if not self._is_closed:
+            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._receive)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._servers.discard(self)
+        self._close_channel()
+        if self._server is not None:
+            self._server.close()
+        for client in tuple(self._clients):
+            client.cancel()
+
+    def _close_channel(self) -> None:
+        if self._channel.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+            self._channel.close()
+
+    def _receive(self) -> None:
+        try:
+            _, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            descriptors = []
+        self._close_channel()
+        for descriptor in descriptors:
+            listener = socket.socket(fileno=descriptor)
+            if _listens(listener):
+                listener.setblocking(False)
+                self._starting = asyncio.get_running_loop().create_task(self._start(listener))
+            else:
+                listener.close()
+
+    async def _start(self, listener: socket.socket) -> None:
+        server = await asyncio.start_server(self._accepted, sock=listener, limit=MAX_HEAD_BYTES)
+        self._server = server
+        if self._is_closed:
+            server.close()
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = asyncio.current_task()
+        assert client is not None
+        self._clients.add(client)
+        try:
+            await self._serve(reader, writer)
+        finally:
+            self._clients.discard(client)
+
+
+def _listens(listener: socket.socket) -> bool:
+    if listener.family is not socket.AF_INET or listener.type is not socket.SOCK_STREAM:
+        return False
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 class _Refused(Exception):
@@ -48,7 +116,8 @@ class _Refused(Exception):
 class DomainProxy:
     """One per gateway. `start` and `stop` in the event loop it works for.
 
-    `private` are `host:port` entries that may have private addresses; `resolve` looks hosts up.
+    `private` are `host:port` entries that may have private addresses. A connection on which nothing moves for `idle_s`
+    is ended.
     """
 
     def __init__(
@@ -57,17 +126,17 @@ class DomainProxy:
         *,
         private: Collection[str] = (),
         resolve: Resolve | None = None,
-        limits: RelayLimits | None = None,
+        idle_s: float = 300.0,
     ) -> None:
         self._domains = tuple(domains)
         self._private = tuple(private)
         self._resolve = resolve or SystemResolver()
-        self._limits = limits or RelayLimits()
+        self._idle_s = idle_s
         self._clients: set[asyncio.Task[None]] = set()
-        self._doors: set[OpenDoor] = set()
+        self._inner_servers: set[InnerServer] = set()
         self._shared: asyncio.Server | None = None
 
-    async def start(self) -> ProxyDoor:
+    async def start(self) -> ProxyAccess:
         """Listen on a port of 127.0.0.1, with a password, and be ready for sandboxes with a network of their own."""
         loop = asyncio.get_running_loop()
         password = secrets.token_urlsafe(32)
@@ -76,44 +145,44 @@ class DomainProxy:
         )
         port: int = self._shared.sockets[0].getsockname()[1]
 
-        def open_inside() -> InnerDoor:
-            return self._open_inside(loop)
+        def listen_inside() -> InnerListener:
+            return self._listen_inside(loop)
 
-        return ProxyDoor(
+        return ProxyAccess(
             port=port,
             environment=_proxy_variables(f"http://goat-mcp:{password}@127.0.0.1:{port}"),
-            open_inside=open_inside,
+            listen_inside=listen_inside,
         )
 
     async def stop(self) -> None:
-        """End every connection. Doors that are open lead nowhere afterwards."""
+        """End every connection, and stop listening in sandboxes."""
         if self._shared is not None:
             self._shared.close()
             self._shared = None
-        for door in tuple(self._doors):
-            door.close()
+        for server in tuple(self._inner_servers):
+            server.close()
         clients = tuple(self._clients)
         for client in clients:
             client.cancel()
         await asyncio.gather(*clients, return_exceptions=True)
 
-    def _open_inside(self, loop: asyncio.AbstractEventLoop) -> InnerDoor:
+    def _listen_inside(self, loop: asyncio.AbstractEventLoop) -> InnerListener:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        door = OpenDoor(ours, self._serving(""), self._doors)
+        server = InnerServer(ours, self._serving(""), self._inner_servers)
 
         def in_loop(what: Callable[[], None]) -> None:
             with suppress(RuntimeError):  # the loop is closed, and everything with it
                 loop.call_soon_threadsafe(what)
 
-        in_loop(door.wait)
+        in_loop(server.wait)
         descriptor = theirs.detach()
-        return InnerDoor(
-            opener=(*launcher_command("door_opener"), str(descriptor), str(INNER_PORT)),
+        return InnerListener(
+            launcher=(*launcher_command("listener_launcher"), str(descriptor), str(INNER_PORT)),
             readable=launcher_needs(),
             descriptor=descriptor,
             environment=_proxy_variables(f"http://127.0.0.1:{INNER_PORT}"),
-            close=lambda: in_loop(door.close),
+            close=lambda: in_loop(server.close),
         )
 
     def _serving(self, password: str) -> Serve:
@@ -128,7 +197,7 @@ class DomainProxy:
             try:
                 await self._serve(reader, writer, password, is_full=is_full)
             except asyncio.CancelledError:
-                pass  # by `stop`, or as its door closed: asyncio would report it as a failure of ours
+                pass  # by `stop`, or with its inner server; asyncio would report it as a failure of ours
             finally:
                 self._clients.discard(client)
                 own.discard(client)
@@ -154,8 +223,8 @@ class DomainProxy:
             await _answer(writer, refused)
             return
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            return  # the program has gone, or has said nothing
-        relay = Relay((reader, writer), upstream, self._limits)
+            return  # the program has gone, or sent nothing
+        relay = Relay((reader, writer), upstream, self._idle_s)
         if request.is_tunnel:
             await relay.tunnel()
         else:
@@ -188,7 +257,7 @@ def _proxy_variables(proxy: str) -> Mapping[str, str]:
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     variables = {spelled: proxy for name in names for spelled in (name, name.lower())}
     own = "localhost,127.0.0.1,::1"
-    # Node looks at the others only when it is told to.
+    # Node reads the others only if NODE_USE_ENV_PROXY is set.
     return {**variables, "NO_PROXY": own, "no_proxy": own, "NODE_USE_ENV_PROXY": "1"}
 
 

@@ -1,4 +1,4 @@
-"""The last step of a launcher: to become the wanted program, which must not notice that a Python came before it."""
+"""The last step of a launcher: become the program, which must not notice that a Python came before it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import sys
 
 CANNOT_CONFINE, CANNOT_RUN, NOT_FOUND = 125, 126, 127
-"""Exit codes, as programs that start programs have them."""
+"""Exit codes of programs that start programs."""
 
 
 def environment_as_given() -> dict[str, str]:
-    """Ours, without the LC_CTYPE that Python adds where there is no locale."""
+    """This process's, without the LC_CTYPE that Python adds if there is no locale."""
     environment = dict(os.environ)
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib costs 5 ms of every start
@@ -23,8 +23,8 @@ def environment_as_given() -> dict[str, str]:
 
 
 def exec_command(command: list[str], environment: dict[str, str]) -> None:
-    """As `execvp`, which would import a module here, and by now the file of that module may be closed to us."""
-    _signals_as_usual()
+    """Like `execvp`, which would import a module here; by now we may not be able to read that module's file."""
+    _restore_signals()
     name = command[0]
     folders = [""] if "/" in name else environment.get("PATH", os.defpath).split(os.pathsep)
     refused: OSError | None = None
@@ -36,19 +36,19 @@ def exec_command(command: list[str], environment: dict[str, str]) -> None:
         except OSError as problem:
             refused = refused or problem
     if refused is None:
-        end(NOT_FOUND, f"{name}: not found")
+        exit_with(NOT_FOUND, f"{name}: not found")
     else:
-        end(CANNOT_RUN, f"{name}: {refused.strerror}")
+        exit_with(CANNOT_RUN, f"{name}: {refused.strerror}")
 
 
-def end(code: int, why: str) -> None:
-    """Instead of the program: say why on stderr, and be gone."""
+def exit_with(code: int, why: str) -> None:
+    """End instead of running the program; stderr says why."""
     sys.stderr.write(f"goat-mcp: {why}\n")
     sys.stderr.flush()
     os._exit(code)
 
 
-def _signals_as_usual() -> None:
+def _restore_signals() -> None:
     """Python ignores two signals, which a program inherits: `yes | head` would never end quietly."""
     import _signal as signal  # type: ignore[reportMissingImports]  # the public module costs 3 ms of every start
 

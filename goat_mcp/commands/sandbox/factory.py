@@ -1,4 +1,4 @@
-"""A `Sandbox` with everything it is made of. Loaded when the first command or confined upstream is to start."""
+"""Builds a `Sandbox`. Loaded when the first command or confined upstream starts."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 
 from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.commands.sandbox.confinement import Confinement
-from goat_mcp.commands.sandbox.existing_paths import ExistingPaths
 from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
 from goat_mcp.commands.sandbox.landlock import Landlock
 from goat_mcp.commands.sandbox.launcher import launcher_command
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
+from goat_mcp.commands.sandbox.protected_paths import ExistingPaths
 from goat_mcp.commands.sandbox.sandbox import Sandbox
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
-from goat_mcp.commands.sandbox.session_folders import SESSIONS, SessionFolders
+from goat_mcp.commands.sandbox.temporary_folders import SESSIONS, SessionFolders
 from goat_mcp.state.directory import StateDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxServices:
-    """What the gateway knows and a sandbox needs. `spill` lies in `state` and may be read by the present
-    caller; nothing else of it may.
+    """What a sandbox needs of the gateway. The present caller may read `spill`, which lies in `state`, and nothing
+    else of it.
 
-    `records` are the audit record's files where they lie elsewhere.
-    `run_at_the_end` takes a command that is to run when this process is gone, however it went.
+    `records` are the audit record's files outside of `state`. `run_at_the_end` takes a command to run when this process
+    is gone, however it ended. `hidden` and `unchanged` find what the user's rules let no command read, or change.
     """
 
     roots: Callable[[], Sequence[Path]]
@@ -42,15 +42,15 @@ class SandboxServices:
     records: Callable[[], Sequence[Path]] = tuple
 
 
-def sandbox(options: SandboxOptions, around: SandboxServices) -> Sandbox:
-    """Nothing is tried and no file is touched yet."""
+def sandbox(options: SandboxOptions, services: SandboxServices) -> Sandbox:
+    """Tries nothing and touches no file yet."""
 
-    def clear_up_at_the_end() -> None:
-        around.run_at_the_end((*launcher_command("clearing_up"), str(around.state.folder("sandbox"))))
+    def clean_up_at_the_end() -> None:
+        services.run_at_the_end((*launcher_command("cleanup"), str(services.state.folder("sandbox"))))
 
     @cache
     def placeholders() -> Placeholders:
-        return Placeholders(around.state.folder("sandbox"), clear_up_at_the_end)
+        return Placeholders(services.state.folder("sandbox"), clean_up_at_the_end)
 
     def confinements() -> Sequence[Confinement]:
         return (
@@ -58,20 +58,20 @@ def sandbox(options: SandboxOptions, around: SandboxServices) -> Sandbox:
             Landlock(),
         )
 
-    places = PolicyPaths(
-        roots=around.roots,
-        private=(around.state.path,),
-        shown=lambda: (around.spill(),),
-        records=around.records,
+    paths = PolicyPaths(
+        roots=services.roots,
+        private=(services.state.path,),
+        shown=lambda: (services.spill(),),
+        records=services.records,
         home=Path.home(),
     )
     return Sandbox(
         options,
-        SandboxPolicy(places, around.is_protected, ExistingPaths(lambda: around.state.folder("sandbox"))),
-        runs_unasked=around.runs_unasked,
+        SandboxPolicy(paths, services.is_protected, ExistingPaths(lambda: services.state.folder("sandbox"))),
+        runs_unasked=services.runs_unasked,
         confinements=confinements,
         placeholders=placeholders,
-        temporary=SessionFolders(lambda: around.state.folder("sandbox", SESSIONS), clear_up_at_the_end),
-        hidden=around.hidden,
-        unchanged=around.unchanged,
+        temporary=SessionFolders(lambda: services.state.folder("sandbox", SESSIONS), clean_up_at_the_end),
+        hidden=services.hidden,
+        unchanged=services.unchanged,
     )

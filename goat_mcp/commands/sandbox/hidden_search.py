@@ -1,4 +1,4 @@
-"""Which files below the directories in reach nobody may read, by the user's rules: what a sandbox does not show."""
+"""Which files below visible directories the user's rules let no command read or change, for the sandbox."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from goat_mcp.commands.sandbox.git_directories import entries_of
 
 _ENTERED_LAST = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".git", "target", "dist"})
 _MAX_FOUND = 200
@@ -18,8 +20,8 @@ _REST_FACTOR = 10
 class HiddenSearch:
     """`hides` judges an absolute path; `exactly` are paths that rules name without a wildcard. Blocking.
 
-    What lies near the top is found first: at most 200 paths, in at most 100 ms. A link is not hidden itself, since
-    nothing can be mounted on it, but what it leads to is.
+    Paths near the top are found first: at most 200, in at most 100 ms. A link cannot be hidden, since nothing can be
+    mounted on it; its target is.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class HiddenSearch:
         self._known: dict[tuple[Path, ...], tuple[float, tuple[Path, ...]]] = {}
 
     def below(self, directories: Sequence[Path]) -> tuple[Path, ...]:
-        """Real paths of what there is, as of a moment ago where looking takes long."""
+        """Real paths of what exists, from a moment ago if the search takes long."""
         key, now_s = tuple(directories), time.monotonic()
         good_until_s, found = self._known.get(key, (0.0, ()))
         if now_s >= good_until_s:
@@ -46,7 +48,7 @@ class HiddenSearch:
         waiting, last = deque(map(str, directories)), deque[str]()
         while waiting or last:
             folder = waiting.popleft() if waiting else last.popleft()
-            for entry in _entries(folder):
+            for entry in entries_of(folder):
                 if len(found) >= _MAX_FOUND or time.monotonic() > until_s:
                     return tuple(found)
                 if self._hides(entry.path):
@@ -54,11 +56,3 @@ class HiddenSearch:
                 elif entry.is_dir(follow_symlinks=False):
                     (last if entry.name in _ENTERED_LAST else waiting).append(entry.path)
         return tuple(found)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []

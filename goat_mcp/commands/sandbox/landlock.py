@@ -1,11 +1,11 @@
-"""Landlock, where bubblewrap cannot work: which rights a confined program keeps, and what that does not cover.
+"""Landlock, for systems where bubblewrap does not work: which rights a confined program keeps, and what stays open.
 
-The kernel's side of it is in `subprocesses.landlock`, the process that restricts itself in `landlock_launcher`.
+The kernel interface is in `processes.landlock`; the process that restricts itself is `landlock_launcher`.
 
-A tree that may be written is writable whole: Landlock has no rule that takes `.git/hooks` out of a root again, and
-rules for each entry of a root instead of the root would let nobody make a file beside them, not even git its lock.
-So `Bounds.pinned`, `read_only`, `absent`, `watched` and `hidden` are not kept here, and `limits` says so. What was
-changed of them is told when the program has ended.
+A writable tree is writable as a whole: Landlock has no rule that excludes `.git/hooks` from a root, and rules for each
+entry of a root instead would let nobody make a file beside them, not even git its lock. So `Bounds.pinned`,
+`read_only`, `absent`, `watched` and `hidden` are not enforced here, and `limits` says so. Changes to them are reported
+when the program has ended.
 """
 
 from __future__ import annotations
@@ -13,21 +13,77 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import Bounds, Job, Launch
+from goat_mcp.commands.sandbox.confinement import ETC, Bounds, Job, Launch
+from goat_mcp.commands.sandbox.git_directories import WatchedFolder
 from goat_mcp.commands.sandbox.launcher import launcher_command
 from goat_mcp.commands.sandbox.options import Network
-from goat_mcp.commands.sandbox.private_folder import PrivateFolder, remove_stale_folders
-from goat_mcp.commands.sandbox.protected_state import ProtectedState
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
-from goat_mcp.commands.sandbox.system_files import ETC
+from goat_mcp.commands.sandbox.temporary_folders import PrivateFolder, remove_stale_folders
 from goat_mcp.processes import landlock as kernel
 
+_MAX_ENTRIES = 2000
+"""Of a protected directory. `.git/hooks` and editors' folders have some dozens."""
+_MAX_SHOWN = 5
+
+_Mark = tuple[int, int, int, int] | None
+"""What changes with a file, among it its ctime, which no program can set; None for a missing file."""
+
+
+@dataclass(frozen=True)
+class ProtectedState:
+    """Protected files and directories before a program that can change them, to report its changes.
+
+    Nothing is restored: a person's own change in the meantime looks the same. In the directories `watched` some files
+    may be new.
+    """
+
+    marks: dict[Path, dict[Path, _Mark]]
+    watched: tuple[WatchedFolder, ...] = ()
+
+    @classmethod
+    def of(cls, paths: Iterable[Path], watched: Iterable[WatchedFolder] = ()) -> ProtectedState:
+        return cls({path: dict(_marks(path)) for path in paths}, tuple(watched))
+
+    def changes(self) -> tuple[str, ...]:
+        """One line on what is different now; nothing if nothing is."""
+        changed = [str(path) for path, before in self.marks.items() if dict(_marks(path)) != before]
+        new = (str(one.path / name) for one in self.watched for name in one.new_names())
+        changed.extend(path for path in new if path not in changed)
+        if not changed:
+            return ()
+        more = f" and {len(changed) - _MAX_SHOWN} more" if len(changed) > _MAX_SHOWN else ""
+        return (
+            f"changed while the command ran: {', '.join(changed[:_MAX_SHOWN])}{more}. These are protected, but "
+            "Landlock cannot keep a command from them: look at them before anything obeys them",
+        )
+
+
+def _marks(path: Path) -> Iterator[tuple[Path, _Mark]]:
+    left = _MAX_ENTRIES
+    waiting = [path]
+    while waiting and left > 0:
+        one = waiting.pop()
+        left -= 1
+        try:
+            status = one.lstat()
+        except OSError:
+            yield one, None
+            continue
+        yield one, (status.st_mode, status.st_ino, status.st_size, status.st_ctime_ns)
+        if one.is_dir() and not one.is_symlink():
+            try:
+                waiting += sorted(Path(one, name) for name in os.listdir(one))  # noqa: PTH208  # names are all it needs
+            except OSError:
+                continue
+
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sys/devices/system/cpu")
-# /proc as a whole, since programs read of themselves there what threads and stacks they have. Of other processes it
-# shows names and arguments, never environments: Landlock refuses what would need the right to trace them.
+# /proc as a whole, since programs read their own threads and stacks there. Of other processes it shows names and
+# arguments, never environments: Landlock refuses what needs the right to trace them.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 _REFER_FROM_ABI, _TRUNCATE_FROM_ABI = 2, 3
@@ -43,7 +99,7 @@ _TRIAL = (
 class Landlock:
     """Files, TCP, signals as far as this kernel's Landlock goes; sockets of other kinds by a filter of system calls.
 
-    `abi` and `machine` are only given to be without what another kernel or machine would lack.
+    `abi` and `machine` are for tests: to lack what another kernel or machine lacks.
     """
 
     name = "landlock"
@@ -52,18 +108,6 @@ class Landlock:
     def __init__(self, *, abi: int | None = None, machine: str | None = None) -> None:
         self._abi = kernel.Landlock().abi if abi is None else abi
         self._machine = machine
-
-    @property
-    def description(self) -> str:
-        """One line for status: `landlock ABI 7: files, TCP, abstract sockets, signals; no PID namespace, ...`."""
-        kept = ["files"]
-        if self._abi >= kernel.TCP_FROM_ABI:
-            kept.append("TCP")
-        if self._abi >= kernel.SCOPES_FROM_ABI:
-            kept.append("abstract sockets, signals")
-        if self._filters:
-            kept.append("other sockets by seccomp")
-        return f"landlock ABI {self._abi}: {', '.join(kept)}; {', '.join(self.limits)}"
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -128,12 +172,12 @@ class Landlock:
         private = folder.path
         temporary = bounds.temporary or private
         environment = {**job.environment, **job.marker, "TMPDIR": str(temporary)}
-        if bounds.home is not None and not _in_reach(bounds.home, bounds):
+        if bounds.home is not None and not _is_visible(bounds.home, bounds):
             home = private / "home"
             home.mkdir(mode=0o700)
             environment["HOME"] = str(home)
-        if bounds.network is Network.DOMAINS and bounds.door is not None:
-            environment.update(bounds.door.environment)
+        if bounds.network is Network.DOMAINS and bounds.proxy is not None:
+            environment.update(bounds.proxy.environment)
         options = ["--abi", str(self._abi)]
         for path in dict.fromkeys((*bounds.writable, private, temporary)):
             options += ["--write", os.fspath(path)]
@@ -142,12 +186,18 @@ class Landlock:
         for path in (*_SYSTEM, *ETC, *bounds.readable):
             options += ["--read", os.fspath(path)]
         options += self._network(bounds)
+        protected = ProtectedState.of((*bounds.read_only, *bounds.absent), bounds.watched)
+
+        def finish() -> tuple[str, ...]:
+            folder.remove()
+            return protected.changes()
+
         return Launch(
             arguments=(*launcher_command("landlock_launcher"), *options, "--", *job.arguments),
             environment=environment,
             directory=os.fspath(job.directory),
             pass_fds=job.pass_fds,
-            finish=_ending(folder, ProtectedState.of((*bounds.read_only, *bounds.absent), bounds.watched)),
+            finish=finish,
         )
 
     @property
@@ -155,13 +205,13 @@ class Landlock:
         return system_call_filter(Sockets.NONE, self._machine) is not None
 
     def _network(self, bounds: Bounds) -> list[str]:
-        """Options for what is left of the network. Landlock cannot tell hosts, and knows no UDP: the filter does."""
+        """Options for the allowed network. Landlock cannot tell hosts and knows no UDP: the filter does."""
         sockets = Sockets.NETWORK
         options: list[str] = []
         if bounds.network is not Network.ALLOW:
-            has_door = bounds.network is Network.DOMAINS and bounds.door is not None
-            if has_door and self._abi >= kernel.TCP_FROM_ABI:
-                sockets, port = Sockets.TCP, str(bounds.door.port if bounds.door else 0)
+            has_proxy = bounds.network is Network.DOMAINS and bounds.proxy is not None
+            if has_proxy and self._abi >= kernel.TCP_FROM_ABI:
+                sockets, port = Sockets.TCP, str(bounds.proxy.port if bounds.proxy else 0)
             else:
                 sockets, port = Sockets.NONE, "none"
             options += ["--connect", port]
@@ -171,13 +221,5 @@ class Landlock:
         return options
 
 
-def _in_reach(path: Path, bounds: Bounds) -> bool:
-    return any(path.is_relative_to(place) for place in (*bounds.writable, *bounds.readable))
-
-
-def _ending(folder: PrivateFolder, protected: ProtectedState) -> Callable[[], tuple[str, ...]]:
-    def end() -> tuple[str, ...]:
-        folder.remove()
-        return protected.changes()
-
-    return end
+def _is_visible(path: Path, bounds: Bounds) -> bool:
+    return any(path.is_relative_to(one) for one in (*bounds.writable, *bounds.readable))

@@ -1,14 +1,14 @@
-"""What gives up its rights for good and then becomes the command it was given. Runs as a process of its own.
+"""Gives up its rights for good, then becomes the program. Runs as a process of its own.
 
-`landlock` makes its arguments, `launcher` starts it. Where a part of the restriction cannot be kept it ends with exit
-code 125 and the program has not run.
+`landlock` makes its arguments, `launcher` starts it. If a part of the restriction fails, it exits with code 125 and
+the program has not run.
 """
 
 from __future__ import annotations
 
 import os
 
-from goat_mcp.commands.sandbox.exec_command import CANNOT_CONFINE, end, environment_as_given, exec_command
+from goat_mcp.commands.sandbox.exec_command import CANNOT_CONFINE, environment_as_given, exec_command, exit_with
 from goat_mcp.processes.landlock import (
     DEVICES,
     ON_FILES,
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
     try:
         _confine(options)
     except Exception as problem:  # of whatever kind: the command must not run
-        end(CANNOT_CONFINE, f"the sandbox could not be set up, so nothing ran: {problem}")
+        exit_with(CANNOT_CONFINE, f"the sandbox could not be set up, so nothing ran: {problem}")
     exec_command(command, environment)
 
 
@@ -75,9 +75,9 @@ def _rule(path: str, rights: int, on_files: int) -> tuple[int, int]:
 
 
 def _drop_capabilities() -> None:
-    """What uid 0, or a gateway with file capabilities, could do beyond its files: the program gets none of it.
+    """Drop the rights of uid 0, or of a gateway with file capabilities.
 
-    Landlock alone would not do: with CAP_PERFMON newer kernels show every environment in /proc.
+    Landlock alone is not enough: with CAP_PERFMON newer kernels show every environment in /proc.
     """
     import ctypes
 

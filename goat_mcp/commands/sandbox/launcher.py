@@ -1,7 +1,7 @@
-"""Starting the small programs of ours that prepare a process from within and then become the wanted program.
+"""The command that starts one of our small programs, which prepare a process from within and then become the program.
 
-Each is a module with a `main(arguments)` beside this one. They run in a Python that has loaded nothing else, and
-every sandboxed program waits for them: they import only what costs next to nothing.
+Each is a module with a `main(arguments)` in this package. It runs in a Python that has loaded nothing else, and every
+sandboxed program waits for it: it imports only what costs next to nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _OPTIONS = ("-I", "-S", "-X", "frozen_modules=on")
 
 
 def launcher_command(module: str) -> tuple[str, ...]:
-    """What to put before a launcher's own arguments. The interpreter is named by its real path, for other roots."""
+    """The words before a launcher's own arguments. The interpreter has its real path, for other roots."""
     start = _START.format(module=module)
     return (os.path.realpath(sys.executable), *_OPTIONS, "-c", start, str(_PACKAGE))
 
 
 def launcher_needs() -> tuple[Path, ...]:
-    """What has to be readable for a launcher, beside /usr: the interpreter with its library, and our two packages."""
+    """What a launcher must be able to read beside /usr: the interpreter with its library, and two packages of ours."""
     python = Path(os.path.realpath(sys.executable))
     library = Path(os.path.realpath(sys.base_prefix))
     needs = [library, _PACKAGE / "commands" / "sandbox", _PACKAGE / "processes"]

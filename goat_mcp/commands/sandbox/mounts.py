@@ -1,4 +1,4 @@
-"""In which order the parts of a sandbox's file system come, parents first. How one is mounted lies elsewhere."""
+"""The mounts of a sandbox in their order, parents first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from goat_mcp.commands.sandbox.confinement import Bounds
 
 
 class MountKind(IntEnum):
-    """What a path is inside. Of two for one path the later in this list holds."""
+    """What a path is inside. Of two kinds for one path the later in this list holds."""
 
     EMPTY = 0
     READABLE = 1
@@ -28,14 +28,14 @@ class Mount:
     kind: MountKind
 
 
-_IN_REACH = frozenset({MountKind.READABLE, MountKind.WRITABLE, MountKind.PINNED, MountKind.READ_ONLY})
+_VISIBLE = frozenset({MountKind.READABLE, MountKind.WRITABLE, MountKind.PINNED, MountKind.READ_ONLY})
 
 
 def mounts_of(bounds: Bounds, system: Iterable[Path]) -> tuple[Mount, ...]:
     """The mounts for `bounds` on top of `system`, the readable directories that every sandbox has.
 
-    Directories on the way from a writable path to a protected one are pinned: who may move the parent of a protected
-    file away can make another one in its place (R-PROC-3, 5).
+    Directories between a writable path and a protected one are pinned: a command that can move the parent of a
+    protected file away can make another one in its place (R-PROC-3, 5).
     """
     kinds: dict[Path, MountKind] = {}
 
@@ -47,23 +47,23 @@ def mounts_of(bounds: Bounds, system: Iterable[Path]) -> tuple[Mount, ...]:
     add(bounds.writable, MountKind.WRITABLE)
     if bounds.home is not None and bounds.home.parent != bounds.home and not _covered(bounds.home, kinds):
         add((bounds.home,), MountKind.EMPTY)
-    reach = dict(kinds)
+    in_view = dict(kinds)
     for paths, kind in (
         (bounds.pinned, MountKind.PINNED),
         (bounds.read_only, MountKind.READ_ONLY),
         (bounds.absent, MountKind.ABSENT),
     ):
         # What is read-only as a whole needs no more protection, and must not become writable by it.
-        add((path for path in paths if _nearest(path, reach) is MountKind.WRITABLE), kind)
+        add((path for path in paths if _nearest(path, in_view) is MountKind.WRITABLE), kind)
     seen = {**dict.fromkeys(system, MountKind.READABLE), **kinds}
-    add((path for path in bounds.hidden if _nearest(path, seen) in _IN_REACH), MountKind.HIDDEN)
+    add((path for path in bounds.hidden if _nearest(path, seen) in _VISIBLE), MountKind.HIDDEN)
     for path, kind in list(kinds.items()):
         if kind >= MountKind.PINNED and any(kinds.get(above) is MountKind.HIDDEN for above in path.parents):
             del kinds[path]  # it would be seen again
     for path, kind in list(kinds.items()):
         if kind >= MountKind.PINNED:
             between = _between(path, bounds.writable)
-            add((above for above in between if _nearest(above, reach) is MountKind.WRITABLE), MountKind.PINNED)
+            add((above for above in between if _nearest(above, in_view) is MountKind.WRITABLE), MountKind.PINNED)
     return tuple(Mount(path, kind) for path, kind in sorted(kinds.items(), key=lambda one: (len(one[0].parts), one)))
 
 

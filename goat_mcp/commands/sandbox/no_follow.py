@@ -1,4 +1,4 @@
-"""Opening by an absolute path without following a single link: what is opened lies where the path says."""
+"""Opens an absolute path without following any link: the result lies where the path says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoFollow:
         self._folders.clear()
 
     def folder(self, path: Path) -> int:
-        """A descriptor of the directory, ours to use and not to close. Raises `OSError`, also for a link on the way."""
+        """A descriptor of the directory; the caller must not close it. Raises `OSError`, also for a link on the way."""
         if (known := self._folders.get(path)) is not None:
             return known
         if path.parent == path:
@@ -41,7 +41,7 @@ class NoFollow:
         return descriptor
 
     def open(self, path: Path) -> int:
-        """A descriptor of what is there, the caller's to close. Raises `OSError`, also for a link."""
+        """A descriptor of the path, which the caller closes. Raises `OSError`, also for a link."""
         if path.parent == path:
             return os.open(path, _DIRECTORY)
         descriptor = os.open(path.name, _ANY | _NO_FOLLOW, dir_fd=self.folder(path.parent))

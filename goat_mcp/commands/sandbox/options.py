@@ -1,20 +1,41 @@
-"""What a user can configure about the sandbox: the settings `sandbox` and `sandbox_*`."""
+"""The settings `sandbox` and `sandbox_*`, and which hosts the entries of `sandbox_domains` name."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from goat_mcp.commands.sandbox.allowed_domains import check_domain
 from goat_mcp.core.settings_part import SettingsPart, one_or_many
+from goat_mcp.web.http.domains import NotAHost, ascii_host, host_is_in_domain
 
 
-class SandboxWish(StrEnum):
-    """What is wanted: nothing, the best there is, or one or no run at all."""
+def host_is_among(host: str, domains: Collection[str]) -> bool:
+    """Whether a host is one of these, or below `*.` and one of these (R-NET-8)."""
+    for domain in domains:
+        parent = domain.strip().removeprefix("*.")
+        if not host_is_in_domain(host, parent):
+            continue
+        if (ascii_host(host) == ascii_host(parent)) != (parent != domain.strip()):
+            return True
+    return False
+
+
+def check_domain(entry: str) -> str:
+    """An entry of `sandbox_domains`, unchanged. Raises `ValueError` if it can name no host."""
+    try:
+        ascii_host(entry.strip().removeprefix("*."))
+    except NotAHost as problem:
+        raise ValueError(f"{entry[:80]!r} is no host name; write example.org or *.example.org: {problem}") from None
+    return entry
+
+
+class SandboxMode(StrEnum):
+    """No confinement, the best available one, or refuse to run without one."""
 
     OFF = "off"
     AUTO = "auto"
@@ -22,16 +43,16 @@ class SandboxWish(StrEnum):
 
 
 class Network(StrEnum):
-    """What a confined process reaches: nobody, everybody, or the named hosts through our proxy."""
+    """What a confined process reaches: nothing, everything, or the named hosts through our proxy."""
 
     DENY = "deny"
     ALLOW = "allow"
     DOMAINS = "domains"
 
 
-def _wish(value: Any) -> Any:
+def _off_of_yaml(value: Any) -> Any:
     # YAML 1.1 reads a bare `off` as false.
-    return SandboxWish.OFF if value is False else value
+    return SandboxMode.OFF if value is False else value
 
 
 def _absolute(paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -47,13 +68,13 @@ _Domains = Annotated[tuple[Annotated[str, AfterValidator(check_domain)], ...], B
 
 
 class SandboxOptions(SettingsPart):
-    """`sandbox` None: off where a person sees every command, `auto` where commands may run unasked (design D8).
+    """`sandbox` None: off if a person sees every command, `auto` if commands may run unasked (design D8).
 
-    `sandbox_read` and `sandbox_write` are directories and files beside the workspace; `sandbox_domains` the hosts
-    that `sandbox_network: domains` lets through (`example.org` means itself, `*.example.org` all below it).
+    `sandbox_read` and `sandbox_write` are directories and files outside the workspace. `sandbox_domains` are the hosts
+    that `sandbox_network: domains` allows (`example.org` means itself, `*.example.org` all below it).
     """
 
-    sandbox: Annotated[SandboxWish | None, BeforeValidator(_wish)] = None
+    sandbox: Annotated[SandboxMode | None, BeforeValidator(_off_of_yaml)] = None
     sandbox_network: Network = Network.DENY
     sandbox_read: _Paths = ()
     sandbox_write: _Paths = ()

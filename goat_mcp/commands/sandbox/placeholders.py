@@ -1,10 +1,10 @@
-"""The traces a sandbox leaves in a workspace, and how they go: also after a crash (R-PROC-3, 6).
+"""What a sandbox leaves in a workspace, and how it is removed: also after a crash (R-PROC-3, 6).
 
 A name that must not be made inside is covered by an empty directory, for which the system makes one outside, too. It
 is a directory and not a file because git lists no empty directories, and because `rmdir` can never remove anything
-that somebody wrote. Other names in git directories cannot be covered, because git reads them: what is new of them
-afterwards is moved to a directory of its own there, which git does not know. What git makes when a rebase or the like
-stops halfway is back in its place while the next command runs.
+that somebody wrote. Other names in git directories cannot be covered, because git reads them: a new one is moved
+afterwards to a directory of its own there, which git does not know. What git makes when a rebase or the like stops
+halfway is moved back while the next command runs.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 
+from goat_mcp.commands.sandbox.git_directories import WatchedFolder, entries_of
 from goat_mcp.commands.sandbox.no_follow import NoFollow
-from goat_mcp.commands.sandbox.watched_folder import WatchedFolder, entries_of
 from goat_mcp.files.workspace.git_state import RESUMED, SET_ASIDE
 
 _MAX_SHOWN = 5
 
 
 class Placeholders:
-    """Notes what is about to be made in `folder`, a private one, and removes it when the last user is done.
+    """Makes notes in `folder`, a private one, and removes a placeholder when its last user is done.
 
-    For any thread. Each process has a file of notes that it keeps locked while it lives; all of them change notes and
-    remove placeholders one after the other, or one would remove what another has just begun to need.
+    For any thread. Each process has a file of notes, which it keeps locked while it lives. All processes change notes
+    and remove placeholders in turn, or one would remove what another has just begun to need.
     """
 
     def __init__(self, folder: Path, before_first: Callable[[], None] = lambda: None) -> None:
@@ -41,58 +41,60 @@ class Placeholders:
         self._users: Counter[Path] = Counter()
         self._watchers: Counter[Path] = Counter()
         self._watched: dict[Path, WatchedFolder] = {}
-        """Each with what was known before every command that runs: of two the second may find what the first made."""
+        """Each with what was known before all commands that run: the second of two may find what the first made."""
         self._lock = threading.Lock()
         self._notes = -1
+        self._pending_reports: list[str] = []
         self._file = folder / f"{os.getpid()}-{secrets.token_hex(8)}.json"
 
-    def take(self, covered: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[Path, ...]:
-        """Before a start: `covered` will be made where it is not there, in `watched` nothing may be new afterwards.
+    def acquire(self, covered: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[Path, ...]:
+        """Before a start: missing paths of `covered` will be made; in `watched` nothing may be new afterwards.
 
-        Returns what of `covered` is to be given back: all but the empty directories that somebody else has made.
-        Raises `OSError`.
+        Returns what of `covered` to release: all but the empty directories that somebody else made. Raises `OSError`.
         """
         if not covered and not watched:
             return ()
-        with self._alone():
+        with self._exclusive():
             if self._notes < 0:
                 self._open()
-            ours = self._not_of_the_user(covered)
+            ours = self._ours_of(covered)
             self._users.update(ours)
             for one in watched:
                 before = self._watched.get(one.path, one)
                 self._watched[one.path] = WatchedFolder(one.path, before.known & one.known)
                 self._watchers[one.path] += 1
             self._write()
-            _put_back(watched)
+            _restore_resumed(watched)
         return ours
 
-    def give_back(self, taken: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[str, ...]:
-        """After the end: remove what nobody else uses, and say what had to be set aside."""
+    def release(self, taken: Sequence[Path], watched: Sequence[WatchedFolder]) -> tuple[str, ...]:
+        """After the end: remove what nobody else uses. Reports what was set aside, also for dead processes."""
         if not taken and not watched:
             return ()
-        with self._alone():
+        with self._exclusive():
             self._users.subtract(taken)
             self._watchers.subtract(one.path for one in watched)
             unused = [path for path in taken if not self._users[path]]
             unwatched = [one.path for one in watched if not self._watchers[one.path] and one.path in self._watched]
-            said = _clear(
+            reports = _clear(
                 set(unused) - self._used_by_others() if unused else (), [self._watched.pop(path) for path in unwatched]
             )
             self._users, self._watchers = +self._users, +self._watchers
             self._write()
-        return said
+            reports = (*self._pending_reports, *reports)
+            self._pending_reports.clear()
+        return reports
 
-    def clear_up(self) -> tuple[str, ...]:
-        """Remove what processes that are no more have left."""
+    def clean_up(self) -> tuple[str, ...]:
+        """Remove what dead processes left. Returns reports on what was set aside."""
         if not any(self._folder.glob("*.json")):
             return ()
-        with self._alone():
-            return self._clear_up()
+        with self._exclusive():
+            return self._clean_up_others()
 
     @contextlib.contextmanager
-    def _alone(self) -> Generator[None]:
-        """No other thread and no other process is at it meanwhile."""
+    def _exclusive(self) -> Generator[None]:
+        """No other thread or process changes anything meanwhile."""
         import fcntl
 
         with self._lock:
@@ -103,18 +105,18 @@ class Placeholders:
             finally:
                 os.close(lock)
 
-    def _not_of_the_user(self, covered: Sequence[Path]) -> tuple[Path, ...]:
+    def _ours_of(self, covered: Sequence[Path]) -> tuple[Path, ...]:
         there = {path for path in covered if os.path.lexists(path)} - self._users.keys()
         if not there:
             return tuple(covered)
-        self._clear_up()
+        self._pending_reports += self._clean_up_others()
         theirs = {path for path in there if os.path.lexists(path)} - self._used_by_others()
         return tuple(path for path in covered if path not in theirs)
 
     def _open(self) -> None:
         import fcntl
 
-        self._clear_up()
+        self._pending_reports += self._clean_up_others()
         self._before_first()
         self._notes = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._notes, fcntl.LOCK_EX)
@@ -127,18 +129,18 @@ class Placeholders:
         os.pwrite(self._notes, data + b"\n", 0)
         os.ftruncate(self._notes, len(data) + 1)
 
-    def _clear_up(self) -> tuple[str, ...]:
-        said: list[str] = []
+    def _clean_up_others(self) -> tuple[str, ...]:
+        reports: list[str] = []
         others = self._used_by_others()
-        for file, covered, watched in self._read_others(alive=False):
-            said += _clear(set(covered) - others, watched, made_before=_end_of(file))
+        for file, covered, watched in self._notes_of_others(alive=False):
+            reports += _clear(set(covered) - others, watched, made_before=_ended_before(file))
             file.unlink(missing_ok=True)
-        return tuple(said)
+        return tuple(reports)
 
     def _used_by_others(self) -> set[Path]:
-        return {path for _, covered, _ in self._read_others(alive=True) for path in covered}
+        return {path for _, covered, _ in self._notes_of_others(alive=True) for path in covered}
 
-    def _read_others(self, *, alive: bool) -> Iterable[tuple[Path, list[Path], list[WatchedFolder]]]:
+    def _notes_of_others(self, *, alive: bool) -> Iterable[tuple[Path, list[Path], list[WatchedFolder]]]:
         import fcntl
 
         for file in sorted(self._folder.glob("*.json")):
@@ -156,7 +158,7 @@ class Placeholders:
 
 
 def _parsed(line: bytes) -> tuple[list[Path], list[WatchedFolder]]:
-    """Notes that a crash has torn name nothing: then an empty directory stays, which harms nobody."""
+    """Notes torn by a crash count as empty: then an empty directory stays, which is harmless."""
     try:
         covered, watched = json.loads(line.decode("utf-8", "surrogateescape"))
         folders = [WatchedFolder(Path(path), frozenset(known)) for path, known in watched.items()]
@@ -165,8 +167,8 @@ def _parsed(line: bytes) -> tuple[list[Path], list[WatchedFolder]]:
         return [], []
 
 
-def _end_of(notes: Path) -> float:
-    """When the commands of a process that is no more had ended, if that is known: with the system, at the latest."""
+def _ended_before(notes: Path) -> float:
+    """When the commands of a dead process had ended, if known: at the latest with the system."""
     started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     with contextlib.suppress(OSError):
         if notes.stat().st_mtime < started_s:
@@ -185,7 +187,7 @@ def _clear(
 
 
 def _set_aside(folder: WatchedFolder, made_before: float) -> Iterable[str]:
-    """Move what is new to where git does not look, and say so."""
+    """Move new names to where git does not look. Returns reports."""
     moved: list[str] = []
     for name in folder.new_names():
         try:
@@ -205,7 +207,7 @@ def _set_aside(folder: WatchedFolder, made_before: float) -> Iterable[str]:
         )
 
 
-def _put_back(watched: Iterable[WatchedFolder]) -> None:
+def _restore_resumed(watched: Iterable[WatchedFolder]) -> None:
     for one in watched:
         store = one.path / SET_ASIDE
         if not os.path.lexists(store):
@@ -218,7 +220,7 @@ def _put_back(watched: Iterable[WatchedFolder]) -> None:
 
 
 def _store(opener: NoFollow, folder: Path) -> int:
-    """The directory for what is set aside, which a command may have replaced."""
+    """The directory for what is set aside; a command may have replaced it."""
     above = opener.folder(folder)
     try:
         os.mkdir(SET_ASIDE, 0o700, dir_fd=above)
@@ -230,7 +232,7 @@ def _store(opener: NoFollow, folder: Path) -> int:
 
 
 def _move(opener: NoFollow, path: Path, store: int, name: str) -> None:
-    """Raises `OSError`. What was set aside under that name before is gone then: it was a command's, too."""
+    """Raises `OSError`. Replaces what was set aside under that name before, which was a command's, too."""
     above = opener.folder(path.parent)
     try:
         os.rename(path.name, name, src_dir_fd=above, dst_dir_fd=store)

@@ -1,4 +1,4 @@
-"""What one command or upstream may reach, from the settings, the workspace and the caller's rights."""
+"""The `Bounds` of one command or upstream, from the settings, the workspace and the caller's rights."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goat_mcp.commands.sandbox.confinement import Bounds, ProxyDoor
-from goat_mcp.commands.sandbox.existing_paths import ExistingPaths
-from goat_mcp.commands.sandbox.git_paths import ProtectedPaths
+from goat_mcp.commands.sandbox.confinement import Bounds, ProxyAccess
+from goat_mcp.commands.sandbox.git_directories import ProtectedPaths
 from goat_mcp.commands.sandbox.options import Network, SandboxOptions
-from goat_mcp.commands.sandbox.protected_paths import ProtectedSearch
+from goat_mcp.commands.sandbox.protected_paths import ExistingPaths, ProtectedSearch
 
 _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pypirc"),
     *(".config/gcloud", ".config/gh", ".config/goat-mcp", ".password-store", ".local/share/keyrings"),
     *(".mozilla", ".config/google-chrome", ".config/chromium"),
 )
-"""What is hidden where the home directory itself is in reach, as part of the workspace or by the settings."""
+"""Hidden if the home directory itself is visible, as part of the workspace or by the settings."""
 _POINTER = "gitdir: "
 _IN_MAIN_CHECKOUT = ("HEAD", "index")
 
 
 @dataclass(frozen=True)
 class PolicyPaths:
-    """Where things are. `private` is the server's own, never shown; `shown` lies in it and commands may read it.
+    """The server's directories. `private` is never visible; `shown` lies in it and commands may read it.
 
-    `records` are files that commands neither see nor change, wherever they lie, and beside which they put nothing.
+    `records` are files that commands neither see nor change, and in whose folders they make nothing.
     """
 
     roots: Callable[[], Sequence[Path]]
@@ -38,21 +37,21 @@ class PolicyPaths:
 
 
 class SandboxPolicy:
-    """Makes `Bounds`. Blocking: it looks for protected names below what may be written."""
+    """Makes `Bounds`. Blocking: it searches writable directories for protected names."""
 
     def __init__(
-        self, places: PolicyPaths, is_protected: Callable[[str], bool], before: ExistingPaths | None = None
+        self, paths: PolicyPaths, is_protected: Callable[[str], bool], before: ExistingPaths | None = None
     ) -> None:
-        self._places = places
+        self._paths = paths
         self._search = ProtectedSearch(is_protected, before)
 
-    def of(self, options: SandboxOptions, door: ProxyDoor | None, *, writes_below: str = "") -> Bounds:
+    def of(self, options: SandboxOptions, proxy: ProxyAccess | None, *, writes_below: str = "") -> Bounds:
         """Bounds for the workspace. `writes_below`: the only directory that may be changed; the roots stay readable.
 
-        A git worktree needs the repository it belongs to: that one's git directory can be changed then, but for its
-        hooks, configuration, and the state of its own checkout.
+        A git worktree needs its repository: that repository's git directory can be changed then, except for its hooks,
+        configuration, and the state of its own checkout.
         """
-        roots = [_real(root) for root in self._places.roots()]
+        roots = [_real(root) for root in self._paths.roots()]
         found = ProtectedPaths()
         if not writes_below:
             writable = roots
@@ -64,24 +63,24 @@ class SandboxPolicy:
                 writable.append(repository)
                 found.add(self._search.in_git(repository))
                 found.read_only += [path for name in _IN_MAIN_CHECKOUT if (path := repository / name).is_file()]
-        shown = self._places.shown()
-        return self._bounds(options, door, writable, readable, found, shown=shown, writes_more=not writes_below)
+        shown = self._paths.shown()
+        return self._bounds(options, proxy, writable, readable, found, shown=shown, writes_more=not writes_below)
 
-    def of_upstream(self, options: SandboxOptions, door: ProxyDoor | None, directory: Path) -> Bounds:
-        """Bounds for a server that is no part of the workspace: what its entry names and the directory it starts in.
+    def of_upstream(self, options: SandboxOptions, proxy: ProxyAccess | None, directory: Path) -> Bounds:
+        """Bounds for a server outside the workspace: what its entry names, and the directory it starts in.
 
-        That directory may be read, unless it is the home directory or holds it; it can be written only where the
-        entry says so.
+        That directory may be read, unless it is the home directory or contains it. It can be written only if the entry
+        says so.
         """
-        home = self._places.home
+        home = self._paths.home
         start = _real(directory)
         is_too_much = start.parent == start or (home is not None and _real(home).is_relative_to(start))
-        return self._bounds(options, door, [], [] if is_too_much else [start], ProtectedPaths())
+        return self._bounds(options, proxy, [], [] if is_too_much else [start], ProtectedPaths())
 
     def _bounds(
         self,
         options: SandboxOptions,
-        door: ProxyDoor | None,
+        proxy: ProxyAccess | None,
         writable: Sequence[Path],
         readable: Sequence[Path],
         found: ProtectedPaths,
@@ -92,14 +91,14 @@ class SandboxPolicy:
         asked = [*options.sandbox_read, *options.sandbox_write]
         more_writable = options.sandbox_write if writes_more else ()
         more_readable = options.sandbox_read if writes_more else asked
-        private = [_real(path) for path in self._places.private]
+        private = [_real(path) for path in self._paths.private]
         writable = self._allowed([*writable, *map(_real, more_writable)], private)
         readable = [
             *self._allowed([*readable, *map(_real, more_readable)], private),
             *(path for one in shown if _is_there(path := _real(one))),
         ]
-        records = [_real(path) for path in self._places.records()]
-        # A file made beside a record could pass for a part of it.
+        records = [_real(path) for path in self._paths.records()]
+        # A file made beside a record could be taken for a part of it.
         closed = {path.parent for path in records}
         readable = [*readable, *(path for path in writable if path in closed)]
         writable = [path for path in writable if path not in closed]
@@ -107,7 +106,7 @@ class SandboxPolicy:
         for directory in writable:
             if _is_there(directory) and directory.is_dir() and directory not in searched:
                 found.add(self._search.below(directory))
-        home = None if self._places.home is None else _real(self._places.home)
+        home = None if self._paths.home is None else _real(self._paths.home)
         found = _with_closed(found, closed, writable)
         return Bounds(
             writable=tuple(dict.fromkeys(writable)),
@@ -121,11 +120,11 @@ class SandboxPolicy:
             links=tuple((path, _real(path)) for path in asked if _is_there(path) and path != _real(path)),
             home=home,
             network=options.sandbox_network,
-            door=door if options.sandbox_network is Network.DOMAINS else None,
+            proxy=proxy if options.sandbox_network is Network.DOMAINS else None,
         )
 
     def _allowed(self, paths: Iterable[Path], private: Sequence[Path]) -> list[Path]:
-        """Those that exist and are not the server's own. What contains that stays, with it hidden."""
+        """Existing paths outside the server's own. A path that contains one of those stays; they are hidden in it."""
         return [path for path in paths if _is_there(path) and not any(path.is_relative_to(one) for one in private)]
 
 
@@ -134,12 +133,12 @@ def _real(path: Path) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """Not what the user may not look at: their commands may not either."""
+    """False for what the user may not look at: their commands may not either."""
     return os.path.exists(path)  # noqa: PTH110  # `Path.exists` raises for it
 
 
 def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Path]) -> ProtectedPaths:
-    """The same with these folders read-only as a whole, but for what is writable in them by itself."""
+    """The same with the folders `closed` read-only, except for what is writable in them by itself."""
 
     def stays(path: Path) -> bool:
         above = next((one for one in path.parents if one in closed or one in writable), None)
@@ -154,16 +153,16 @@ def _with_closed(found: ProtectedPaths, closed: set[Path], writable: Sequence[Pa
     )
 
 
-def _secrets(home: Path | None, in_reach: Sequence[Path]) -> list[Path]:
-    """Keys and passwords that come into view with a directory they lie in, and that nobody has named themselves."""
+def _secrets(home: Path | None, visible: Sequence[Path]) -> list[Path]:
+    """Keys and passwords that are visible with a directory that holds them, and that nobody has named themselves."""
     if home is None:
         return []
     there = dict.fromkeys(_real(path) for name in _SECRETS if _is_there(path := home / name))
-    return [path for path in there if path not in in_reach and any(one in path.parents for one in in_reach)]
+    return [path for path in there if path not in visible and any(one in path.parents for one in visible)]
 
 
 def _repository_of(worktree: Path) -> Path | None:
-    """The git directory that a worktree shares with others: `.git` at or above it is a file that leads there."""
+    """The git directory that a worktree shares with others: `.git` at or above it is a file that names it."""
     for folder in (worktree, *worktree.parents):
         pointer = folder / ".git"
         if not os.path.isfile(pointer):  # noqa: PTH113  # as above

@@ -1,4 +1,4 @@
-"""Which confinement commands and upstreams run in: chosen by a real trial, once, when first needed (R-PROC-1)."""
+"""Chooses the confinement of commands and upstreams by a real trial, once, when first needed (R-PROC-1)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,49 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyDoor
+from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, Launch, ProxyAccess
 from goat_mcp.commands.sandbox.hidden_search import HiddenSearch
-from goat_mcp.commands.sandbox.options import Network, SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import Network, SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import SandboxPolicy
-from goat_mcp.commands.sandbox.session_folders import SessionFolders
-from goat_mcp.commands.sandbox.state import SandboxState
+from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from goat_mcp.core.errors import ErrorCode, ToolError
 
-if TYPE_CHECKING:  # loaded when somebody wants named domains
+if TYPE_CHECKING:
     from goat_mcp.commands.sandbox.domain_proxy import DomainProxy
 
-_KERNELS = (Path("/proc"), Path("/sys"))
+ConfinementName = Literal["bubblewrap", "landlock", "none"]
+
+
+@dataclass(frozen=True)
+class SandboxState:
+    """`name` is the confinement of a command that runs now; `reason` says why it is `none` against the settings."""
+
+    name: ConfinementName
+    wanted: SandboxMode
+    reason: str = ""
+
+    @property
+    def confined(self) -> bool:
+        return self.name != "none"
+
+    @property
+    def unsandboxed(self) -> bool:
+        """Wanted but unavailable: such a command at least asks (R-PROC-1)."""
+        return self.wanted is not SandboxMode.OFF and not self.confined
+
+
+_KERNEL_FILES = (Path("/proc"), Path("/sys"))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the trials gave: a confinement, or why there is none. `passed_over` says why a better one is not used."""
+    """The result of the trials. `passed_over` says why no confinement, or no better one, is used."""
 
     confinement: Confinement | None
     passed_over: str = ""
@@ -37,11 +57,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class ConfinedProcess:
-    """One process's confinement, everything decided but its arguments."""
+    """One process's confinement, complete but for its arguments. `reports`: what dead processes left behind."""
 
     confinement: Confinement
     bounds: Bounds
     directory: Path
+    reports: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,10 +74,9 @@ class ConfinedProcess:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should know of what it does not keep."""
-        return tuple(
-            f"not all nested repositories and settings could be protected: {why}" for why in self.bounds.missed
-        )
+        """What the user should know: paths that are not protected, and what dead processes left."""
+        missed = (f"not all nested repositories and settings could be protected: {why}" for why in self.bounds.missed)
+        return (*self.reports, *missed)
 
     def launch(
         self,
@@ -66,7 +86,7 @@ class ConfinedProcess:
         marker: Mapping[str, str],
         pass_fds: Sequence[int] = (),
     ) -> Launch:
-        """How to start it. Raises `OSError` where a path that it may reach cannot be opened."""
+        """How to start it. Raises `OSError` if a path of its bounds cannot be opened."""
         job = Job(
             arguments=tuple(arguments),
             directory=self.directory,
@@ -79,23 +99,23 @@ class ConfinedProcess:
 
 
 class Sandbox:
-    """Asked before anything is started. For one event loop.
+    """Confines commands and upstreams before they start. For one event loop.
 
     Args:
         options: the settings.
-        reach: what commands may reach.
-        runs_unasked: whether commands of a session and principal may run without a person's word (a mode, a rule,
-            HTTP): then `auto` is wanted where the setting is silent.
+        policy: what commands may reach.
+        runs_unasked: whether commands of a session and principal may run without asking a person (a mode, a rule,
+            HTTP): then `auto` is the default.
         confinements: the ways to confine, best first.
-        temporary: where sessions have their temporary files.
-        hidden: finds what the user's rules let nobody read; None where there are no such rules.
+        temporary: the sessions' temporary folders.
+        hidden: finds what the user's rules let nobody read; None if there are no such rules.
         unchanged: finds what they let no command change, in the same way.
     """
 
     def __init__(
         self,
         options: SandboxOptions,
-        reach: SandboxPolicy,
+        policy: SandboxPolicy,
         *,
         runs_unasked: Callable[[str, str], bool],
         confinements: Callable[[], Sequence[Confinement]],
@@ -105,7 +125,7 @@ class Sandbox:
         unchanged: HiddenSearch | None = None,
     ) -> None:
         self.options = options
-        self._reach = reach
+        self._policy = policy
         self._runs_unasked = runs_unasked
         self._confinements = confinements
         self._placeholders = placeholders
@@ -114,72 +134,72 @@ class Sandbox:
         self._unchanged = unchanged
         self._choice: Choice | None = None
         self._choosing = threading.Lock()
-        self._doors: dict[tuple[str, ...], tuple[DomainProxy, ProxyDoor]] = {}
-        self._opening_door = anyio.Lock()
-        self._cleared_up = False
+        self._proxies: dict[tuple[str, ...], tuple[DomainProxy, ProxyAccess]] = {}
+        self._starting_proxy = anyio.Lock()
+        self._cleaned_up = False
+        self._reports: tuple[str, ...] = ()
 
-    def wanted(self, session_key: str = "", principal: str = "") -> SandboxWish:
-        """What is wanted for a session's commands: the setting, else `auto` where they may run unasked."""
+    def wanted(self, session_key: str = "", principal: str = "") -> SandboxMode:
+        """The mode for a session's commands: the setting, else `auto` if they may run unasked."""
         if self.options.sandbox is not None:
             return self.options.sandbox
-        return SandboxWish.AUTO if self._runs_unasked(session_key, principal) else SandboxWish.OFF
+        return SandboxMode.AUTO if self._runs_unasked(session_key, principal) else SandboxMode.OFF
 
     async def state(self, session_key: str = "", principal: str = "") -> SandboxState:
-        """What a command of the session would run in now. The first time that something is wanted this tries it out,
-        some 20 ms."""
+        """What a command of the session would run in now. The first time this makes a trial, some 20 ms."""
         wanted = self.wanted(session_key, principal)
-        if wanted is SandboxWish.OFF:
+        if wanted is SandboxMode.OFF:
             return SandboxState("none", wanted)
         choice = await self._chosen()
         return _state(choice, wanted)
 
     def known_state(self, session_key: str = "", principal: str = "") -> SandboxState | None:
-        """`state` without a trial; None where that is still to come."""
+        """`state` without a trial; None before the first trial."""
         wanted = self.wanted(session_key, principal)
-        if wanted is SandboxWish.OFF:
+        if wanted is SandboxMode.OFF:
             return SandboxState("none", wanted)
         return None if self._choice is None else _state(self._choice, wanted)
 
     def why_unconfined(self) -> str:
-        """For a command that is about to run unasked: why it would do so without a sandbox although one is wanted.
+        """Why a command that is about to run unasked would have no sandbox against the settings.
 
-        Empty where it would run in one, or the settings want none. The first time it tries that out, some 20 ms.
+        Empty if it would have one, or if the settings want none. The first time this makes a trial, some 20 ms.
         """
-        if self.options.sandbox is SandboxWish.OFF:
+        if self.options.sandbox is SandboxMode.OFF:
             return ""
         choice = self._choose()
         return "" if choice.confinement is not None else choice.passed_over
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the chosen confinement does not cover, in words; empty before the first trial."""
+        """What the chosen confinement does not protect, in words; empty before the first trial."""
         choice = self._choice
         if choice is None or choice.confinement is None:
             return ()
         return (*((choice.passed_over,) if choice.passed_over else ()), *choice.confinement.limits)
 
     def start_failed(self) -> None:
-        """A confinement that worked does not any more: the next call tries again."""
+        """A confinement that worked failed: the next call makes a new trial."""
         self._choice = None
 
     async def confine_command(
         self, directory: Path, *, session_key: str = "", principal: str = "", writes_below: str = ""
     ) -> ConfinedProcess | None:
-        """The confinement of one command; None where it runs without. Raises `ToolError(SANDBOX)` where one is
-        required and there is none."""
+        """The confinement of one command; None if it runs without. Raises `ToolError(SANDBOX)` if one is required and
+        there is none."""
         confinement = await self._confinement_for(self.wanted(session_key, principal))
         if confinement is None:
             return None
-        door = await self._open_door(self.options)
+        proxy = await self._proxy_for(self.options)
 
         def bounds_of() -> Bounds:
-            bounds = self._reach.of(self.options, door, writes_below=writes_below)
+            bounds = self._policy.of(self.options, proxy, writes_below=writes_below)
             bounds = replace(bounds, temporary=self._temporary.of(principal, session_key))
             if not confinement.has_process_namespace:
                 return bounds
             if self._hidden is not None:
-                in_view = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
-                bounds = replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(in_view)))
+                visible = tuple(path for path in (*bounds.writable, *bounds.readable) if path.is_dir())
+                bounds = replace(bounds, hidden=(*bounds.hidden, *self._hidden.below(visible)))
             if self._unchanged is not None:
                 writable = tuple(path for path in bounds.writable if path.is_dir())
                 bounds = replace(bounds, read_only=(*bounds.read_only, *self._unchanged.below(writable)))
@@ -188,40 +208,41 @@ class Sandbox:
         try:
             bounds = await anyio.to_thread.run_sync(bounds_of)
         except OSError as problem:
-            raise _unavailable(f"no place for temporary files: {problem}") from problem
-        return self._confined(confinement, bounds, directory)
+            raise _unavailable(f"no folder for temporary files: {problem}") from problem
+        reports, self._reports = self._reports, ()
+        return replace(self._confined(confinement, bounds, directory), reports=reports)
 
     async def confine_upstream(self, options: SandboxOptions, directory: Path) -> ConfinedProcess | None:
         """The confinement of a stdio upstream by the options of its entry. Raises `ToolError(SANDBOX)`."""
-        confinement = await self._confinement_for(options.sandbox or SandboxWish.OFF)
+        confinement = await self._confinement_for(options.sandbox or SandboxMode.OFF)
         if confinement is None:
             return None
-        door = await self._open_door(options)
-        bounds = await anyio.to_thread.run_sync(lambda: self._reach.of_upstream(options, door, directory))
+        proxy = await self._proxy_for(options)
+        bounds = await anyio.to_thread.run_sync(lambda: self._policy.of_upstream(options, proxy, directory))
         return self._confined(confinement, bounds, directory)
 
     def _confined(self, confinement: Confinement, bounds: Bounds, directory: Path) -> ConfinedProcess:
         for path in bounds.writable:
             if path.parent == path:
                 raise _unavailable(f"{path} is a root of the workspace, and nothing can be kept from it")
-            if any(path.is_relative_to(one) for one in _KERNELS):
+            if any(path.is_relative_to(one) for one in _KERNEL_FILES):
                 raise _unavailable(
                     f"{path} is a part of the kernel's settings, which no command in a sandbox may write"
                 )
-        in_view = (*bounds.writable, *bounds.readable)
+        visible = (*bounds.writable, *bounds.readable)
         if not confinement.has_process_namespace:
             for path in bounds.hidden:
-                if any(path.is_relative_to(one) for one in in_view):
+                if any(path.is_relative_to(one) for one in visible):
                     raise _unavailable(
                         f"{path} is to be hidden and lies in a directory in reach, which needs bubblewrap"
                     )
         return ConfinedProcess(confinement, bounds, directory)
 
-    async def _confinement_for(self, wanted: SandboxWish) -> Confinement | None:
-        if wanted is SandboxWish.OFF:
+    async def _confinement_for(self, wanted: SandboxMode) -> Confinement | None:
+        if wanted is SandboxMode.OFF:
             return None
         choice = await self._chosen()
-        if choice.confinement is None and wanted is SandboxWish.REQUIRED:
+        if choice.confinement is None and wanted is SandboxMode.REQUIRED:
             raise _unavailable(choice.passed_over)
         return choice.confinement
 
@@ -231,28 +252,28 @@ class Sandbox:
     def _choose(self) -> Choice:
         with self._choosing:
             if self._choice is None:
-                if not self._cleared_up:
-                    self._cleared_up = True
-                    self._placeholders().clear_up()
+                if not self._cleaned_up:
+                    self._cleaned_up = True
+                    self._reports = self._placeholders().clean_up()
                 self._choice = _try(self._confinements())
             return self._choice
 
-    async def _open_door(self, options: SandboxOptions) -> ProxyDoor | None:
+    async def _proxy_for(self, options: SandboxOptions) -> ProxyAccess | None:
         if options.sandbox_network is not Network.DOMAINS:
             return None
-        async with self._opening_door:
-            if options.sandbox_domains not in self._doors:
+        async with self._starting_proxy:
+            if options.sandbox_domains not in self._proxies:
                 from goat_mcp.commands.sandbox.domain_proxy import DomainProxy
 
                 proxy = DomainProxy(options.sandbox_domains)
-                self._doors[options.sandbox_domains] = proxy, await proxy.start()
-            return self._doors[options.sandbox_domains][1]
+                self._proxies[options.sandbox_domains] = proxy, await proxy.start()
+            return self._proxies[options.sandbox_domains][1]
 
     async def close(self) -> None:
-        """Close the ways out of running sandboxes; temporary files go."""
-        for proxy, _ in self._doors.values():
+        """Stop the proxies of running sandboxes, and remove temporary files."""
+        for proxy, _ in self._proxies.values():
             await proxy.stop()
-        self._doors.clear()
+        self._proxies.clear()
         await anyio.to_thread.run_sync(self._temporary.close)
 
 
@@ -265,7 +286,7 @@ def _try(confinements: Sequence[Confinement]) -> Choice:
     return Choice(None, "; ".join(reasons) or f"there is none for {sys.platform}")
 
 
-def _state(choice: Choice, wanted: SandboxWish) -> SandboxState:
+def _state(choice: Choice, wanted: SandboxMode) -> SandboxState:
     if choice.confinement is None:
         return SandboxState("none", wanted, choice.passed_over)
     return SandboxState("bubblewrap" if choice.confinement.name == "bubblewrap" else "landlock", wanted)

@@ -1,9 +1,8 @@
 """Filters of system calls: the bytes of a BPF program, for `bwrap --seccomp` and for our Landlock launcher.
 
-A second wall, mostly against sockets that no namespace and no Landlock keeps in: Unix sockets by path lead to whoever
-listens (R-PROC-3, trap 2), vsock leads to the machine's host. What programs ordinarily do passes: everything is
-allowed but what is named here. ptrace is: other processes are kept away by the PID namespace, or by Landlock.
-Machines other than x86_64 and aarch64 get none.
+A second layer, mostly against sockets that no namespace and no Landlock restricts: Unix sockets by path reach any
+listener (R-PROC-3, trap 2), vsock reaches the machine's host. All calls are allowed but those named here. ptrace is
+allowed: the PID namespace, or Landlock, protects other processes. Only x86_64 and aarch64 have a filter.
 """
 
 from __future__ import annotations
@@ -16,7 +15,62 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from goat_mcp.commands.sandbox.system_call_numbers import system_call_numbers
+_NUMBERS = {
+    # name: (x86_64, aarch64)
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "bpf": (321, 280),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "delete_module": (176, 106),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "ioctl": (16, 29),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "pivot_root": (155, 41),
+    "prlimit64": (302, 261),
+    "quotactl": (179, 60),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "sendmmsg": (307, 269),
+    "sendmsg": (46, 211),
+    "sendto": (44, 206),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+}
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+
+
+def system_call_numbers(machine: str) -> dict[str, int]:
+    """The numbers of the calls that the filter looks at, by name, for a machine of `os.uname`. Empty if unknown."""
+    column = _COLUMN.get(machine)
+    return {} if column is None else {name: numbers[column] for name, numbers in _NUMBERS.items()}
+
 
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE_MASK = 1, 5, 0xF
@@ -32,12 +86,12 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 
 class Sockets(Enum):
-    """Which sockets a program may make. Pairs of connected Unix sockets it always may."""
+    """Which sockets a program may make. Pairs of connected Unix sockets are always allowed."""
 
     NETWORK = "network"
-    """To the network, and to the kernel's (netlink), which is what programs list interfaces with."""
+    """To the network, and netlink, with which programs list interfaces."""
     TCP = "tcp"
-    """As above, but TCP only. Connecting in the first packet is refused: Landlock does not look at that."""
+    """As above, but TCP only. Connecting in the first packet is refused: Landlock does not check that."""
     NONE = "none"
     """Netlink only."""
 
@@ -50,10 +104,10 @@ class _Instruction(NamedTuple):
 
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel calls the machine that a system call was made for."""
+"""The kernel's numbers of the machines."""
 
-_AS_IF_NOT_THERE = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
-"""ENOSYS, after which programs use what we can look at: a ring makes sockets unseen, clone3 hides its flags."""
+_NOT_IMPLEMENTED = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+"""ENOSYS; programs then use calls that can be filtered: a ring makes sockets unseen, clone3 hides its flags."""
 _REFUSED = (
     *("mount", "umount2", "pivot_root", "setns", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick"),
     *("mount_setattr", "open_by_handle_at", "swapon", "swapoff", "acct", "quotactl", "syslog", "reboot"),
@@ -64,21 +118,13 @@ _REFUSED = (
 )
 
 
-def unix_socket_filter(machine: str | None = None) -> bytes | None:
-    """For a sandbox with a network of its own: Unix sockets by path and sockets of odd families are refused.
-
-    `machine` is a name as `os.uname` has it. None where there is no filter for this one.
-    """
-    return system_call_filter(Sockets.NETWORK, machine)
-
-
 def system_call_filter(
     sockets: Sockets, machine: str | None = None, *, sees_other_processes: bool = False
 ) -> bytes | None:
-    """The filter as the kernel takes it: eight bytes for each instruction, in the machine's byte order.
+    """The filter for the kernel: eight bytes for each instruction, in the machine's byte order.
 
-    A program that `sees_other_processes` could end them by a limit on their time, which is no signal: it may set
-    limits for itself only.
+    `machine` is a name of `os.uname`. None if there is no filter for it. A program that `sees_other_processes` could
+    end them by a limit on their time, which is no signal: it may set limits for itself only.
     """
     if machine is None:
         machine = os.uname().machine if sys.platform == "linux" else ""
@@ -94,7 +140,7 @@ def system_call_filter(
     ]
     if machine == "x86_64":
         program += [_Instruction(_AT_LEAST, _X32_BIT, 0, 1), _answer(errno.ENOSYS)]
-    for name in _AS_IF_NOT_THERE:
+    for name in _NOT_IMPLEMENTED:
         program += _on(calls[name], [_answer(errno.ENOSYS)])
     for name in _REFUSED:
         program += _on(calls[name], [_answer(errno.EPERM)])

@@ -1,4 +1,4 @@
-"""What a bash script would run, told from its text alone: pure analysis for rules, notices and hardening.
+"""What a bash script would run, by its text alone: pure analysis for rules, notices and hardening.
 
-No boundary: text analysis only chooses between running and asking (R-SHELL-1); the sandbox is what holds.
+It is no boundary: text analysis only chooses between running and asking (R-SHELL-1). The sandbox is the boundary.
 """

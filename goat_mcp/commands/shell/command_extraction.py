@@ -1,7 +1,7 @@
 """Every command of a script that a deny or ask rule must look at, and why there may be more (R-SHELL-5).
 
-Best effort: what a script file, an interpreter or a build tool would run cannot be told from the text, and such
-commands are not called hidden for it. A sourced file counts as a script file.
+Best effort: the text does not tell what a script file, an interpreter or a build tool runs, and such commands do not
+count as hidden. A sourced file counts as a script file.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.inner import Inner, assigned
-from goat_mcp.commands.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.commands.shell.mentions import LISTS_FOLDERS, Mentions, OwnWords
-from goat_mcp.commands.shell.names import Words, bare_name
 from goat_mcp.commands.shell.read_only import takes_stdin_as_data
 from goat_mcp.commands.shell.redirections import (
     REPEATING,
@@ -30,9 +27,10 @@ from goat_mcp.commands.shell.redirections import (
     words_after,
 )
 from goat_mcp.commands.shell.running_programs import CONTAINERS, SHELLS, WRAPPERS
-from goat_mcp.commands.shell.tree import ScriptTree, excerpt, parse, preorder, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import ScriptTree, excerpt, parse, preorder, text_of, word_of
+from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Word, Words, bare_name
 from goat_mcp.commands.shell.wrapper_stripping import strip_wrappers
+from goat_mcp.commands.shell.wrappers import InnerCommands, add_assignment
 
 _MAX_WORDS = 20_000
 _MAX_INNER_CHARS = 4 * MAX_SCRIPT_BYTES
@@ -40,13 +38,13 @@ _BACKQUOTE = re.compile(r"(?<!\\)(?:\\\\)*`")
 _BACKSLASH_IN_BACKQUOTES = re.compile(r"\\([`\\$\"])")
 _ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\b(?:let|declare|typeset|local|test)\b|\[\s|\$\{[^}]*[:\[]")
 _RUN_BY_ARITHMETIC = re.compile(r"\[[^\]]*(?:\$\(|`)")
-"""A subscript with a substitution, which bash runs when it takes a variable's text for a number."""
+"""A subscript with a substitution, which bash runs if it takes a variable's text for a number."""
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*\$\(")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 _ESCAPED_IN_HEREDOC = re.compile(r"\\([\\$`\n])")
 _QUOTES = "'\"\\"
 _TEXTS = ("word", "regex", "heredoc_body", "heredoc_content", "extglob_pattern")
-RUNS_TEXT = SHELLS | WRAPPERS.keys() | {"eval", "trap", "alias"}
+_RUNS_TEXT = SHELLS | WRAPPERS.keys() | {"eval", "trap", "alias"}
 _PRINTING = ("echo", "printf")
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
 _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
@@ -54,8 +52,8 @@ _ARGUMENTS_OF = ("declaration_command", "unset_command", "test_command")
 
 @dataclass(frozen=True)
 class _Text:
-    """Text that is a script again. `stdin` is what its shells may read there, beside what it gives them itself;
-    `streams`: that may be what other commands print."""
+    """Text that is a script again. `stdin` is what its shells may read from outside of it; `streams`: they may read
+    the output of other commands."""
 
     text: str
     stdin: tuple[Word, ...] = ()
@@ -64,11 +62,11 @@ class _Text:
 
 @dataclass(frozen=True)
 class ExtractedCommand:
-    """A command as rules about files see it: with what bash expands in its words, and without those that belong to a
-    command or a text which it runs: that is a command of its own here.
+    """A command for rules about files: with expansions in its words, and without the words of a command or a text that
+    it runs, which is a command of its own here.
 
-    `piped`: it reads what others print. `fed`: further words come to its end unseen (from `xargs`). `repeats`: it may
-    run more than once. `inner`: it stands in text that is a script again.
+    `piped`: it reads the output of others. `fed`: it gets more words that are not in the script (from `xargs`).
+    `repeats`: it may run more than once. `inner`: it stands in text that is a script again.
     """
 
     name: str
@@ -82,34 +80,35 @@ class ExtractedCommand:
 
 @dataclass
 class _Search:
-    """What has been found so far."""
+    """The findings so far."""
 
-    seen: list[Words] = field(default_factory=list[Words])
-    commands_seen: list[ExtractedCommand] = field(default_factory=list[ExtractedCommand])
+    found_commands: list[Words] = field(default_factory=list[Words])
+    in_full: list[ExtractedCommand] = field(default_factory=list[ExtractedCommand])
     opened: list[Opened] = field(default_factory=list[Opened])
     assigned: list[Assigned] = field(default_factory=list[Assigned])
     has_loops: bool = False
     is_inner: bool = False
-    own: list[OwnWords] = field(default_factory=list[OwnWords])
-    given: list[str] = field(default_factory=list[str])
-    kept: list[str] = field(default_factory=list[str])
+    own_words: list[OwnWords] = field(default_factory=list[OwnWords])
+    exported: list[str] = field(default_factory=list[str])
+    assigned_texts: list[str] = field(default_factory=list[str])
     fed: list[Word] = field(default_factory=list[Word])
     texts: list[_Text] = field(default_factory=list[_Text])
-    commands: int = 0
-    words: int = 0
+    command_count: int = 0
+    word_count: int = 0
     hidden: str = ""
 
     def hide(self, reason: str) -> None:
+        """More may run than was found."""
         self.hidden = self.hidden or reason
 
 
 @dataclass(frozen=True)
 class ExtractedCommands:
-    """`commands`, each with its program's bare name first; `hidden` is why they may not be all.
+    """`commands`, each with its program's bare name first; `hidden` is why there may be more.
 
-    `in_full` are the same commands for rules about files; `opened` is what redirections open, `assigned` what
-    variables are given. `fed` is text on the standard input of programs that may take it for more than data.
-    `mentions` are words that others may run.
+    `in_full` are the same commands for rules about files; `opened` are the files of redirections, `assigned` the values
+    of variables. `fed` is text on the standard input of programs that may take it for more than data. `mentions` are
+    words that others may run.
     """
 
     commands: tuple[Words, ...] = ()
@@ -123,42 +122,41 @@ class ExtractedCommands:
 
 
 def extract_commands(text: str, tree: ScriptTree, plain: Sequence[Words]) -> ExtractedCommands:
-    """What can be seen of a script.
-
-    `plain`: the commands of a plain script, which spare looking through its tree.
-    """
+    """The commands of a script. `plain`: those of a plain script, for which its tree need not be searched."""
     search = _Search()
     whole = _Text(text)
     if plain and not ("|" in text and any(words[0] in _PRINTING for words in plain)):
         whole = replace(whole, streams="|" in text)
         for words, is_fed in zip(plain, _piped_of(tree), strict=False):
-            _look_into(search, [Word(word, literal=True) for word in words], whole, piped=is_fed)
+            _search_command(search, [Word(word, literal=True) for word in words], whole, piped=is_fed)
     else:
-        _look(search, tree, whole)
+        _search_tree(search, tree, whole)
     if "\\\n" in text and not plain:
-        # Our grammar ends a word where bash goes on with it in the next line.
+        # Our grammar ends a word at a line end at which bash goes on.
         search.texts.append(_Text(text.replace("\\\n", "")))
-    looked_at = {whole}
+    searched = {whole}
     chars = 0
     search.is_inner = True
     while search.texts and not search.hidden:
         inner = search.texts.pop(0)
-        if inner in looked_at or not inner.text.strip():
+        if inner in searched or not inner.text.strip():
             continue
-        looked_at.add(inner)
+        searched.add(inner)
         chars += len(inner.text)
         inner_tree = parse(inner.text) if chars <= _MAX_INNER_CHARS else None
         if inner_tree is None:
             search.hide("too much text inside the script that is a script again")
             break
-        _look(search, inner_tree, inner)
+        _search_tree(search, inner_tree, inner)
     mentions = Mentions(
-        tuple(dict.fromkeys(search.own)), tuple(dict.fromkeys(search.given)), tuple(dict.fromkeys(search.kept))
+        tuple(dict.fromkeys(search.own_words)),
+        tuple(dict.fromkeys(search.exported)),
+        tuple(dict.fromkeys(search.assigned_texts)),
     )
     return ExtractedCommands(
-        tuple(dict.fromkeys(search.seen)),
+        tuple(dict.fromkeys(search.found_commands)),
         search.hidden,
-        tuple(dict.fromkeys(search.commands_seen)),
+        tuple(dict.fromkeys(search.in_full)),
         tuple(dict.fromkeys(search.opened)),
         tuple(dict.fromkeys(search.assigned)),
         tuple(dict.fromkeys(search.fed)),
@@ -171,38 +169,38 @@ def _piped_of(tree: ScriptTree) -> list[bool]:
     return [is_piped(node) for node in preorder(tree.root) if node.type == "command"]
 
 
-def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
+def _search_tree(search: _Search, tree: ScriptTree, around: _Text) -> None:
     commands: list[list[Word]] = []
     nodes: list[Node] = []
     texts: list[str] = []
     stdin = list(around.stdin)
-    # What a coprocess reads comes from others, too.
+    # A coprocess reads the output of others, too.
     streams = around.streams or "coproc" in around.text
     counts = _ARITHMETIC.search(around.text) is not None
     if tree.root.has_error:
         search.hide("text that is no valid bash")
     for node in preorder(tree.root):
         if node.type == "command":
-            search.commands += 1
+            search.command_count += 1
             if words := _words_of(node, tree.source):
                 commands.append(words)
                 nodes.append(node)
                 if words[0].text in _PRINTING:
-                    _feed(search, node, tree, words[1:])
+                    _add_stdin(search, node, tree, words[1:])
         elif node.type in _ARGUMENTS_OF:
             # `export`, `unset`, `[`: commands to bash, special to the grammar.
-            search.commands += 1
+            search.command_count += 1
             commands.append([Word(text_of(node.children[0]), literal=True), *map(word_of, node.children[1:])])
             nodes.append(node)
         elif node.type == "variable_assignment":
             texts.extend(_run_by_assignment(search, node))
         elif node.type == "herestring_redirect":
             stdin.extend(word_of(child) for child in node.named_children[-1:])
-            search.kept.append(stdin[-1].text)  # for `read x`
-            _feed(search, node, tree, stdin[-1:])
+            search.assigned_texts.append(stdin[-1].text)  # for `read x`
+            _add_stdin(search, node, tree, stdin[-1:])
         elif node.type == "heredoc_redirect":
             stdin.append(_heredoc(node))
-            _feed(search, node, tree, stdin[-1:])
+            _add_stdin(search, node, tree, stdin[-1:])
         elif node.type in ("pipeline", "process_substitution") or _is_from_network(node):
             streams = True
         elif node.type == "command_substitution" and node.children[0].type == "`":
@@ -212,25 +210,28 @@ def _look(search: _Search, tree: ScriptTree, around: _Text) -> None:
         elif node.type == "expansion" and "@P}" in text_of(node):
             search.hide(f"a variable that bash expands again ({excerpt(node)})")
         elif node.type == "for_statement":
-            search.kept.extend(value.text for value in values_of(node))
+            search.assigned_texts.extend(value.text for value in values_of(node))
         search.has_loops = search.has_loops or node.type in REPEATING
         search.assigned.extend(assigned_by(node))
         if is_redirection(node):
             search.opened.extend(opened_by(node, tree))
             if commands:
-                # They belong to the command before it: `git >log push` is a push.
+                # They belong to the command: `git >log push` is a push.
                 commands[-1].extend(map(word_of, words_after(node)))
         if counts and node.type in ("raw_string", "word", "ansi_c_string", "string") and _is_run_as_a_number(node):
             search.hide(f"text that bash would run where it counts ({excerpt(node)})")
         if node.type in _TEXTS and node.child_count == 0:
             texts.extend(_run_in_text(node))
-        if search.commands > MAX_COMMANDS:
+        elif node.type == "heredoc_body" and not _is_quoted_body(node):
+            # Our grammar has no node for the text before the first expansion.
+            texts.extend(_in_backquotes(text_of(node)))
+        if search.command_count > MAX_COMMANDS:
             search.hide(f"more than {MAX_COMMANDS} commands")
             return
     here = _Text("", tuple(dict.fromkeys(stdin)), streams)
     search.texts.extend(replace(here, text=text) for text in texts)
     for words, node in zip(commands, nodes, strict=True):
-        _look_into(search, words, here, piped=is_piped(node), repeats=search.has_loops and is_repeated(node))
+        _search_command(search, words, here, piped=is_piped(node), repeats=search.has_loops and is_repeated(node))
 
 
 def _words_of(command: Node, source: bytes) -> list[Word]:
@@ -248,8 +249,8 @@ def _words_of(command: Node, source: bytes) -> list[Word]:
     return words
 
 
-def _feed(search: _Search, node: Node, tree: ScriptTree, words: Sequence[Word]) -> None:
-    """Text on standard input counts as words of what takes it: `python3 <<E` as `python3 -c`."""
+def _add_stdin(search: _Search, node: Node, tree: ScriptTree, words: Sequence[Word]) -> None:
+    """Text on standard input counts as words of its reader: `python3 <<E` as `python3 -c`."""
     around = [node.parent] if node.type.endswith("_redirect") else []
     above = node.parent
     while above is not None and above.type not in ("command_substitution", "process_substitution"):
@@ -265,32 +266,32 @@ def _feed(search: _Search, node: Node, tree: ScriptTree, words: Sequence[Word]) 
     ]
     if not all(_takes_data(taker) for taker in takers if taker):
         search.fed.extend(words)
-        search.given.extend(word.text for word in words)
+        search.exported.extend(word.text for word in words)
 
 
 def _takes_data(words: list[Word]) -> bool:
     name, inner = bare_name(words[0].text), strip_wrappers(words, fed=False)
     if name in SHELLS:
-        return inner.reads_stdin or not inner.texts  # it is looked at as a script, or a file is run
+        return inner.reads_stdin or not inner.texts  # it is searched as a script, or a file is run
     if inner.commands:
         return all(_takes_data(command) for command in inner.commands)
     return takes_stdin_as_data(name, [word.text for word in words[1:]])
 
 
 def _is_descriptor(node: Node, source: bytes) -> bool:
-    """`0` of `sh 0<<< text`, which our grammar takes for an argument."""
+    """The `0` of `sh 0<<< text`, which our grammar takes for an argument."""
     return source[node.end_byte : node.end_byte + 1] in (b"<", b">") and text_of(node).isdecimal()
 
 
 def _run_by_assignment(search: _Search, node: Node) -> list[str]:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-    inner = Inner()
+    inner = InnerCommands()
     if name is not None and value is not None:
-        assigned(inner, text_of(name), word_of(value))
+        add_assignment(inner, text_of(name), word_of(value))
         if not LISTS_FOLDERS.fullmatch(text_of(name)):
-            # Without a command behind it, it is the shell's own.
-            is_given = node.parent is not None and node.parent.type in ("command", "declaration_command")
-            (search.given if is_given else search.kept).extend(word.text for word in values_of(node))
+            # Without a command behind it, it is a variable of the shell alone.
+            is_exported = node.parent is not None and node.parent.type in ("command", "declaration_command")
+            (search.exported if is_exported else search.assigned_texts).extend(word.text for word in values_of(node))
         if inner.hidden:
             search.hide(inner.hidden)
     return inner.texts
@@ -306,14 +307,17 @@ def _is_run_as_a_number(node: Node) -> bool:
 
 
 def _run_in_text(node: Node) -> list[str]:
-    """Substitutions in what our grammar takes for mere text, for example in a here-document or a `${x:-default}`."""
+    """Substitutions in nodes that our grammar takes for mere text, as in a here-document or a `${x:-default}`."""
     text = text_of(node)
     if "`" not in text and "$(" not in text:
         return []
-    if node.type == "heredoc_body" and node.parent is not None and _is_quoted(node.parent):
+    if node.type == "heredoc_body" and _is_quoted_body(node):
         return []
-    quoted = [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
-    return [*quoted, *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
+    return [*_in_backquotes(text), *(text[match.end() :].rpartition(")")[0] for match in _SUBSTITUTION.finditer(text))]
+
+
+def _in_backquotes(text: str) -> list[str]:
+    return [part.replace("\\`", "`") for part in _BACKQUOTE.split(text)[1::2]]
 
 
 def _heredoc(node: Node) -> Word:
@@ -326,39 +330,44 @@ def _heredoc(node: Node) -> Word:
     return Word(text, literal=all(child.type == "heredoc_content" for child in body.named_children))
 
 
+def _is_quoted_body(body: Node) -> bool:
+    return body.parent is not None and _is_quoted(body.parent)
+
+
 def _is_quoted(heredoc: Node) -> bool:
     """Whether bash leaves the body of a here-document as it is."""
     start = next((text_of(child) for child in heredoc.children if child.type == "heredoc_start"), "")
     return any(character in start for character in _QUOTES)
 
 
-def _own_words(name: str, words: list[Word], inner: Inner) -> list[Word]:
+def _words_for_file_rules(name: str, words: list[Word], inner: InnerCommands) -> list[Word]:
+    """A command's words that may name files: in doubt also those of a command that it runs."""
     if name in CONTAINERS or name in ("find", "script", "flock", "logsave"):
-        # Which of their words is a file and which the command, is not certain.
+        # It is uncertain which of their words are files and which are the command.
         return words[1:]
     begins = [len(words) - len(command) for command in inner.commands]
     begins = [at for at, command in zip(begins, inner.commands, strict=True) if at > 0 and words[at:] == command]
     own = words[1 : min(begins, default=len(words))]
-    return [word for word in own if word.text not in inner.texts] if name in RUNS_TEXT else own
+    return [word for word in own if word.text not in inner.texts] if name in _RUNS_TEXT else own
 
 
-def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool, repeats: bool = False) -> None:
-    """A command and all that it runs in turn. `here` says what stands on the standard input of its shells."""
+def _search_command(search: _Search, first: list[Word], here: _Text, *, piped: bool, repeats: bool = False) -> None:
+    """A command and all that it runs in turn. `here` has the standard input of its shells."""
     waiting = [(first, False)]
     while waiting:
         words, fed = waiting.pop()
-        search.words += len(words)
-        if search.words > _MAX_WORDS:
+        search.word_count += len(words)
+        if search.word_count > _MAX_WORDS:
             search.hide("too many commands inside commands")
             return
         name = bare_name(words[0].text)
         if not words[0].literal:
             search.hide(f"a command name that is not a literal word ({words[0].text[:40]})")
-        search.seen.append((name, *(word.text for word in words[1:])))
+        search.found_commands.append((name, *(word.text for word in words[1:])))
         inner = strip_wrappers(words, fed=fed)
-        search.own.append(_without_inner(search.seen[-1], inner))
-        own = tuple(_own_words(name, words, inner))
-        search.commands_seen.append(ExtractedCommand(name, words[0], own, piped or fed, fed, repeats, search.is_inner))
+        search.own_words.append(_words_for_mentions(search.found_commands[-1], inner))
+        own = tuple(_words_for_file_rules(name, words, inner))
+        search.in_full.append(ExtractedCommand(name, words[0], own, piped or fed, fed, repeats, search.is_inner))
         if inner.hidden:
             search.hide(inner.hidden)
         if inner.reads_stdin:
@@ -369,14 +378,15 @@ def _look_into(search: _Search, first: list[Word], here: _Text, *, piped: bool, 
                     search.hide("a shell that reads text which is not literal")
                 search.texts.append(replace(here, text=text.text))
         if any(blank in words[0].text for blank in " \t\n"):
-            # No program's name: what precedes it may have been read otherwise than it is meant.
+            # No program's name: the words before it may have another meaning.
             search.texts.append(replace(here, text=words[0].text))
         search.texts.extend(replace(here, text=text) for text in inner.texts)
         waiting.extend((command, fed or name in ("xargs", "parallel")) for command in reversed(inner.commands))
 
 
-def _without_inner(words: Words, inner: Inner) -> OwnWords:
-    """Those that are no part of what the command runs beside itself, which is looked at by itself."""
+def _words_for_mentions(words: Words, inner: InnerCommands) -> OwnWords:
+    """A command's words that another program may take for a command: without those of commands that it certainly runs,
+    which are searched by themselves."""
     end = len(words)
     for command in inner.commands:
         for texts in (tuple(word.text for word in command), tuple(word.text for word in command[1:])):

@@ -8,17 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from goat_mcp.commands.shell.names import Words, bare_name
-from goat_mcp.commands.shell.options import unsafe_option
-from goat_mcp.commands.shell.options.build_tools import SINGLE_TABLES, TOOLS
-from goat_mcp.commands.shell.options.checkers import CHECKERS
+from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS
 from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS
 from goat_mcp.commands.shell.options.table import names
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS
-from goat_mcp.commands.shell.options.unknown import RUNNING_VERBS
-from goat_mcp.commands.shell.options.verbs import VERB_TOOLS
-from goat_mcp.commands.shell.running_options import value_attached
-from goat_mcp.commands.shell.running_programs import CONTAINERS, CONTAINERS_RUN_BY
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
+from goat_mcp.commands.shell.options.verbs import RUNNING_VERBS, VERB_TOOLS
+from goat_mcp.commands.shell.running_programs import CONTAINERS, CONTAINERS_RUN_BY, value_attached
+from goat_mcp.commands.shell.words import Words, bare_name
 
 _RUN_NOTHING = names(
     "echo printf cd pushd popd dirs pwd true false : test [ [[ exit return kill type which whereis help apropos whatis "

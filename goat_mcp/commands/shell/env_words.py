@@ -1,6 +1,6 @@
-"""`env -S TEXT`: the words that env itself makes of a text, by rules that are no shell's.
+"""`env -S TEXT`: the words that env makes of a text, by rules that differ from a shell's.
 
-Source: GNU coreutils, "env invocation", -S/--split-string usage. What these words run is found by `unwrapping`.
+Source: GNU coreutils, "env invocation", -S/--split-string usage.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ESCAPES = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "_": " ", **{
 _REFUSED = "env of text that it would refuse"
 
 
-class CannotTell(Exception):
-    """The words cannot be told; the reason, for a person."""
+class UnknownWords(Exception):
+    """The words are unknown; the reason, for a person."""
 
 
 def split_string(rest: Sequence[Word], *, fed: bool) -> list[Word] | None:
-    """The arguments of env as it reads them on where `-S` stands among its options; None where it does not.
+    """The arguments of env after it has split the text of `-S`; None without that option.
 
-    `fed`: further words come to the end unseen (from `xargs`). Raises `CannotTell`.
+    `fed`: it gets more words that are not in the script (from `xargs`). Raises `UnknownWords`.
     """
     index = 0
     while index < len(rest):
@@ -34,26 +34,26 @@ def split_string(rest: Sequence[Word], *, fed: bool) -> list[Word] | None:
         if not word.text.startswith("-") or word.text in ("-", "--"):
             return None
         if not word.literal:
-            raise CannotTell("env with an option that is not literal")
+            raise UnknownWords("env with an option that is not literal")
         index += 1
-        is_meant, value, takes_next = _read_option(word.text)
-        if is_meant and value is None:
+        is_split, value, takes_next = _read_option(word.text)
+        if is_split and value is None:
             if index == len(rest):
                 if fed:
-                    raise CannotTell("env with text that is not in the script")
+                    raise UnknownWords("env with text that is not in the script")
                 return None
             value = rest[index].text
             if not rest[index].literal:
-                raise CannotTell("env of text that is not literal")
+                raise UnknownWords("env of text that is not literal")
             index += 1
-        if is_meant and value is not None:
+        if is_split and value is not None:
             return [*_split(value), *rest[index:]]
         index += takes_next
     return None
 
 
 def _read_option(text: str) -> tuple[bool, str | None, bool]:
-    """Whether it is `-S`, its value where it is in the same word, and whether another option takes the next word."""
+    """Whether it is `-S`, its value if in the same word, and whether another option takes the next word."""
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         if _OPTION.startswith(name):
@@ -102,7 +102,7 @@ def _split(text: str) -> list[Word]:
             elif escaped in _ESCAPES:
                 reading.add(_ESCAPES[escaped])
             else:
-                raise CannotTell(_REFUSED)
+                raise UnknownWords(_REFUSED)
         elif char == quote:
             quote = ""
         elif not quote and char in "'\"":
@@ -116,6 +116,6 @@ def _split(text: str) -> list[Word]:
             # `${NAME}` is replaced by env.
             reading.add(char, literal=char != "$" or quote == "'")
     if quote:
-        raise CannotTell(_REFUSED)
+        raise UnknownWords(_REFUSED)
     reading.end_word()
     return reading.words

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 HERE, NUMBER, TIME = "\x01", "\x02", "\x03"
 """Stand in a text for the directory the script is in, for a number, and for what `date` prints. No script holds
@@ -40,3 +42,96 @@ class FileDoubt:
     word: str
     why: str
     may_write: bool = True
+
+
+_MAX_SUFFIXES = 24
+_MAX_LETTERS = 12
+_SEPARATOR = re.compile(r"[=@:,]")
+_BETWEEN = re.compile(r"[\s\"'`(){}<>;|&=@:,\[\]?#]+")
+_FILE_URL = re.compile(rf"file:(?://[^/{HERE}]*)?([/{HERE}].*)", re.IGNORECASE | re.DOTALL)
+_ODD_IN_URL = re.compile(r"[%\[\]{}\\]")
+_OTHER_HOME = re.compile(r"(?:^|[=:])~[\w.-]")
+
+
+def parts_of(text: str) -> Iterator[str]:
+    yield text
+    if text.startswith("-") and not text.startswith("--"):
+        for at in range(2, min(len(text), _MAX_LETTERS)):
+            yield text[at:]
+    for _, found in zip(range(_MAX_SUFFIXES), _SEPARATOR.finditer(text), strict=False):
+        yield text[found.end() :]
+    if (found := _FILE_URL.search(text)) is not None:
+        yield found[1]
+    parts = _BETWEEN.split(text)
+    if len(parts) > 1:
+        yield from filter(None, parts)
+
+
+def cannot_tell(text: str) -> str:
+    """Why a word's paths cannot be followed although its text is known; empty if they can."""
+    if _OTHER_HOME.search(text):
+        return "of the homes only `~` is followed"
+    if (found := _FILE_URL.search(text)) is not None and _ODD_IN_URL.search(found[1]):
+        return "a URL with such characters is not followed"
+    return ""
+
+
+@dataclass(frozen=True)
+class Operands:
+    """`options` are as they were given; letters of a cluster (`-rn`) one by one, without the values of `values`."""
+
+    words: tuple[str, ...]
+    options: tuple[str, ...]
+    values: tuple[tuple[str, str], ...] = field(default=())
+
+    def has(self, *options: str) -> bool:
+        return any(one in options for one in self.options)
+
+    def value_of(self, *options: str) -> tuple[str, ...]:
+        return tuple(value for option, value in self.values if option in options)
+
+
+def operands(arguments: Sequence[str], valued: str = "") -> Operands:
+    """`valued`: options that take a value, e.g. `-e -g --glob`. A value of an option not named there is an operand."""
+    takes_value = frozenset(valued.split())
+    words: list[str] = []
+    options: list[str] = []
+    values: list[tuple[str, str]] = []
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--":
+            words += waiting
+            break
+        if not word.startswith("-") or word == "-":
+            words.append(word)
+        elif word.startswith("--"):
+            name, equals, value = word.partition("=")
+            options.append(name)
+            if equals:
+                values.append((name, value))
+            elif name in takes_value and waiting:
+                values.append((name, waiting.pop(0)))
+        else:
+            _cluster(word, takes_value, options, values, waiting)
+    return Operands(tuple(words), tuple(options), tuple(values))
+
+
+def _cluster(
+    word: str, takes_value: frozenset[str], options: list[str], values: list[tuple[str, str]], waiting: list[str]
+) -> None:
+    if word in takes_value and waiting:
+        # `-exec`, `-name`: a single dash before a whole name.
+        options.append(word)
+        values.append((word, waiting.pop(0)))
+        return
+    options.append(word)
+    for at, letter in enumerate(word[1:], start=2):
+        option = f"-{letter}"
+        options.append(option)
+        if option in takes_value:
+            if at < len(word):
+                values.append((option, word[at:]))
+            elif waiting:
+                values.append((option, waiting.pop(0)))
+            return

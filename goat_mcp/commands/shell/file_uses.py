@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from goat_mcp.commands.shell.command_extraction import ExtractedCommand, ExtractedCommands
-from goat_mcp.commands.shell.file_use import FileDoubt, FileUse
+from goat_mcp.commands.shell.file_use import FileDoubt, FileUse, cannot_tell, parts_of
 from goat_mcp.commands.shell.known_values import KnownValues, Text
 from goat_mcp.commands.shell.not_paths import GREPS, not_paths
 from goat_mcp.commands.shell.options.followed import FOLLOWED, is_followed, not_followed
 from goat_mcp.commands.shell.read_folders import folders_read
 from goat_mcp.commands.shell.read_only import GIT_NAMES_ONLY, LISTS, PRINTS, VERB_PROGRAMS, git_verb, only_reads
 from goat_mcp.commands.shell.running_programs import WRAPPERS
-from goat_mcp.commands.shell.script import ShellScript
-from goat_mcp.commands.shell.word_parts import cannot_tell, parts_of
 from goat_mcp.commands.shell.words import Word
 from goat_mcp.commands.shell.written_files import files_written
 
@@ -37,7 +35,7 @@ _UNFOLLOWED_CHANGES = frozenset({"pushd", "popd"})
 
 @dataclass(frozen=True)
 class CommandFiles:
-    """What one command names. `folders` may be directories that it begins in, or that its other words are below."""
+    """The files that one command names. `folders` may be directories that it starts in, or that its words are below."""
 
     uses: tuple[FileUse, ...]
     folders: tuple[str, ...] = ()
@@ -45,7 +43,7 @@ class CommandFiles:
 
 
 @dataclass(frozen=True)
-class Changes:
+class DirectoryChanges:
     """`targets` of `cd`; `perhaps`: words of programs that start others, which may be directories to start them in."""
 
     targets: tuple[str, ...] = ()
@@ -53,18 +51,25 @@ class Changes:
     doubts: tuple[FileDoubt, ...] = ()
 
 
-def known_values(script: ShellScript, home: str) -> KnownValues:
-    found = script.found or ExtractedCommands()
-    return KnownValues(found.assigned, found.in_full, home)
+@dataclass(frozen=True)
+class ScriptFiles:
+    """All files that a script names, command by command, and where it changes the directory."""
+
+    commands: tuple[CommandFiles, ...]
+    changes: DirectoryChanges
 
 
-def files_of(script: ShellScript, values: KnownValues) -> Iterator[CommandFiles]:
-    """What each command of a script names, and first what redirections and variables do."""
-    if script.hidden:
-        yield CommandFiles((), doubts=(FileDoubt("the script", f"what it would run is not known: {script.hidden}"),))
-    found = script.found
-    if found is None:
-        return
+def script_files(extracted: ExtractedCommands | None, hidden: str, home: str) -> ScriptFiles:
+    """The files of a script with these commands. `hidden`: why there may be more of them, if there may."""
+    found = extracted or ExtractedCommands()
+    values = KnownValues(found.assigned, found.in_full, home)
+    return ScriptFiles(tuple(_all_files(found, hidden, values)), _directory_changes(found, values))
+
+
+def _all_files(found: ExtractedCommands, hidden: str, values: KnownValues) -> Iterator[CommandFiles]:
+    """First the files of redirections and variables, then those of each command."""
+    if hidden:
+        yield CommandFiles((), doubts=(FileDoubt("the script", f"what it would run is not known: {hidden}"),))
     if values.problem:
         yield CommandFiles((), doubts=(FileDoubt("the script", values.problem),))
     for opened in found.opened:
@@ -89,27 +94,25 @@ def files_of(script: ShellScript, values: KnownValues) -> Iterator[CommandFiles]
         yield files
 
 
-def changes_of_directory(script: ShellScript, values: KnownValues) -> Changes:
+def _directory_changes(found: ExtractedCommands, values: KnownValues) -> DirectoryChanges:
     """Where `cd` goes, and options like it of programs that start others."""
-    if script.found is None:
-        return Changes()
     targets: list[str] = []
     perhaps: list[str] = []
     doubts: list[FileDoubt] = []
-    for command in script.found.in_full:
+    for command in found.in_full:
         if command.name == "cd" or command.name in _UNFOLLOWED_CHANGES:
             named, doubt = _target(command, values)
             targets += named
             if command.name != "cd":
                 doubt = "its stack of directories is not followed"
-            elif command.repeats or (command.inner and script.found.has_loops):
+            elif command.repeats or (command.inner and found.has_loops):
                 doubt = "it may run more than once"
             if doubt:
                 shown = " ".join([command.name, *(word.text for word in command.words)])
                 doubts.append(FileDoubt(shown, doubt))
         elif command.name in WRAPPERS:
             perhaps += _values_of_options([text.text for text in _texts(command.words, values)[0]])
-    return Changes(tuple(dict.fromkeys(targets)), tuple(dict.fromkeys(perhaps)), tuple(doubts))
+    return DirectoryChanges(tuple(dict.fromkeys(targets)), tuple(dict.fromkeys(perhaps)), tuple(doubts))
 
 
 def _target(command: ExtractedCommand, values: KnownValues) -> tuple[list[str], str]:

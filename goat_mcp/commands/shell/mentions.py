@@ -1,8 +1,8 @@
-"""Where a script names a program beside its commands: a word, or a piece of one, that some other program may run.
+"""Names of programs outside of commands: a word, or a part of one, that another program may run.
 
 So a deny rule needs no list of all programs that run others (`bwrap`, `prove -e`), of their options and variables
-(`ssh -o ProxyCommand=`, `TAR_OPTIONS`): a name counts wherever it stands, but where it is known to be data
-(`data_words`). Source: R-SHELL-5.
+(`ssh -o ProxyCommand=`, `TAR_OPTIONS`): a name counts anywhere, unless it is known to be data (`data_words`).
+Source: R-SHELL-5.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from goat_mcp.commands.shell.git_words import without_global_options
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import Words, without_global_options
 
 LISTS_FOLDERS = re.compile(r"(?:PYTHON|NODE_|GO|MAN|CLASS|CD|LD_LIBRARY_|PKG_CONFIG_)?PATH")
 """Variables whose value names folders, and no program."""
@@ -31,7 +30,7 @@ _MAX_MENTIONS = 200
 
 @dataclass(frozen=True)
 class OwnWords:
-    """The words of a command that are no command of their own: `-n 5` of `nice -n 5 make`. `wraps`: there is one."""
+    """A command's own words: `nice -n 5` of `nice -n 5 make`. `wraps`: it runs another command, as here."""
 
     words: Words
     wraps: bool = False
@@ -39,39 +38,41 @@ class OwnWords:
 
 @dataclass(frozen=True)
 class Mentions:
-    """`given`: values of variables that programs may see. `assigned`: those that a command may be given by `$x`."""
+    """`exported`: values of variables that programs see. `assigned`: values that a command may get by `$x`."""
 
     own: tuple[OwnWords, ...] = ()
-    given: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        texts = (*(word for own in self.own for word in own.words[1:]), *self.given, *self.assigned)
+        texts = (*(word for own in self.own for word in own.words[1:]), *self.exported, *self.assigned)
         return frozenset(name for text in texts for pieces in _commands_in(text) for name in map(_program, pieces))
 
     @cached_property
     def _paths(self) -> tuple[str, ...]:
-        """`/bin/r?`: which program that is only the file system could tell."""
+        """`/bin/r?`: only the file system could tell which program that is."""
         words = (word for own in self.own for word in own.words[1:])
         return tuple(word.casefold() for word in words if "bin/" in word and _MAGIC.search(word))
 
+    def may_name(self, program: str) -> bool:
+        """Whether `of` could find this program; fast."""
+        return program in self._names or any(_fits(path, program) for path in self._paths)
+
     def of(self, program: str) -> Iterator[tuple[str, Words]]:
-        """Each mention of a program in lower case: the word it stands in, and the command it may be."""
-        if program not in self._names and not any(_fits(path, program) for path in self._paths):
-            return
+        """Each mention of a program in lower case: the word with it, and the command that it may be."""
         found = 0
-        for texts in self._counted():
+        for texts in self._relevant_texts():
             for at, text in enumerate(texts):
-                for command in _read_as(program, text, texts[at + 1 :]):
+                for command in _readings(program, text, texts[at + 1 :]):
                     found += 1
-                    # Nobody writes so many but to hide one.
+                    # So many can only be meant to hide one.
                     yield text, command if found < _MAX_MENTIONS else (program,)
                     if found >= _MAX_MENTIONS:
                         return
 
-    def _counted(self) -> Iterator[Sequence[str]]:
-        # Its tables are for those few scripts that name such a program at all.
+    def _relevant_texts(self) -> Iterator[Sequence[str]]:
+        # Its tables are loaded for the few scripts that name such a program at all.
         from goat_mcp.commands.shell.data_words import words_that_may_run
 
         uses_variables = False
@@ -79,12 +80,12 @@ class Mentions:
             kept = [own.words[at] for at in words_that_may_run(own.words, wraps=own.wraps)]
             uses_variables = uses_variables or own.words[0] in _USES_VARIABLES or any("$" in word for word in kept)
             yield kept
-        yield from ([text] for text in self.given)
+        yield from ([text] for text in self.exported)
         if uses_variables:
             yield from ([text] for text in self.assigned)
 
 
-def _read_as(program: str, text: str, following: Sequence[str]) -> Iterator[Words]:
+def _readings(program: str, text: str, following: Sequence[str]) -> Iterator[Words]:
     for pieces in _commands_in(text):
         for at, piece in enumerate(pieces):
             if _program(piece) == program:
@@ -97,7 +98,7 @@ def _read_as(program: str, text: str, following: Sequence[str]) -> Iterator[Word
 
 
 def _commands_in(text: str) -> Iterator[list[str]]:
-    """What a text may hold as commands, in pieces: read with quotes as blanks, without them, without expansions."""
+    """The commands that a text may hold, in pieces: read with quotes as blanks, without quotes, without expansions."""
     if LISTS_FOLDERS.fullmatch(text.partition("=")[0]):
         return
     if "://" in text:
@@ -111,7 +112,7 @@ def _commands_in(text: str) -> Iterator[list[str]]:
         for part in _ENDS_COMMAND.split(reading):
             pieces: list[str] = []
             for piece in _BETWEEN.split(part):
-                # What stands before `=` is a name, and no program.
+                # The part before `=` is a name, and no program.
                 values = piece.split("=")
                 pieces += [value.removeprefix("@") for value in (values[1:] if len(values) > 1 else values) if value]
             if not pieces:
@@ -119,14 +120,14 @@ def _commands_in(text: str) -> Iterator[list[str]]:
             yield pieces
             for at, piece in enumerate(pieces):
                 if piece.startswith("-") and not piece.startswith("--"):
-                    # `-Orm`; in `-xIrm f` nobody knows which letter ends the option.
+                    # `-Orm`; in `-xIrm f` any letter could end the option.
                     is_alone = len(pieces) == 1
                     starts = (2,) if is_alone else range(2, min(len(piece), _MAX_OPTION_CHARS))
                     yield from ([piece[start:], *pieces[at + 1 :]] for start in starts if piece[start:])
 
 
 def _program(piece: str) -> str:
-    """The name of the program that a piece may be; a path that ends in `/` is a directory, and none."""
+    """The program that a piece may name; a path that ends in `/` is a directory, and names none."""
     return piece.rpartition("/")[2].casefold()
 
 

@@ -14,13 +14,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
-from goat_mcp.commands.shell.names import bare_name
+from goat_mcp.commands.shell.words import bare_name
 
 _P = TypeVar("_P")
 _T = TypeVar("_T")
 
 _STAR = None
-"""A wildcard among a pattern's characters or words; all else stands for itself."""
+"""A wildcard among a pattern's characters or words."""
 _OPERATORS = frozenset(";&|<>()\n")
 
 
@@ -30,7 +30,7 @@ class CommandPattern:
 
     text: str
     parts: tuple[tuple[str | None, ...] | None, ...]
-    """For each word its characters, None standing for any text; a word that is None stands for any words."""
+    """For each word its characters, None for any text; a word that is None stands for any words."""
 
     @classmethod
     def parse(cls, text: str) -> CommandPattern:
@@ -81,7 +81,7 @@ class CommandPattern:
         )
 
     def matches(self, words: Sequence[str]) -> bool:
-        """Whether these words, the program as it was written first, are of this pattern."""
+        """Whether the pattern matches these words, the program as it was written first."""
         return _glob(self.parts, words, _word_matches)
 
     def matches_any_spelling(self, words: Sequence[str]) -> bool:
@@ -90,19 +90,20 @@ class CommandPattern:
 
     @cached_property
     def program(self) -> str:
-        """The program's name without its directory, in lower case; empty if the pattern leaves some of it open. A star
-        behind a name (`rm*`) leaves it as it is."""
+        """The program's name without its directory, in lower case; empty if it has a star before its end (`r*m`)."""
         name = self.parts[0] or (None,)
         named = name[:-1] if name[-1] is None else name
         return bare_name("".join(character or "" for character in named)).casefold() if None not in named else ""
 
     @cached_property
-    def _any_spelling(self) -> tuple[tuple[str | None, ...] | None, ...]:
+    def only_program(self) -> str:
+        """`program`, if the pattern matches no other one; else empty."""
         name = self.parts[0]
-        if name is None or None in name:
-            return self.parts
-        spelled = "".join(character for character in name if character is not None)
-        return (tuple(bare_name(spelled).casefold()), *self.parts[1:])
+        return "" if name is None or None in name else self.program
+
+    @cached_property
+    def _any_spelling(self) -> tuple[tuple[str | None, ...] | None, ...]:
+        return (tuple(self.only_program), *self.parts[1:]) if self.only_program else self.parts
 
 
 def _names_an_option(part: Sequence[str | None]) -> bool:
@@ -111,7 +112,7 @@ def _names_an_option(part: Sequence[str | None]) -> bool:
 
 
 def _word_matches(part: Sequence[str | None], word: str) -> bool:
-    return _glob(part, word, lambda character, given: character == given)
+    return _glob(part, word, lambda expected, character: expected == character)
 
 
 def _glob(pattern: Sequence[_P | None], items: Sequence[_T], same: Callable[[_P, _T], bool]) -> bool:
@@ -119,11 +120,11 @@ def _glob(pattern: Sequence[_P | None], items: Sequence[_T], same: Callable[[_P,
     at = item = 0
     star, retry = -1, 0
     while item < len(items):
-        wanted = pattern[at] if at < len(pattern) else ...
-        if wanted is None:
+        part = pattern[at] if at < len(pattern) else ...
+        if part is None:
             star, retry = at, item
             at += 1
-        elif wanted is not ... and same(wanted, items[item]):
+        elif part is not ... and same(part, items[item]):
             at += 1
             item += 1
         elif star >= 0:

@@ -1,7 +1,7 @@
 """Plain scripts: literal simple commands joined by `;`, `&&`, `||`, `|` and line ends, nothing else (R-SHELL-2).
 
-The grammar alone is not trusted: it takes some texts otherwise than bash does. So the tokens must also cover the
-whole text but for blanks, hold no character that is special to bash, and give the same words as the tree.
+The grammar alone is not trusted: it reads some texts otherwise than bash. So the tokens must also cover the whole text
+but for blanks, hold no character that is special to bash, and give the same words as the tree.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.names import Words
-from goat_mcp.commands.shell.tree import ScriptTree, excerpt, preorder, text_of
-from goat_mcp.commands.shell.words import bare_text, quoted_text
+from goat_mcp.commands.shell.tree import ScriptTree, bare_text, excerpt, preorder, quoted_text, text_of
+from goat_mcp.commands.shell.words import Words
 
 _STRUCTURE = frozenset({"program", "list", "pipeline", "command", "command_name", "concatenation"})
 _WORD_PARTS = frozenset({"word", "number", "string", "raw_string"})

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from posixpath import dirname, join
 
-from goat_mcp.commands.shell.file_use import FileUse
-from goat_mcp.commands.shell.names import Words, bare_name
-from goat_mcp.commands.shell.operands import Operands, operands
+from goat_mcp.commands.shell.file_use import FileUse, Operands, operands
 from goat_mcp.commands.shell.read_only import only_reads
+from goat_mcp.commands.shell.words import Words, bare_name
 
 _GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep", "ugrep", "ggrep"})
 _RECURSIVE_GREP = ("-r", "-R", "--recursive", "--dereference-recursive")

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.options.build_tools import SINGLE_TABLES, TOOLS
-from goat_mcp.commands.shell.options.checkers import CHECKERS
-from goat_mcp.commands.shell.options.find import find_problem
+from goat_mcp.commands.shell.options.build_tools import CHECKERS, SINGLE_TABLES, TOOLS
+from goat_mcp.commands.shell.options.file_programs import find_problem
 from goat_mcp.commands.shell.options.sed import sed_problem
 from goat_mcp.commands.shell.options.text_programs import READERS
 from goat_mcp.commands.shell.options.verbs import VERB_TOOLS

@@ -1,4 +1,4 @@
-"""What redirections open, and the words of a command that our grammar counts to a redirection before them."""
+"""Nodes of a script that open files or set variables, and where in a script a command stands."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from goat_mcp.commands.shell.tree import ScriptTree, text_of
-from goat_mcp.commands.shell.words import Word, word_of
+from goat_mcp.commands.shell.tree import ScriptTree, text_of, word_of
+from goat_mcp.commands.shell.words import Word
 
 _ASSIGNED = ("variable_assignment", "for_statement")
 _ASSIGNED_BY_DEFAULT = re.compile(r"\$\{(\w+):?=")
@@ -25,7 +25,7 @@ class Opened(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """A value that a variable is given."""
+    """A value of a variable."""
 
     name: str
     value: Word
@@ -43,14 +43,14 @@ def opened_by(redirect: Node, tree: ScriptTree) -> Iterator[Opened]:
 
 
 def words_after(redirect: Node) -> list[Node]:
-    """`push` of `git >log push`: words of the command, which our grammar takes for more targets."""
+    """`push` of `git >log push`: words of the command, which our grammar adds to the redirection."""
     if redirect.type == "heredoc_redirect":
         return redirect.children_by_field_name("argument")
     return redirect.children_by_field_name("destination")[1:]
 
 
 def assigned_by(node: Node) -> Iterator[Assigned]:
-    """What a variable is given, by an assignment, a loop or `${x:=value}`."""
+    """The values of a variable, from an assignment, a loop or `${x:=value}`."""
     if node.type == "expansion":
         if found := _ASSIGNED_BY_DEFAULT.match(text_of(node)):
             yield Assigned(found[1], _UNKNOWN)
@@ -88,7 +88,7 @@ def is_repeated(node: Node) -> bool:
 
 
 def is_piped(command: Node) -> bool:
-    """Whether a command reads what another one prints."""
+    """Whether a command reads the output of another one."""
     above, node = command.parent, command
     while above is not None and above.type != "command_substitution":
         if above.type == "pipeline" and above.named_children[0] != node:

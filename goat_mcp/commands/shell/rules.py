@@ -1,26 +1,25 @@
-"""What rules say about a script: may it pass by allow rules, is it caught by a deny or ask rule? Which rule wins over
-which is not decided here."""
+"""What rules mean for a script: allow rules cover it, a deny or ask rule matches. Their order is decided elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.names import bare_name
-from goat_mcp.commands.shell.options import unsafe_option
 from goat_mcp.commands.shell.options.text_programs import READERS
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.script import ShellScript
+from goat_mcp.commands.shell.words import bare_name
 
 _SHOWN_CHARS = 60
 _CHANGE_DIRECTORY = frozenset({"cd", "pushd", "popd"})
 
 
 def allowed_by(script: ShellScript, patterns: Sequence[CommandPattern]) -> str:
-    """Empty if each command of a plain script is let pass by one of the allow patterns, else why not."""
+    """Empty if the allow patterns cover each command of a plain script, else why not."""
     if script.not_plain:
         return f"holds {script.not_plain}, and no rule lets that pass unasked"
     if any(_changes_directory(words) for words in script.commands):
-        # The rule's `make`, `./run.sh` and the hardened repository are those of the directory the script begins in.
+        # The rule's `make`, `./run.sh` and the hardened repository belong to the directory that the script begins in.
         other = next((words[0] for words in script.commands if not _is_same_everywhere(words[0])), "")
         if other:
             return f"changes the directory and runs {other}, which would do what that directory holds"
@@ -36,20 +35,22 @@ def _changes_directory(words: Sequence[str]) -> bool:
 
 
 def _is_same_everywhere(name: str) -> bool:
-    """Whether a program runs nothing that the directory it is started in could have brought along."""
+    """Whether a program runs nothing from the directory in which it is started."""
     is_relative = "/" in name and not name.startswith("/")
     return name in _CHANGE_DIRECTORY or (not is_relative and bare_name(name) in READERS)
 
 
 def denied_by(script: ShellScript, pattern: CommandPattern) -> bool:
-    """Whether a deny or ask rule's pattern is met by any command that can be seen, or by a word that a program may
-    run. The caller looks at `hidden`."""
-    return any(pattern.matches_any_spelling(words) for words in script.seen) or _mention(script, pattern) != ""
+    """Whether the pattern of a deny or ask rule matches a command of the script, or a word that a program may run.
+
+    The caller checks `hidden`.
+    """
+    return _is_command(script, pattern) or _mention(script, pattern) != ""
 
 
 def why_denied(script: ShellScript, pattern: CommandPattern) -> str:
-    """In which word the program stands that a rule names; empty if it is a command of the script, or in none."""
-    if any(pattern.matches_any_spelling(words) for words in script.seen):
+    """The word with the program that a rule names, and why it counts; empty if that is a command, or in no word."""
+    if _is_command(script, pattern):
         return ""
     mention = _mention(script, pattern)
     if not mention:
@@ -58,8 +59,15 @@ def why_denied(script: ShellScript, pattern: CommandPattern) -> str:
     return f"`{shown}` names {pattern.program}, and may run it: only in what is known to be mere text a name is none"
 
 
+def _is_command(script: ShellScript, pattern: CommandPattern) -> bool:
+    if pattern.only_program and pattern.only_program not in script.programs:
+        return False
+    return any(pattern.matches_any_spelling(words) for words in script.all_commands)
+
+
 def _mention(script: ShellScript, pattern: CommandPattern) -> str:
-    if not pattern.program:
+    """The word in which the program of a pattern stands, if the pattern matches there; else empty."""
+    if not pattern.program or not script.mentions.may_name(pattern.program):
         return ""
     mentions = script.mentions.of(pattern.program)
     return next((text for text, command in mentions if pattern.matches_any_spelling(command)), "")

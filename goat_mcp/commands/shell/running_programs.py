@@ -1,8 +1,11 @@
-"""Which programs run another program that their arguments or environment name. Tables only: `unwrapping` reads them."""
+"""Which programs run another program or a text that their arguments, options or environment name: tables."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from goat_mcp.commands.shell.words import Word
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish", "busybox-sh", "csh", "tcsh", "lksh", "pdksh"}
@@ -213,3 +216,90 @@ LOADERS = re.compile(r"ld(?:-[\w-]+)?(?:\.so|64\.so|-.*\.so)(?:\.\d+)?\Z|ld-[\w.
 LOADER_OPTIONS = frozenset(
     {"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-mask"}
 )
+
+
+_MIN_ABBREVIATED = len("--x")
+_OPTIONS_THAT_RUN = {
+    "split": "--filter",
+    "tar": "--checkpoint-action --to-command --use-compress-program --info-script --new-volume-script --rsh-command "
+    "-I -F",
+    "sort": "--compress-program",
+    "rg": "--pre --hostname-bin",
+    "man": "--pager --html -P -H",
+    "zip": "--unzip-command -TT",
+    "rsync": "--rsh --rsync-path -e",
+    "scp": "-S -o",
+    "sftp": "-S -o",
+    "svn": "--diff-cmd --diff3-cmd --editor-cmd --merge-cmd --config-option",
+    "hg": "--config",
+    "bat": "--pager",
+    "nc": "--exec --sh-exec --lua-exec -e -c",
+    "make": "--eval",
+    "npm": "--script-shell --call -c",
+    "npx": "--call -c",
+    "ssh": "-o",
+    "less": "",
+    "xterm": "-e",
+    "wget": "--use-askpass",
+    "hyperfine": "--prepare --setup --cleanup --conclude -p -s -c",
+    "gdb": "--eval-command --init-eval-command -ex -iex",
+    "vim": "--cmd -c",
+    "nodemon": "--exec -x",
+    "nix-shell": "--run --command",
+    "nix": "--command -c",
+    "vagrant": "--command -c",
+    # Of bash itself.
+    "mapfile": "-C",
+    "compgen": "-C",
+    "complete": "-C",
+}
+_SAME_OPTIONS = {
+    "gtar": "tar",
+    "bsdtar": "tar",
+    "gsort": "sort",
+    "gsplit": "split",
+    "batcat": "bat",
+    "ncat": "nc",
+    "netcat": "nc",
+    "gmake": "make",
+    "readarray": "mapfile",
+    **dict.fromkeys(("vi", "nvim", "view", "ex", "gvim", "rvim", "vimdiff"), "vim"),
+}
+_RUNS_SOMETHING = re.compile(r"!|\b(?:shell|pipe|exec|hooks)\b|command[= ]", re.IGNORECASE)
+_OWN_LANGUAGE = frozenset({"vim", "gdb", "hg", "ssh", "less"})
+"""Their values are in a language of their own, which has words for running something."""
+_BEFORE_TEXT = re.compile(r"(?:exec=|[\w.-]+=!?|!|shell |:?!|\|)")
+"""Text before the command: tar's `exec=`, hg's `alias.x=!`, `!` of editors and debuggers."""
+
+
+def texts_of_options(name: str, rest: Sequence[Word]) -> list[Word]:
+    """The texts that a program's options make a shell run. Finds abbreviated, attached and clustered options."""
+    program = _SAME_OPTIONS.get(name, name)
+    options = _OPTIONS_THAT_RUN.get(program, "").split()
+    found: list[Word] = []
+    for index, word in enumerate(rest):
+        if program in ("vim", "less") and word.text.startswith("+"):
+            found.append(Word(word.text.partition("!")[2], word.literal))
+        for option in options:
+            attached = value_attached(option, word.text)
+            if attached is None:
+                continue
+            value = Word(attached, word.literal) if attached else next(iter(rest[index + 1 : index + 2]), None)
+            if value is not None and (program not in _OWN_LANGUAGE or _RUNS_SOMETHING.search(value.text)):
+                found.append(value)
+                # With and without the program's own prefix.
+                found.append(Word(_BEFORE_TEXT.sub("", value.text, count=1), value.literal))
+            break
+    return found
+
+
+def value_attached(option: str, word: str) -> str | None:
+    """The value in the same word, empty if it is the next word; None if the word is not this option."""
+    if option.startswith("--"):
+        name, _, value = word.partition("=")
+        matches = name == option or (len(name) >= _MIN_ABBREVIATED and option.startswith(name))
+        return value if matches else None
+    if len(option) > 2:
+        return "" if word == option else None
+    match = re.fullmatch(rf"-[A-Za-z0-9]*?{re.escape(option[1])}(.*)", word, re.DOTALL)
+    return match[1] if match else None

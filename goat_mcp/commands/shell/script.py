@@ -1,19 +1,21 @@
-"""One bash script as rules see it. Nothing is run or opened here; what each part of the answer means is in `plain`
-(may an allow rule let it pass?) and `seen` (what must a deny rule look at?)."""
+"""One bash script for rules. Nothing is run or opened here: `plain` reads what an allow rule may let pass, and
+`command_extraction` what a deny rule must look at."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from goat_mcp.commands.shell.limits import MAX_COMMANDS, MAX_SCRIPT_BYTES
 from goat_mcp.commands.shell.mentions import Mentions
-from goat_mcp.commands.shell.names import Words
+from goat_mcp.commands.shell.words import MAX_COMMANDS, MAX_SCRIPT_BYTES, Words, bare_name
 
 if TYPE_CHECKING:  # brings tree_sitter
     from goat_mcp.commands.shell.command_extraction import ExtractedCommands
+    from goat_mcp.commands.shell.file_uses import ScriptFiles
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 TOO_SLOW = "text that takes too long to read"
@@ -21,20 +23,32 @@ TOO_SLOW = "text that takes too long to read"
 
 @dataclass(frozen=True)
 class ShellScript:
-    """`commands`: the literal words of each command, in order, where the script is plain; else empty.
+    """`commands`: the literal words of each command, in order, if the script is plain; else empty.
 
     `not_plain`: empty, or the first reason why no allow rule may let the script pass.
-    `seen`: every command that a deny or ask rule looks at, each with its program's bare name first.
-    `hidden`: empty, or why `seen` is not all that would run.
-    `found`: what rules about files look at. `mentions`: names of programs that stand elsewhere.
+    `all_commands`: every command that a deny or ask rule looks at, each with its program's bare name first.
+    `hidden`: empty, or why more than `all_commands` may run.
+    `extracted`: what rules about files look at. `mentions`: names of programs outside of commands.
     """
 
     commands: tuple[Words, ...]
     not_plain: str
-    seen: tuple[Words, ...]
+    all_commands: tuple[Words, ...]
     hidden: str
-    found: ExtractedCommands | None = None
+    extracted: ExtractedCommands | None = None
     mentions: Mentions = field(default_factory=Mentions)
+
+    @cached_property
+    def programs(self) -> frozenset[str]:
+        """The names of the programs of `all_commands`, in lower case."""
+        return frozenset(bare_name(words[0]).casefold() for words in self.all_commands)
+
+    @cached_property
+    def files(self) -> ScriptFiles:
+        """The files that its commands name."""
+        from goat_mcp.commands.shell.file_uses import script_files
+
+        return script_files(self.extracted, self.hidden, str(Path.home()))
 
 
 def read_script(text: str) -> ShellScript:
@@ -52,8 +66,8 @@ def read_script(text: str) -> ShellScript:
     commands, not_plain = plain_commands(tree)
     if len(commands) > MAX_COMMANDS:
         commands, not_plain = (), f"more than {MAX_COMMANDS} commands"
-    seen = extract_commands(text, tree, commands)
-    return ShellScript(commands, not_plain, seen.commands, seen.hidden, seen, seen.mentions)
+    found = extract_commands(text, tree, commands)
+    return ShellScript(commands, not_plain, found.commands, found.hidden, found, found.mentions)
 
 
 def _not_worth_parsing(text: str) -> str:
@@ -65,7 +79,7 @@ def _not_worth_parsing(text: str) -> str:
 
 
 def _invisible(character: str) -> str:
-    """What to call a character that a person does not see, or takes for another; empty for visible ones."""
+    """The name of a character that a person does not see, or takes for another; empty for visible ones."""
     if character in "\n\t":
         return ""
     category = unicodedata.category(character)

@@ -1,32 +1,22 @@
-"""Single words of a script after bash's unquoting. What a word means for a command is not looked at here."""
+"""The words of a command after bash's unquoting, and the limits on how much of a script is read."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tree_sitter import Node
+Words = tuple[str, ...]
+"""The words of one command, unquoted, its program first."""
 
-from goat_mcp.commands.shell.tree import text_of
 
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SPECIAL = re.compile(r"[*?\[\]{}$`]")
-_ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
-_ANSI_C = re.compile(
-    r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)",
-    re.DOTALL,
-)
-_ANSI_C_LETTERS = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\x1b",
-    "E": "\x1b",
-}
+def bare_name(word: str) -> str:
+    """The name without its directory."""
+    return word.rstrip("/").rpartition("/")[2] or word
+
+
+MAX_SCRIPT_BYTES = 16_384
+MAX_COMMANDS = 200
+"""A longer script is asked about (R-SHELL-6)."""
 
 
 @dataclass(frozen=True)
@@ -36,87 +26,21 @@ class Word:
     text: str
     literal: bool
     is_stream: bool = False
-    """Holds a process substitution: a file that commands write as it is read."""
+    """It has a process substitution: a file that commands write while it is read."""
 
 
-def word_of(node: Node) -> Word:
-    """The word a node stands for: a name, an argument, an assigned value."""
-    while node.type in ("command_name", "concatenation") and node.child_count == 1:
-        node = node.children[0]
-    if node.type not in ("command_name", "concatenation"):
-        text, literal = _part(node)
-        return Word(text, literal, node.type == "process_substitution")
-    texts: list[str] = []
-    literal = True
-    is_stream = False
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        if part.type in ("command_name", "concatenation"):
-            waiting.extend(reversed(part.children))
-            continue
-        text, exact = _part(part)
-        texts.append(text)
-        literal = literal and exact
-        is_stream = is_stream or part.type == "process_substitution"
-    return Word("".join(texts), literal, is_stream)
+_GIT_OPTIONS_WITH_VALUE = frozenset(
+    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
+)
 
 
-def bare_text(source: str) -> str:
-    """An unquoted word's text after its escapes."""
-    return _ESCAPED.sub(_escaped, source) if "\\" in source else source
+def verb_index(rest: Sequence[str]) -> int:
+    """Where git's verb stands in the words behind `git`; their number if there is none."""
+    index = 0
+    while index < len(rest) and rest[index].startswith("-"):
+        index += 2 if rest[index] in _GIT_OPTIONS_WITH_VALUE else 1
+    return min(index, len(rest))
 
 
-def quoted_text(source: str) -> str:
-    """What stands between double quotes after its escapes; `source` has the quotes."""
-    inner = source[1:-1]
-    return _ESCAPED_IN_QUOTES.sub(_escaped, inner) if "\\" in inner else inner
-
-
-def _part(node: Node) -> tuple[str, bool]:
-    source = text_of(node)
-    match node.type:
-        case "word" | "number" | "variable_name" | "test_operator" | "file_descriptor":
-            bare = _ESCAPED.sub("", source) if "\\" in source else source
-            return bare_text(source), _SPECIAL.search(bare) is None
-        case "raw_string":
-            return source[1:-1], True
-        case "ansi_c_string":
-            return decode_ansi_c(source[2:-1])
-        case "string" | "translated_string":
-            exact = all(child.type in ('"', "string_content") for child in _string(node).children)
-            return quoted_text(source.removeprefix("$")), exact
-        case _:
-            return source, False
-
-
-def _string(node: Node) -> Node:
-    return next((child for child in node.children if child.type == "string"), node)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return "" if match[1] == "\n" else match[1]
-
-
-def decode_ansi_c(text: str) -> tuple[str, bool]:
-    """The inside of `$'...'`, and whether all of it could be told."""
-    exact = True
-
-    def decoded(match: re.Match[str]) -> str:
-        nonlocal exact
-        code = match[1]
-        try:
-            if code[0] in "xuU" and len(code) > 1:
-                return chr(int(code[1:], 16))
-            if code[0] in "01234567":
-                return chr(int(code, 8) & 0xFF)
-        except ValueError:
-            exact = False
-            return match[0]
-        if code[0] == "c" and len(code) == 2:
-            return chr(ord(code[1]) & 0x1F)
-        return _ANSI_C_LETTERS.get(code, code if code in "\\'\"?" else match[0])
-
-    whole = _ANSI_C.sub(decoded, text)
-    # bash ends the word at a NUL.
-    return (whole.split("\0", 1)[0], exact)
+def without_global_options(words: Words) -> Words:
+    return (words[0], *words[1 + verb_index(words[1:]) :])

@@ -1,7 +1,7 @@
-"""Programs that run another program named in their arguments: which words, or which text, they would run.
+"""The commands and texts that a command runs: of shells, git, find, containers and the wrappers of `wrappers`.
 
-Written for deny rules, so in doubt more is found than would run. It cannot be complete (R-SHELL-5): an interpreter,
-a build tool or a script file runs what no one can tell from the command.
+For deny rules, so in doubt more is found than would run. It cannot be complete (R-SHELL-5): the command does not tell
+what an interpreter, a build tool or a script file runs.
 """
 
 from __future__ import annotations
@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from goat_mcp.commands.shell.after_options import after_options
-from goat_mcp.commands.shell.env_words import CannotTell, split_string
-from goat_mcp.commands.shell.git_words import verb_index
-from goat_mcp.commands.shell.inner import READ_AS_FILES, Inner
-from goat_mcp.commands.shell.names import bare_name
-from goat_mcp.commands.shell.running_options import texts_of_options
+from goat_mcp.commands.shell.env_words import UnknownWords, split_string
 from goat_mcp.commands.shell.running_programs import (
     BEFORE_COMMANDS,
     CONTAINERS,
@@ -27,9 +22,10 @@ from goat_mcp.commands.shell.running_programs import (
     RUNNING_VERBS,
     SHELLS,
     WRAPPERS,
+    texts_of_options,
 )
-from goat_mcp.commands.shell.words import Word
-from goat_mcp.commands.shell.wrappers import wrapped
+from goat_mcp.commands.shell.words import Word, bare_name, verb_index
+from goat_mcp.commands.shell.wrappers import STREAM_FILES, InnerCommands, add_wrapped, after_options
 
 _SHELL_OF_A_VERSION = re.compile(r"(?:-?\d[\d.]*|-static|\.(?:distrib|real|old))\Z")
 """bash5, bash-static"""
@@ -39,9 +35,9 @@ _NOTHING_PRECEDES = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", 
 _RUN_BY_SOCAT = re.compile(r"(?:EXEC|SYSTEM|SHELL):(.*)", re.DOTALL | re.IGNORECASE)
 
 
-def strip_wrappers(words: Sequence[Word], *, fed: bool) -> Inner:
-    """What a command runs beside itself. `fed`: further words come to its end unseen (from `xargs`)."""
-    inner = Inner()
+def strip_wrappers(words: Sequence[Word], *, fed: bool) -> InnerCommands:
+    """What a command runs. `fed`: it gets more words that are not in the script (from `xargs`)."""
+    inner = InnerCommands()
     name = bare_name(words[0].text)
     rest = list(words[1:])
     if name in ("eval", "trap", ".", "source") and rest and rest[0].text == "--":
@@ -53,7 +49,7 @@ def strip_wrappers(words: Sequence[Word], *, fed: bool) -> Inner:
         if fed:
             inner.hidden = "eval with text that is not in the script"
     elif name in (".", "source"):
-        if not rest or rest[0].is_stream or rest[0].text.startswith(READ_AS_FILES):
+        if not rest or rest[0].is_stream or rest[0].text.startswith(STREAM_FILES):
             inner.hidden = f"{name} of what other commands print"
     elif name == "trap" and rest and not rest[0].text.startswith("-"):
         inner.add_text(rest[:1], "trap")
@@ -67,11 +63,11 @@ def strip_wrappers(words: Sequence[Word], *, fed: bool) -> Inner:
         at = next((at for at, word in enumerate(rest, 1) if re.match(r"-[A-Za-z0-9]*[xX]\Z|--exec", word.text)), 0)
         inner.add_commands([rest[at:]] if at else [])
     elif name in ("tmux", "screen"):
-        # Where the command begins only they know.
+        # Only their own tables of options could tell where the command begins.
         inner.add_commands([rest[at:] for at in range(len(rest)) if not rest[at].text.startswith("-")][:10])
         inner.texts.extend(word.text for word in rest if " " in word.text)
     elif name == "capsh":
-        # What follows `--` goes to a shell.
+        # The words behind `--` go to a shell.
         _shell(inner, _after_dashes(rest), fed)
     elif name in ("at", "batch") or (name == "crontab" and all(word.text == "-" for word in rest)):
         inner.reads_stdin = True
@@ -96,7 +92,7 @@ def strip_wrappers(words: Sequence[Word], *, fed: bool) -> Inner:
     elif name in RUNNING_VERBS:
         _verb(inner, rest, RUNNING_VERBS[name], may_precede=name not in _NOTHING_PRECEDES)
     elif name in WRAPPERS and not (name == "command" and rest and _ONLY_LOOKS_UP.fullmatch(rest[0].text)):
-        wrapped(inner, name, rest, fed)
+        add_wrapped(inner, name, rest, fed)
     elif name in BEFORE_COMMANDS:
         inner.add_commands(after_options(rest, frozenset()))
     for text in texts_of_options(name, rest):
@@ -115,7 +111,7 @@ def _after_dashes(rest: list[Word]) -> list[Word]:
     return rest[texts.index("--") + 1 :] if "--" in texts else [Word("-", literal=True)]
 
 
-def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
+def _shell(inner: InnerCommands, rest: list[Word], fed: bool) -> None:
     index = 0
     while index < len(rest) and rest[index].text[:1] in ("-", "+") and len(rest[index].text) > 1:
         option = rest[index].text
@@ -146,7 +142,7 @@ def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
         elif option in ("--rcfile", "--init-file"):
             if index < len(rest) and rest[index].is_stream:
                 inner.hidden = "a shell that reads what other commands print"
-            elif index < len(rest) and rest[index].text.startswith(READ_AS_FILES):
+            elif index < len(rest) and rest[index].text.startswith(STREAM_FILES):
                 inner.reads_stdin = True
             index += 1
     if index < len(rest) and _may_be_options(rest[index], is_last=index + 1 == len(rest)):
@@ -155,13 +151,13 @@ def _shell(inner: Inner, rest: list[Word], fed: bool) -> None:
         inner.reads_stdin = True
         if fed:
             inner.hidden = "a shell with a script that is not named here"
-    elif rest[index].is_stream or rest[index].text.startswith(READ_AS_FILES):
+    elif rest[index].is_stream or rest[index].text.startswith(STREAM_FILES):
         inner.reads_stdin = True
         inner.hidden = "a shell that reads what other commands print" if rest[index].is_stream else inner.hidden
 
 
 def _may_be_options(word: Word, *, is_last: bool) -> bool:
-    """Whether bash may make `-c` of a word where a script's name is wanted. `"$DIR/x.sh"` counts as a name."""
+    """Whether bash may expand a word to `-c` in place of a script's name. `"$DIR/x.sh"` counts as a name."""
     if word.literal or word.is_stream or word.text[:1] not in tuple("$`{*?["):
         return False
     if word.text == "{}" and is_last:
@@ -169,28 +165,28 @@ def _may_be_options(word: Word, *, is_last: bool) -> bool:
     return _FILE_BELOW_VARIABLE.match(word.text) is None
 
 
-def _env(inner: Inner, rest: list[Word], fed: bool) -> None:
+def _env(inner: InnerCommands, rest: list[Word], fed: bool) -> None:
     try:
         split = split_string(rest, fed=fed)
-    except CannotTell as reason:
+    except UnknownWords as reason:
         inner.hidden = str(reason)
         return
     if split is None:
-        wrapped(inner, "env", rest, fed)
+        add_wrapped(inner, "env", rest, fed)
     else:
-        # It may name options and variables, and another -S.
+        # It may hold options and variables, and another -S.
         inner.commands.append([Word("env", literal=True), *split])
 
 
-def _container(inner: Inner, rest: list[Word]) -> None:
-    """`docker exec -i NAME sh`: where the command begins only its options' table could tell."""
+def _container(inner: InnerCommands, rest: list[Word]) -> None:
+    """`docker exec -i NAME sh`: only a table of its options could tell where the command begins."""
     verb = next((index for index, word in enumerate(rest) if word.text in CONTAINERS_RUN_BY), None)
     after = [] if verb is None else rest[verb + 1 :]
     begins = [index for index, word in enumerate(after) if word.literal and not word.text.startswith("-")]
     inner.add_commands([after[index:] for index in begins[:12]])
 
 
-def _find(inner: Inner, rest: list[Word]) -> None:
+def _find(inner: InnerCommands, rest: list[Word]) -> None:
     index = 0
     while index < len(rest):
         if rest[index].text in FIND_RUNS:
@@ -204,7 +200,7 @@ def _find(inner: Inner, rest: list[Word]) -> None:
         index += 1
 
 
-def _git(inner: Inner, rest: list[Word]) -> None:
+def _git(inner: InnerCommands, rest: list[Word]) -> None:
     texts = [word.text for word in rest]
     index = verb_index(texts)
     for at in range(index - 1):
@@ -248,9 +244,9 @@ def _git(inner: Inner, rest: list[Word]) -> None:
                     inner.add_text([after[position + 1]], f"git {verb}")
 
 
-def _verb(inner: Inner, rest: list[Word], verbs: set[str], *, may_precede: bool) -> None:
+def _verb(inner: InnerCommands, rest: list[Word], verbs: set[str], *, may_precede: bool) -> None:
     at = next((index for index, word in enumerate(rest) if word.text in verbs), None)
     if at is not None:
         candidates = after_options(rest[at + 1 :], frozenset())
-        # `nvm exec 18 rm`, `direnv exec . rm`: perhaps a word of its own comes first.
+        # `nvm exec 18 rm`, `direnv exec . rm`: a word of its own may come first.
         inner.add_commands([*candidates, candidates[0][1:]] if may_precede else candidates)

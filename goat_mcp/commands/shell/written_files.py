@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from posixpath import basename, join
 
-from goat_mcp.commands.shell.file_use import FileUse
-from goat_mcp.commands.shell.names import Words
-from goat_mcp.commands.shell.operands import Operands, operands
+from goat_mcp.commands.shell.file_use import FileUse, Operands, operands
+from goat_mcp.commands.shell.words import Words
 
 _EVERY_OPERAND = {
     "tee": "",

@@ -1,4 +1,4 @@
-"""All background tasks of the process: start, find, stop. What a task is made of lies in `task`."""
+"""All background tasks of the process: start, find, stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from goat_mcp.state.private_file import no_warning
 
 TASKS_URI = "goat://tasks"
 WATCH_EVERY_S = 1.0
-"""How often it is looked whether a task printed something that somebody watches."""
+"""How often watched tasks are checked for new output."""
 MAX_RUNNING = 32
 MAX_ENDED = 100
 """Ended tasks in memory; older ones are shown from their record and output file."""
@@ -33,9 +33,9 @@ class TaskManager:
     """Background work by id (R-PROC-9): at most 32 run, ended ones are kept for an hour, ids are bound to the
     principal that started them, and a foreign id is as unknown as a made-up one.
 
-    `workspace` names what the tasks belong to, or tells it once a client has: after a restart, records of the same
-    workspace are found again.
-    Starts, ends and, while somebody watches, output are announced under `goat://tasks` and `goat://tasks/ID`.
+    `workspace` names the workspace of the tasks, or returns its name: after a restart, records of the same workspace
+    are found again. Starts, ends and, while somebody watches, output are announced under `goat://tasks` and
+    `goat://tasks/ID`.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class TaskManager:
         `task_id` is one of `new_task_id`; that of a task that has ended takes its place.
         """
         if (earlier := self._watchers.get(task_id)) is not None:
-            await asyncio.wait([earlier])  # it still writes how the one before has ended
+            await asyncio.wait([earlier])  # it still writes the end of the earlier one
         self.check_room()
         self._forget_old()
         task_id = task_id or new_task_id()
@@ -92,7 +92,7 @@ class TaskManager:
         record = None
         if task is None:
             record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
-        if record is None or _is_anothers(record):
+        if record is None or _runs_elsewhere(record):
             raise self._unknown(task_id, principal)
         return _lost(record)
 
@@ -101,13 +101,13 @@ class TaskManager:
         if task_id in self._tasks:
             return False
         record = await anyio.to_thread.run_sync(self._records.find, task_id, principal)
-        return record is not None and _is_anothers(record)
+        return record is not None and _runs_elsewhere(record)
 
     async def known(self, principal: str) -> list[Task]:
         """All tasks of a principal in this workspace, newest first; those of an earlier process too."""
         self._forget_old()
         records = await anyio.to_thread.run_sync(self._records.of, principal)
-        lost = [_lost(record) for record in records if record.id not in self._tasks and not _is_anothers(record)]
+        lost = [_lost(record) for record in records if record.id not in self._tasks and not _runs_elsewhere(record)]
         mine = [task for task in self._tasks.values() if task.principal == principal]
         return sorted([*mine, *lost], key=lambda task: task.started_at_s, reverse=True)
 
@@ -125,7 +125,7 @@ class TaskManager:
             await task.work.stop()
 
     async def stop_started_by(self, session_key: str) -> list[Task]:
-        """End what runs of a session that is over, e.g. of an agent that was stopped. Returns what was ended."""
+        """End the running tasks of a session that is over, e.g. of a stopped agent. Returns them."""
         tasks = [task for task in self.running() if task.started_by == session_key]
         await asyncio.gather(*(self.stop(task) for task in tasks))
         return tasks
@@ -148,7 +148,7 @@ class TaskManager:
         await asyncio.gather(*self._watchers.values())
 
     async def _watch(self, task: Task) -> None:
-        """Keeps the record on disk: while the task runs, and once it has ended."""
+        """Keep the record on disk while the task runs, and once it has ended."""
         with contextlib.suppress(OSError):  # a record is a convenience after a restart; the task does not need it
             await anyio.to_thread.run_sync(self._records.write, task)
             if not self._pruned:
@@ -168,7 +168,7 @@ class TaskManager:
         return max(named, key=lambda task: (task.status is TaskStatus.RUNNING, task.started_at_s), default=None)
 
     async def _announce_output(self, task: Task) -> None:
-        """Until the task has ended. What is printed goes by unseen where nobody watches."""
+        """Announce new output until the task has ended, if somebody watches."""
         uri = f"{TASKS_URI}/{task.id}"
         seen = 0
         while not await task.work.wait(WATCH_EVERY_S):
@@ -212,6 +212,6 @@ def _lost(record: TaskRecord) -> Task:
     return Task(record.id, record.principal, LostTask(record), record.started_at_s)
 
 
-def _is_anothers(record: TaskRecord) -> bool:
+def _runs_elsewhere(record: TaskRecord) -> bool:
     """Whether the task runs in another process."""
     return record.status == TaskStatus.RUNNING and record.server_is_alive

@@ -1,4 +1,4 @@
-"""What is remembered of tasks on disk, so that a restarted server can say what became of them (design D6)."""
+"""The records of tasks on disk, so that a restarted server can report how they ended (design D6)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from goat_mcp.commands.tasks.task import Outcome, Task, TaskStatus
+from goat_mcp.commands.tasks.task import Task, TaskOutcome, TaskStatus
 from goat_mcp.processes.output_capture import HEAD_BYTES, TAIL_BYTES, OutputPart, cut, join_cut, readable
 from goat_mcp.processes.process_table import living_process
 from goat_mcp.state.database import Warn
@@ -149,11 +149,11 @@ class LostTask:
         return self.record.seconds
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskOutcome:
         if self.record.status == TaskStatus.RUNNING:
-            return Outcome(TaskStatus.ORPHANED, reason="the server that ran it was ended")
+            return TaskOutcome(TaskStatus.ORPHANED, reason="the server that ran it was ended")
         record = self.record
-        return Outcome(TaskStatus(record.status), record.exit_code, record.reason, record.output_from)
+        return TaskOutcome(TaskStatus(record.status), record.exit_code, record.reason, record.output_from)
 
     def output(self, max_chars: int, start: int) -> OutputPart:
         """Head and tail of the output file, whatever `start` says: who read what is not remembered."""

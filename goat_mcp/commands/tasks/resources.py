@@ -1,4 +1,4 @@
-"""`goat://tasks` and `goat://tasks/ID`: background tasks and what they print, for who watches rather than asks."""
+"""`goat://tasks` and `goat://tasks/ID`: background tasks and their output, for clients that subscribe."""
 
 from __future__ import annotations
 

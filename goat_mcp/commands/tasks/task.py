@@ -1,4 +1,4 @@
-"""A task as everybody sees it, and what the work behind one has to offer."""
+"""A background task, the contract of the work behind one, and a shell command as such work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from goat_mcp.processes.output_capture import OutputPart
+from goat_mcp.processes.running_command import EndedBy, RunningCommand, signal_name
 
 MAX_READERS = 100
 
@@ -25,9 +26,9 @@ class TaskStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a task ended. `reason` says in words why one failed that an exit code does not explain. `output_from` is the
-    byte of its output file where what it gave begins, after what it told of its progress."""
+class TaskOutcome:
+    """How a task ended. `reason` says why it failed, if an exit code does not explain it. `output_from` is the byte of
+    its output file at which its result begins, behind reports on progress."""
 
     status: TaskStatus
     exit_code: int | None = None
@@ -52,13 +53,13 @@ class TaskWork(Protocol):
     def output_file(self) -> Path | None: ...
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> TaskOutcome | None:
         """None while it runs."""
         ...
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or did."""
+        """How long it has run, or ran."""
         ...
 
     def output(self, max_chars: int, start: int) -> OutputPart:
@@ -70,7 +71,7 @@ class TaskWork(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End it and all it started. Returns when nothing of it runs any more."""
+        """End it and all it started. Returns when nothing of it is left."""
         ...
 
 
@@ -78,7 +79,7 @@ class TaskWork(Protocol):
 class Task:
     """One piece of background work, bound to the principal that started it.
 
-    `name` is what its starter calls it, and `started_by` the session it was started in; both may be empty.
+    `name` is given by its starter, and `started_by` is the session that started it; both may be empty.
     """
 
     id: str
@@ -107,3 +108,46 @@ class Task:
         self._read_up_to.move_to_end(reader)
         if len(self._read_up_to) > MAX_READERS:
             self._read_up_to.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class ShellTask:
+    """A shell command. Runs until its last process has ended, which may be later than its bash."""
+
+    command: RunningCommand
+    title: str
+    limit_s: float
+    kind: str = "shell"
+
+    @property
+    def output_file(self) -> Path | None:
+        return self.command.capture.path
+
+    @property
+    def seconds(self) -> float:
+        return self.command.gone_after_s or time.monotonic() - self.command.started_s
+
+    @property
+    def outcome(self) -> TaskOutcome | None:
+        if not self.command.gone.is_set():
+            return None
+        code = self.command.exit_code
+        match self.command.ended_by:
+            case EndedBy.STOP:
+                return TaskOutcome(TaskStatus.STOPPED, code)
+            case EndedBy.TIMEOUT:
+                return TaskOutcome(TaskStatus.FAILED, code, f"timed out after {self.limit_s:g} s")
+            case EndedBy.OUTPUT:
+                return TaskOutcome(TaskStatus.FAILED, code, "ended because it printed more than 5 GB")
+            case None:
+                reason = f"ended by {signal_name(code)}" if code is not None and signal_name(code) else ""
+                return TaskOutcome(TaskStatus.COMPLETED if code == 0 else TaskStatus.FAILED, code, reason)
+
+    def output(self, max_chars: int, start: int) -> OutputPart:
+        return self.command.capture.shown(max_chars, start, complete=self.command.gone.is_set())
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        return await self.command.wait_gone(timeout_s)
+
+    async def stop(self) -> None:
+        await self.command.end(EndedBy.STOP)

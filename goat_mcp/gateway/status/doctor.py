@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from goat_mcp.commands.sandbox.state import SandboxState
+from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.gateway.status.file_findings import state_findings, upstream_file_findings
 from goat_mcp.gateway.status.finding import Finding
 from goat_mcp.gateway.status.unpinned import unpinned_package

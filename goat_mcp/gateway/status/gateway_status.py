@@ -14,8 +14,8 @@ from typing import Any
 from goat_mcp import __version__
 from goat_mcp.calls.hooks.command import HookCommand
 from goat_mcp.calls.permissions.rules import RuleSet
-from goat_mcp.commands.sandbox.state import SandboxState
-from goat_mcp.commands.time_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from goat_mcp.commands.call_setup import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from goat_mcp.commands.sandbox.sandbox import SandboxState
 from goat_mcp.core.redaction import Redactor
 from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
 from goat_mcp.files.search.listing import MAX_ENTRIES

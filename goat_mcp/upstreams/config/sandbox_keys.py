@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from goat_mcp.commands.sandbox.options import SandboxOptions, SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 
 SANDBOX_KEYS = frozenset({"sandbox", "sandbox_network", "sandbox_read", "sandbox_write", "sandbox_domains"})
 
@@ -30,4 +30,4 @@ def sandbox_options(entry: Mapping[str, Any]) -> SandboxOptions | None:
     if options.sandbox is None:
         key = min(given)
         raise BrokenSandboxKeys(f"{key}: says what a sandbox shows, and there is none; write sandbox: auto or required")
-    return None if options.sandbox is SandboxWish.OFF else options
+    return None if options.sandbox is SandboxMode.OFF else options

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from goat_mcp.agents.engine import Mail
 from goat_mcp.agents.teams.team import Member, NewMember, Team
-from goat_mcp.commands.tasks import Outcome, TaskManager, TaskStatus
+from goat_mcp.commands.tasks import TaskManager, TaskOutcome, TaskStatus
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from tests.commands.tasks.test_manager import Work
@@ -37,7 +37,7 @@ class Members:
     async def _live(self, name: str, mail: Mail, work: Work) -> None:
         while more := await mail.when_idle(f"{name} is done"):
             self.heard[name] += more
-        work.end(Outcome(TaskStatus.COMPLETED))
+        work.end(TaskOutcome(TaskStatus.COMPLETED))
 
 
 def as_member(name: str, principal: str = "local") -> ToolContext:

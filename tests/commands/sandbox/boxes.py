@@ -14,10 +14,10 @@ import pytest
 
 from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
 from goat_mcp.commands.sandbox.confinement import Bounds, Job, Launch
-from goat_mcp.commands.sandbox.existing_paths import ExistingPaths
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
 from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
+from goat_mcp.commands.sandbox.protected_paths import ExistingPaths
 from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.files.workspace.protected import protected_reason
 
@@ -58,10 +58,10 @@ class Box:
         self.confinement = Bubblewrap(self.placeholders, system_call_filter=lambda: system_call_filter(Sockets.NETWORK))
 
     def bounds(self, writes_below: str = "") -> Bounds:
-        places = PolicyPaths(
+        paths = PolicyPaths(
             roots=lambda: (self.root,), private=(self.state,), records=lambda: self.records, home=self.home
         )
-        return SandboxPolicy(places, is_protected, ExistingPaths(lambda: self.notes)).of(
+        return SandboxPolicy(paths, is_protected, ExistingPaths(lambda: self.notes)).of(
             self.options, None, writes_below=writes_below
         )
 

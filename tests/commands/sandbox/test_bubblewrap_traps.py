@@ -187,7 +187,7 @@ def test_trap_6_what_a_killed_gateway_left_goes_with_the_next_one(box: Box) -> N
     subprocess.run([sys.executable, "-c", code, str(box.folder)], check=False, timeout=60)
     assert ".mcp.json" in names(box.root)
 
-    box.placeholders.clear_up()
+    box.placeholders.clean_up()
 
     assert names(box.root) == []
 

@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
+from goat_mcp.commands.sandbox.git_directories import WatchedFolder
+from goat_mcp.commands.sandbox.landlock import ProtectedState
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.commands.sandbox.placeholders import Placeholders
-from goat_mcp.commands.sandbox.protected_state import ProtectedState
-from goat_mcp.commands.sandbox.watched_folder import WatchedFolder
+from goat_mcp.commands.sandbox.policy import PolicyPaths, SandboxPolicy
+from goat_mcp.commands.sandbox.sandbox import Sandbox
+from goat_mcp.commands.sandbox.temporary_folders import SessionFolders
 from tests.commands.sandbox.boxes import LIMIT_S, Box, git, names, needs_bubblewrap
 
 IDENTITY = "export GIT_{AUTHOR,COMMITTER}_NAME=t GIT_{AUTHOR,COMMITTER}_EMAIL=t@example.org\n"
@@ -326,10 +331,39 @@ def test_f13_06_what_a_killed_gateway_watched_is_set_aside_by_the_next_one(box: 
     (box.root / ".git/rebase-merge").mkdir()
     (box.root / ".git/rebase-merge/git-rebase-todo").write_text("exec evil")
 
-    said = Placeholders(box.notes).clear_up()
+    said = Placeholders(box.notes).clean_up()
 
     assert not (box.root / ".git/rebase-merge").exists()
     assert len(said) == 1
+
+
+@pytest.mark.anyio
+async def test_what_a_killed_gateway_watched_is_reported_with_the_next_command(box: Box) -> None:
+    class NoSandbox(Bubblewrap):
+        def missing(self) -> str:
+            return ""
+
+    placeholders = Placeholders(box.notes)
+    paths = PolicyPaths(roots=lambda: (box.root,))
+    sandbox = Sandbox(
+        SandboxOptions(sandbox=SandboxMode.REQUIRED),
+        SandboxPolicy(paths, lambda path: False),
+        runs_unasked=lambda session_key, principal: True,
+        confinements=lambda: (NoSandbox(placeholders),),
+        placeholders=lambda: placeholders,
+        temporary=SessionFolders(lambda: box.state),
+    )
+    (box.notes / "1-0.json").write_text(json.dumps([[], {str(box.root / ".git"): ["config", "hooks"]}]))
+    (box.root / ".git/rebase-merge").mkdir()
+    (box.root / ".git/rebase-merge/git-rebase-todo").write_text("exec evil")
+
+    first = await sandbox.confine_command(box.root)
+    second = await sandbox.confine_command(box.root)
+
+    assert first is not None and second is not None
+    assert [line.startswith("set aside ") for line in first.notices] == [True]
+    assert second.notices == ()
+    await sandbox.close()
 
 
 def test_what_is_newer_than_the_system_is_not_of_a_command_that_ended_with_the_one_before(box: Box) -> None:
@@ -338,7 +372,7 @@ def test_what_is_newer_than_the_system_is_not_of_a_command_that_ended_with_the_o
     os.utime(notes, (0, 0))
     (box.root / ".git/rebase-merge").mkdir()
 
-    assert Placeholders(box.notes).clear_up() == ()
+    assert Placeholders(box.notes).clean_up() == ()
     assert (box.root / ".git/rebase-merge").exists()
 
 
@@ -346,7 +380,7 @@ def test_the_notes_of_an_older_version_name_nothing(box: Box) -> None:
     (box.notes / "1-0.json").write_text(json.dumps([[], [str(box.root / ".git/commondir")]]))
     (box.root / ".git/commondir").write_text("x")
 
-    assert Placeholders(box.notes).clear_up() == ()
+    assert Placeholders(box.notes).clean_up() == ()
 
 
 def test_a_name_that_is_new_is_told_from_one_that_was_there(box: Box) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.commands.sandbox.existing_paths import ExistingPaths
-from goat_mcp.commands.sandbox.protected_paths import ProtectedSearch
+from goat_mcp.commands.sandbox.protected_paths import ExistingPaths, ProtectedSearch
 from tests.commands.sandbox.boxes import Box, git, is_protected, names, needs_bubblewrap
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter, unix_socket_filter
-from goat_mcp.commands.sandbox.system_call_numbers import system_call_numbers
+from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter, system_call_numbers
 from tests.commands.sandbox.bpf import ALLOW, ERRNO, KILL, answer
 from tests.commands.sandbox.bubblewrapped import PATH, bubblewrap, needs_bubblewrap
 
@@ -27,7 +26,9 @@ HIGH = 1 << 32
 LIMIT_S = 60
 PYTHON = os.path.realpath(sys.executable)
 
-needs_filter = pytest.mark.skipif(unix_socket_filter() is None, reason="there is no filter for this machine")
+needs_filter = pytest.mark.skipif(
+    system_call_filter(Sockets.NETWORK) is None, reason="there is no filter for this machine"
+)
 
 
 def ask(machine: str, sockets: Sockets, call: str, *arguments: int) -> int | str:
@@ -117,7 +118,7 @@ class TestEveryMachine:
 
     def test_calls_that_nothing_is_said_about_are_allowed(self, machine: str) -> None:
         named = set(system_call_numbers(machine).values())
-        program = unix_socket_filter(machine)
+        program = system_call_filter(Sockets.NETWORK, machine)
         assert program is not None
 
         said = {answer(program, MACHINES[machine], number) for number in range(470) if number not in named}
@@ -125,7 +126,7 @@ class TestEveryMachine:
         assert said == {ALLOW}
 
     def test_calls_under_the_numbers_of_another_machine_end_the_program(self, machine: str) -> None:
-        program = unix_socket_filter(machine)
+        program = system_call_filter(Sockets.NETWORK, machine)
         assert program is not None
 
         assert answer(program, 0x40000003, 102) == KILL  # i386, socketcall
@@ -137,21 +138,21 @@ class TestEveryMachine:
 
 
 def test_the_second_numbers_of_x86_64_are_as_if_not_there() -> None:
-    program = unix_socket_filter("x86_64")
+    program = system_call_filter(Sockets.NETWORK, "x86_64")
     assert program is not None
 
     assert answer(program, MACHINES["x86_64"], 0x40000000 | 41, (UNIX, STREAM)) == ERRNO | errno.ENOSYS
 
 
 def test_other_machines_have_no_filter() -> None:
-    assert unix_socket_filter("riscv64") is None
+    assert system_call_filter(Sockets.NETWORK, "riscv64") is None
 
 
 @needs_filter
 @needs_bubblewrap
 class TestInBubblewrap:
     def run(self, root: Path, *arguments: str, filtered: bool = True) -> subprocess.CompletedProcess[str]:
-        program = unix_socket_filter()
+        program = system_call_filter(Sockets.NETWORK)
         assert program is not None
         descriptor = os.memfd_create("filter", 0)
         try:

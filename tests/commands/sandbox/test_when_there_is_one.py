@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from goat_mcp.calls.permissions.mode import Approval
-from goat_mcp.commands.sandbox.options import SandboxWish
+from goat_mcp.commands.sandbox.options import SandboxMode
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.checked import settings_of
 from goat_mcp.settings.settings import BrokenSettings
 from goat_mcp.state.directory import StateDirectory
 
 
-def wanted(folder: Path, *, serves_http: bool = False, **settings: Any) -> SandboxWish:
+def wanted(folder: Path, *, serves_http: bool = False, **settings: Any) -> SandboxMode:
     gateway = Gateway(
         settings_of({"workspace": [str(folder)], **settings}, "the test"),
         approval=Approval.ELICIT if serves_http else Approval.HOST,
@@ -28,16 +28,16 @@ def wanted(folder: Path, *, serves_http: bool = False, **settings: Any) -> Sandb
 @pytest.mark.parametrize(
     ("settings", "wish"),
     [
-        ({}, SandboxWish.OFF),
-        ({"mode": "acceptEdits"}, SandboxWish.OFF),
-        ({"serves_http": True}, SandboxWish.AUTO),
-        ({"mode": "bypassPermissions"}, SandboxWish.AUTO),
-        ({"permissions": {"allow": ["Bash"]}}, SandboxWish.AUTO),
-        ({"permissions": {"allow": ["Bash(npm run *)"]}}, SandboxWish.AUTO),
-        ({"permissions": {"allow": ["Read"]}}, SandboxWish.OFF),
-        ({"mode": "bypassPermissions", "sandbox": "off"}, SandboxWish.OFF),
-        ({"serves_http": True, "sandbox": "required"}, SandboxWish.REQUIRED),
-        ({"sandbox": False}, SandboxWish.OFF),
+        ({}, SandboxMode.OFF),
+        ({"mode": "acceptEdits"}, SandboxMode.OFF),
+        ({"serves_http": True}, SandboxMode.AUTO),
+        ({"mode": "bypassPermissions"}, SandboxMode.AUTO),
+        ({"permissions": {"allow": ["Bash"]}}, SandboxMode.AUTO),
+        ({"permissions": {"allow": ["Bash(npm run *)"]}}, SandboxMode.AUTO),
+        ({"permissions": {"allow": ["Read"]}}, SandboxMode.OFF),
+        ({"mode": "bypassPermissions", "sandbox": "off"}, SandboxMode.OFF),
+        ({"serves_http": True, "sandbox": "required"}, SandboxMode.REQUIRED),
+        ({"sandbox": False}, SandboxMode.OFF),
     ],
 )
 def test_it_is_wanted_where_commands_may_run_unasked(tmp_path: Path, settings: dict[str, Any], wish: str) -> None:

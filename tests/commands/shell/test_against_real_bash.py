@@ -185,7 +185,7 @@ def _check_seen(real_bash: RealBash, text: str) -> None:
     script = read_script(text)
     if script.hidden:
         return
-    seen = {words[0] for words in script.seen}
+    seen = {words[0] for words in script.all_commands}
     ran = {words[0] for words in real_bash.ran(text)}
     # Of bash itself, as a shim: what it was given to run it does not run.
     assert ran <= seen, f"{text!r}: saw {seen}, ran {ran}"

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.commands.git_environment import variables
-from goat_mcp.commands.shell.options import unsafe_option
 from goat_mcp.commands.shell.options.table import OptionTable
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.rules import allowed_by
 from goat_mcp.commands.shell.script import read_script

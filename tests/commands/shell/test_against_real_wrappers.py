@@ -108,7 +108,7 @@ def test_r_shell_5_whatever_starts_a_program_it_is_seen_or_its_hiding_is_said(pl
     if read.hidden or denied_by(read, _RM):
         return  # refused: nothing is run
 
-    assert _left_by(place, script) == set(), f"{script!r} ran rm, and only {read.seen} were seen"
+    assert _left_by(place, script) == set(), f"{script!r} ran rm, and only {read.all_commands} were seen"
 
 
 @pytest.mark.parametrize("script", ["rm x", "env -S sh <<< 'rm x'", "echo 'rm x' | xargs -I% sh -c %"])

@@ -106,4 +106,4 @@ def test_r_shell_6_just_under_16_kilobytes_of_anything_is_bounded_work(piece: st
 def test_r_shell_6_text_that_no_rule_may_judge(text: str, reason: str) -> None:
     script = read_script(text)
 
-    assert (script.commands, script.not_plain, script.seen, script.hidden) == ((), reason, (), reason)
+    assert (script.commands, script.not_plain, script.all_commands, script.hidden) == ((), reason, (), reason)

@@ -59,6 +59,7 @@ _NAMED = [
     *("timeout --kill 5 10 rm x", "xargs --replace rm {}", "xargs -i rm {}", "script -q /dev/null rm x"),
     *("parallel echo ';' rm x ::: a", "docker run --rm -v a:b i rm x"),
     *("kubectl exec p -- rm x", "podman exec -it c sh -c 'rm x'", "csh -c 'rm x'", "fish --command='rm x'"),
+    *("cat <<E\n`rm x`${x}\nE", "cat <<E\na `rm ${x}`\nE", "git <<E\n`rm x`${x} "),
     *("socat - EXEC:'rm x'", "su --session-command='rm x' me", "ip netns exec n rm x", "nix-shell --run 'rm x'"),
 ]
 _HIDDEN = [
@@ -88,6 +89,7 @@ _OTHERS = [
         "xargs -n 1 -I% ls %",
         "crontab -l | head",
     ),
+    *("cat <<'E'\n`rm x` $x\nE", "cat <<E\n\\`rm x\\` $x\nE"),
     *("script --version | head", "parallel gzip {} ::: rm", "nice -n 5 ls | wc", "env -u A -C d ls rm | wc"),
 ]
 
@@ -378,4 +380,4 @@ def test_all_of_a_small_script() -> None:
         "",
         "",
     )
-    assert set(script.seen) >= {("cd", "src"), ("env", "A=b", "make", "all"), ("make", "all"), ("tee", "out")}
+    assert set(script.all_commands) >= {("cd", "src"), ("env", "A=b", "make", "all"), ("make", "all"), ("tee", "out")}

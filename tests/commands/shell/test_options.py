@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.commands.shell.options import unsafe_option
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
 from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.rules import allowed_by
 from goat_mcp.commands.shell.script import read_script

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from goat_mcp.commands.shell.options import unsafe_option
+from goat_mcp.commands.shell.options.unsafe import unsafe_option
 
 pytestmark = pytest.mark.skipif(shutil.which("sed") is None, reason="needs sed")
 

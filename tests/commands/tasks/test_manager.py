@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from goat_mcp.commands.tasks import Outcome, Task, TaskManager, TaskStatus
+from goat_mcp.commands.tasks import Task, TaskManager, TaskOutcome, TaskStatus
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.processes.output_capture import OutputPart
 from goat_mcp.state.directory import StateDirectory
@@ -28,7 +28,7 @@ class Work:
     def __init__(self, title: str = "work", output_file: Path | None = None) -> None:
         self.title = title
         self.output_file = output_file
-        self.outcome: Outcome | None = None
+        self.outcome: TaskOutcome | None = None
         self.seconds = 1.5
         self._ended = asyncio.Event()
 
@@ -41,9 +41,9 @@ class Work:
         return self._ended.is_set()
 
     async def stop(self) -> None:
-        self.end(Outcome(TaskStatus.STOPPED, 143))
+        self.end(TaskOutcome(TaskStatus.STOPPED, 143))
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: TaskOutcome) -> None:
         self.outcome = outcome
         self._ended.set()
 
@@ -122,12 +122,12 @@ async def test_a_running_task_of_a_server_that_is_gone_is_orphaned_and_its_outpu
 async def test_an_ended_task_keeps_its_outcome_over_a_restart(state: StateDirectory) -> None:
     manager, work = TaskManager(state, "/ws"), Work()
     task = await manager.adopt(work, principal="a")
-    work.end(Outcome(TaskStatus.FAILED, 3, "why"))
+    work.end(TaskOutcome(TaskStatus.FAILED, 3, "why"))
     await recorded(state, task, "failed")
 
     found = await restarted(state).find(task.id, "a")
 
-    assert found.work.outcome == Outcome(TaskStatus.FAILED, 3, "why")
+    assert found.work.outcome == TaskOutcome(TaskStatus.FAILED, 3, "why")
 
 
 @pytest.mark.parametrize(("principal", "workspace"), [("b", "/ws"), ("a", "/other")])
@@ -174,7 +174,7 @@ async def test_ended_tasks_are_known_for_an_hour(state: StateDirectory, monkeypa
     manager, work = TaskManager(state), Work()
     task = await manager.adopt(work, principal="a")
     await recorded(state, task, "running")
-    work.end(Outcome(TaskStatus.COMPLETED, 0))
+    work.end(TaskOutcome(TaskStatus.COMPLETED, 0))
     await recorded(state, task, "completed")
     now_s = time.time()
 

@@ -3,9 +3,10 @@ something or take more from elsewhere are not in the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
-from goat_mcp.commands.shell.options.table import OptionTable
+from goat_mcp.commands.shell.options.table import Arguments, OptionTable, names
 
 _COMMON = "help version"
 _COMPRESS = OptionTable(
@@ -73,3 +74,57 @@ FILE_PROGRAMS: Mapping[str, OptionTable] = {
     "bat": _BAT,
     "batcat": _BAT,
 }
+
+
+_FIND_ALONE = names(
+    "-H -L -P -O1 -O2 -O3 -d -depth -daystart -follow -mount -xdev -noleaf -ignore_readdir_race -warn -nowarn -empty "
+    "-executable -readable -writable -false -true -nogroup -nouser -prune -quit -print -print0 -ls -not -a -and -o "
+    "-or ! ( ) , -help --help -version --version"
+)
+_FIND_WITH_VALUE = names(
+    "-maxdepth -mindepth -regextype -amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname "
+    "-inum -ipath -iregex -iwholename -links -lname -mmin -mtime -name -newer -path -perm -regex -samefile -size "
+    "-type -uid -used -user -wholename -xtype -printf"
+)
+
+
+def find_problem(words: Sequence[str]) -> str:
+    """Empty, or which word of a find command does more than look and print."""
+    waiting = list(reversed(words))
+    while waiting:
+        word = waiting.pop()
+        if word in _FIND_WITH_VALUE or (word.startswith("-newer") and len(word) == len("-newerXY")):
+            if waiting:
+                waiting.pop()
+        elif word.startswith("-") and len(word) > 1 and word not in _FIND_ALONE:
+            return f"{word} is not an option known to be harmless"
+    return ""
+
+
+def _only_lists(arguments: Arguments) -> str:
+    if not arguments.has("-t", "--list"):
+        return "only listing an archive (tar -tf) is known to be harmless"
+    if any(":" in name for name in arguments.values("-f", "--file")):
+        return "an archive with a colon in its name is fetched from another machine"
+    return ""
+
+
+_TAR = OptionTable(
+    "tvzjJa",
+    "f",
+    "",
+    "list verbose gzip bzip2 xz zstd auto-compress full-time utc help version",
+    "file exclude",
+    check=_only_lists,
+)
+
+
+def tar_problem(words: Sequence[str]) -> str:
+    """Empty, or why a tar command does more than list."""
+    if words[:1] and not words[0].startswith("-"):
+        # Old style: each letter with a value takes one of the next words, in turn.
+        if not re.fullmatch(r"[tvzjJa]*f?[tvzjJa]*", words[0]):
+            return f"{words[0]} is not known to be harmless"
+        letters, archive = words[0].replace("f", ""), words[1:2] if "f" in words[0] else ()
+        words = [f"-{letters}", *(f"--file={name}" for name in archive), *words[1 + len(archive) :]]
+    return _TAR.problem(words)

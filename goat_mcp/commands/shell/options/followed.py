@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS
-from goat_mcp.commands.shell.options.find import find_problem
+from goat_mcp.commands.shell.options.file_programs import FILE_PROGRAMS, find_problem
 from goat_mcp.commands.shell.options.table import OptionTable, names
 from goat_mcp.commands.shell.options.text_programs import TEXT_PROGRAMS
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from goat_mcp.commands.shell.names import bare_name
 from goat_mcp.commands.shell.options.table import Arguments, OptionTable, names, values_among
+from goat_mcp.commands.shell.words import bare_name
 
 _GLOBAL_FLAGS = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs"}

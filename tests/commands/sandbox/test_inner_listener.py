@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from goat_mcp.commands.sandbox.bubblewrap import Bubblewrap
-from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, ProxyDoor
+from goat_mcp.commands.sandbox.confinement import Bounds, Confinement, Job, ProxyAccess
 from goat_mcp.commands.sandbox.domain_proxy import DomainProxy
 from goat_mcp.commands.sandbox.landlock import Landlock
 from goat_mcp.commands.sandbox.launcher import launcher_needs
 from goat_mcp.commands.sandbox.options import Network
 from goat_mcp.commands.sandbox.placeholders import Placeholders
-from goat_mcp.commands.sandbox.seccomp import unix_socket_filter
+from goat_mcp.commands.sandbox.seccomp import Sockets, system_call_filter
 from goat_mcp.processes.landlock import TCP_FROM_ABI
 from tests.commands.sandbox.bubblewrapped import PATH, needs_bubblewrap
 from tests.commands.sandbox.landlocked import ABI
@@ -48,14 +48,14 @@ class Inside:
     """A sandbox with one way out, and the web server it may reach."""
 
     way: Confinement
-    door: ProxyDoor
+    access: ProxyAccess
     server: LocalServer
     root: Path
     certificate: Path
 
     async def run(self, *arguments: str) -> tuple[int | None, str, str]:
         """Exit code, stdout and stderr of a program in there."""
-        bounds = Bounds(writable=(self.root,), readable=launcher_needs(), network=Network.DOMAINS, door=self.door)
+        bounds = Bounds(writable=(self.root,), readable=launcher_needs(), network=Network.DOMAINS, proxy=self.access)
         environment = {"PATH": PATH, "HOME": str(self.root), "HTTPS_PROXY": "http://the-users-own"}
         job = Job(arguments=arguments, directory=self.root, environment=environment, bounds=bounds)
         launch = self.way.launch(job)
@@ -86,16 +86,18 @@ async def inside(way: Confinement, root: Path, files: dict[str, bytes] | None = 
     answers = {path: page(data, content_type="application/octet-stream") for path, data in (files or {}).items()}
     proxy = DomainProxy((HOST,), private=(HOST, OTHER), resolve=local_addresses)
     async with serving(answers, tls=tls) as server:
-        door = await proxy.start()
+        access = await proxy.start()
         try:
-            yield Inside(way, door, server, root, certificate)
+            yield Inside(way, access, server, root, certificate)
         finally:
             await proxy.stop()
 
 
 @pytest.fixture
 def bubblewrap(tmp_path_factory: pytest.TempPathFactory) -> Bubblewrap:
-    return Bubblewrap(Placeholders(tmp_path_factory.mktemp("notes")), system_call_filter=unix_socket_filter)
+    return Bubblewrap(
+        Placeholders(tmp_path_factory.mktemp("notes")), system_call_filter=lambda: system_call_filter(Sockets.NETWORK)
+    )
 
 
 @pytest.fixture(

@@ -1,8 +1,8 @@
 """Inside a sandbox with a network of its own: makes the socket on which the proxy outside listens, then becomes the
 program. Started by `launcher`; its arguments are a descriptor, a port, and the program.
 
-A socket belongs to the network in which it was made, whoever accepts its connections. So nothing of ours has to stay
-inside to pass bytes on, and no Unix socket leads out.
+A socket belongs to the network in which it was made, whoever accepts its connections. So no process of ours has to stay
+inside to forward bytes, and no Unix socket leads out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import _socket as socket  # the public module costs 8 ms of every start
 import sys
 
-from goat_mcp.commands.sandbox.exec_command import CANNOT_CONFINE, end, environment_as_given, exec_command
+from goat_mcp.commands.sandbox.exec_command import CANNOT_CONFINE, environment_as_given, exec_command, exit_with
 
 _BACKLOG = 128
 
@@ -28,5 +28,5 @@ def main(arguments: list[str]) -> None:
         channel.close()
         listener.close()
     except OSError as problem:
-        end(CANNOT_CONFINE, f"the way to the network could not be opened, so nothing ran: {problem}")
+        exit_with(CANNOT_CONFINE, f"the way to the network could not be opened, so nothing ran: {problem}")
     exec_command(command, environment)

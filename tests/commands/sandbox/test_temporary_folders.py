@@ -1,4 +1,4 @@
-"""Folders for temporary files: who removes them, and when."""
+"""Folders for temporary files: private, kept while their process lives, and gone afterwards, also after a crash."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from goat_mcp.commands.sandbox.private_folder import PrivateFolder, remove_stale_folders
+from goat_mcp.commands.sandbox.temporary_folders import (
+    PrivateFolder,
+    SessionFolders,
+    remove_stale_folders,
+    remove_stale_sessions,
+)
+from tests.commands.sandbox.boxes import names
 
 LIMIT_S = 60
 LONG_AGO = (0, 0)
+MAKER = (
+    "import sys, os, signal; from pathlib import Path\n"
+    "from goat_mcp.commands.sandbox.temporary_folders import SessionFolders\n"
+    "SessionFolders(lambda: Path(sys.argv[1])).of('me', 's').joinpath('left').touch()\n"
+    "os.kill(os.getpid(), signal.SIGKILL)"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +36,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def left_by_a_crash(temporary: Path) -> Path:
     program = (
-        "import os; from goat_mcp.commands.sandbox.private_folder import PrivateFolder; "
+        "import os; from goat_mcp.commands.sandbox.temporary_folders import PrivateFolder; "
         "f = PrivateFolder(); print(f.path); "
     )
     crash = (
@@ -75,3 +87,36 @@ def test_a_link_of_that_name_is_not_followed(temporary: Path) -> None:
     remove_stale_folders()
 
     assert (outside / "file").exists()
+
+
+def test_each_session_has_its_own_folder_and_finds_it_again(tmp_path: Path) -> None:
+    folders = SessionFolders(lambda: tmp_path)
+
+    first = folders.of("me", "a")
+
+    assert folders.of("me", "a") == first
+    assert len({first, folders.of("me", "b"), folders.of("you", "a"), folders.of("", "mea")}) == 4
+    assert (first.stat().st_mode & 0o777, first.parent.stat().st_mode & 0o777) == (0o700, 0o700)
+
+
+def test_session_folders_go_with_all_that_is_in_them(tmp_path: Path) -> None:
+    folders, kept = SessionFolders(lambda: tmp_path), tmp_path / "elsewhere"
+    kept.mkdir()
+    (kept / "file").touch()
+    (folders.of("me", "a") / "link").symlink_to(kept)
+
+    folders.close()
+
+    assert names(tmp_path) == ["elsewhere"]
+    assert names(kept) == ["file"]
+
+
+def test_session_folders_of_a_killed_process_go_and_those_in_use_stay(tmp_path: Path) -> None:
+    folders = SessionFolders(lambda: tmp_path)
+    used = folders.of("me", "a")
+    subprocess.run([sys.executable, "-c", MAKER, str(tmp_path)], check=False, timeout=60)
+    assert len(names(tmp_path)) == 2
+
+    remove_stale_sessions(tmp_path)
+
+    assert names(tmp_path) == [used.parent.name]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from goat_mcp.commands.sandbox.allowed_domains import host_is_among
-from goat_mcp.commands.sandbox.options import SandboxOptions
+from goat_mcp.commands.sandbox.options import SandboxOptions, host_is_among
 
 
 @pytest.mark.parametrize(
