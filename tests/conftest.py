@@ -12,11 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from goat_mcp.files.search.ripgrep import find_ripgrep
+from tests import quick_start
 from tests.contract.attack_cases import count_line
-from tests.repetitions import is_full
+from tests.repetitions import examples, is_full
 
 # How long an example takes says how busy the machine is. What is too much to generate or to filter still fails.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 settings.load_profile("busy machine")
 
 # Importing the SDK and the tests makes millions of objects that all stay; looking through them meanwhile takes a while.
@@ -37,6 +40,11 @@ def ripgrep_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
     folder = tmp_path_factory.mktemp("programs")
     (folder / "rg").symlink_to(program)
     monkeypatch.setenv("PATH", os.pathsep.join((str(folder), os.environ["PATH"])))
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures of its module
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    quick_start.use_real_processes(item.get_closest_marker("real_processes") is not None)
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook

@@ -18,3 +18,8 @@ def is_full() -> bool:
 def times(in_quick_run: int, *, in_full_run: int) -> int:
     """How many times to try."""
     return in_full_run if is_full() else in_quick_run
+
+
+def examples(in_full_run: int) -> int:
+    """How many random examples a property is tried on: in the quick run a fifth of them."""
+    return times(max(in_full_run // 5, 10), in_full_run=in_full_run)

@@ -15,6 +15,7 @@ from goat_mcp.agents.type_files import MAX_FILE_BYTES, BrokenType, TypeFiles, ag
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.workspace import Workspace
 from tests.agents.scripted import ScriptedModel, ground
+from tests.repetitions import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -245,7 +246,7 @@ LINES = st.lists(
 
 
 @given(LINES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_whatever_is_in_a_file_it_is_an_agent_or_broken(lines: list[str]) -> None:
     with suppress(BrokenType):
         parsed("\n".join(["---", *lines, "---", "body"]).encode("utf-8", "replace").decode())

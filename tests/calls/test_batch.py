@@ -27,6 +27,7 @@ from goat_mcp.core.side_effect import SideEffect
 from goat_mcp.core.spec import ToolSpec
 from goat_mcp.core.tool import Access
 from tests.calls.test_pipeline import audit_lines, pipeline_over
+from tests.repetitions import examples
 from tests.tool_doubles import FakeTool, fake, spec
 
 pytestmark = pytest.mark.anyio
@@ -242,7 +243,7 @@ async def test_a_batch_cancelled_while_a_person_is_asked_answers_every_call(tmp_
 KINDS = ("plain", "slow", "shared", "failing", "refused", "unknown")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kinds=st.lists(st.sampled_from(KINDS), max_size=8))
 async def test_whatever_comes_together_each_call_has_its_answer_and_nothing_begins_after_a_refusal(
     tmp_path: Path, kinds: list[str]

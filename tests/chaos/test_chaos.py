@@ -22,6 +22,7 @@ from tests.e2e.processes import Seen, descendants, left_after
 from tests.repetitions import times
 
 pytestmark = [
+    pytest.mark.real_processes,
     pytest.mark.matrix,
     pytest.mark.anyio,
     pytest.mark.e2e,

@@ -7,12 +7,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.quick_start import goat_command
 from tests.upstreams.oauth.guarded_server import Guarded, guarded_server, where_it_ends
 
 pytestmark = pytest.mark.e2e
@@ -32,7 +32,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "goat_mcp", "auth", *arguments],
+        goat_command("auth", *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from goat_mcp.cli.flags import json_object, key_value_pairs, typed_arguments
 from goat_mcp.cli.terminal import escaped
+from tests.quick_start import goat_command
 
 SCHEMA = {"properties": {"n": {"type": "integer"}, "text": {"type": "string"}, "list": {"type": "array"}}}
 
@@ -25,7 +25,7 @@ def run(*words: str, cwd: Path, variables: Mapping[str, str] | None = None) -> s
         **(variables or {}),
     }
     return subprocess.run(
-        [sys.executable, "-m", "goat_mcp", *words],
+        goat_command(*words),
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,

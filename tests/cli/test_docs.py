@@ -14,6 +14,7 @@ import pytest
 from goat_mcp.tools.docs.page import document
 from goat_mcp.tools.grep import Grep
 from tests.cli.test_call import run
+from tests.quick_start import goat_command
 
 WEATHER = Path(__file__).resolve().parents[2] / "examples" / "weather_stdio.py"
 pytestmark = pytest.mark.e2e
@@ -44,7 +45,7 @@ def test_on_a_terminal_a_page_is_laid_out(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(
-        [sys.executable, "-m", "goat_mcp", "docs", "Glob"], stdin=subprocess.DEVNULL, stdout=theirs, env=environment
+        goat_command("docs", "Glob"), stdin=subprocess.DEVNULL, stdout=theirs, env=environment
     ) as process:
         os.close(theirs)
         shown = b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -14,13 +13,14 @@ from tests.e2e.conftest import UNASKED, fill, upstream_file
 from tests.e2e.goat import Launch, http_goat
 from tests.e2e.node_side import find_node
 from tests.e2e.visits import NOBODY, PYTHON, call, visit
+from tests.quick_start import goat_command
 from tests.upstreams.fleet import server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 
 def logs(launch: Launch, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "goat_mcp", "logs", *words]
+    command = goat_command("logs", *words)
     return subprocess.run(command, env=launch.environment, capture_output=True, text=True, timeout=60)
 
 

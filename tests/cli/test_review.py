@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_undo import TIMEOUT_S, Shell, recorded
+from tests.quick_start import goat_command
 
 
 class Reviewing(Shell):
@@ -32,7 +32,7 @@ class Reviewing(Shell):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
         try:
             return subprocess.run(
-                [sys.executable, "-m", "goat_mcp", "review", *words],
+                goat_command("review", *words),
                 cwd=self.folder,
                 env={**inherited, "GOAT_MCP_STATE_DIR": str(self.state), **variables},
                 stdin=theirs,

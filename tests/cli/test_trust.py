@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_call import run
+from tests.quick_start import goat_command
 
 pytestmark = pytest.mark.e2e
 
@@ -43,7 +43,7 @@ def at_a_terminal(*words: str, cwd: Path, typed: str, variables: Mapping[str, st
     try:
         os.write(ours, typed.encode())
         done = subprocess.run(
-            [sys.executable, "-m", "goat_mcp", *words],
+            goat_command(*words),
             cwd=cwd,
             env={
                 "PATH": "/usr/bin:/bin",

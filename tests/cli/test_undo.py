@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.quick_start import goat_command
 
 TIMEOUT_S = 60
 
@@ -27,7 +28,7 @@ class Shell:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GOAT_MCP_")}
         mine = {"GOAT_MCP_STATE_DIR": str(self.state), "XDG_CONFIG_HOME": str(self.state / "config")}
         return subprocess.run(
-            [sys.executable, "-m", "goat_mcp", *words],
+            goat_command(*words),
             cwd=cwd or self.folder,
             env={**inherited, **mine, **variables},
             stdin=subprocess.DEVNULL,

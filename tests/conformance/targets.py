@@ -16,6 +16,7 @@ from mcp import Client
 
 from tests.e2e.goat import REPOSITORY, Launch, wait_for_url
 from tests.e2e.processes import end
+from tests.quick_start import goat_command
 
 # The suite takes any schema that the protocol allows, and looks whether they come as they are.
 DIALECT = "mcp"
@@ -81,7 +82,7 @@ def _goat(folder: Path, entry: Mapping[str, Any]) -> Generator[str]:
     workspace = folder / "workspace"
     workspace.mkdir()
     # No --workspace: the roots that an upstream is told are the client's then.
-    command = [sys.executable, "-m", "goat_mcp", "serve", "--http", "127.0.0.1:0", "--no-token"]
+    command = goat_command("serve", "--http", "127.0.0.1:0", "--no-token")
     command += ["--upstreams", str(upstreams), "--mode", "bypassPermissions"]
     command += [part for setting in SETTINGS for part in ("--set", setting)]
     process = subprocess.Popen(

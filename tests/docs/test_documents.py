@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from goat_mcp.settings.loading import load_settings
+from tests.quick_start import goat_command, script_command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("design/*.md"), *ROOT.glob("examples/*.md")]
@@ -45,7 +45,8 @@ COMMANDS = list(commands())
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "README.md").write_text("# Project\n\nTODO: write it\n")
-    server = {"command": sys.executable, "args": [str(ROOT / "examples" / "weather_stdio.py")]}
+    command, *words = script_command(ROOT / "examples" / "weather_stdio.py")
+    server = {"command": command, "args": words}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"weather": server}}))
     return tmp_path
 
@@ -57,9 +58,10 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.e2e
 @pytest.mark.parametrize("command", [command for _, command in COMMANDS if command.startswith("goat-mcp")])
 def test_a_documented_goat_mcp_command_works(command: str, folder: Path) -> None:
-    words = [sys.executable, "-m", "goat_mcp", *shlex.split(command)[1:]]
+    given = shlex.split(command)[1:]
+    words = goat_command(*given)
 
-    if words[3] == "serve":
+    if given[0] == "serve":
         words = [word if word != "127.0.0.1:8765" else "127.0.0.1:0" for word in words]
         assert _is_served(words, folder)
     else:

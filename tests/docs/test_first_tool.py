@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from goat_mcp.embed import open_tools
 from tests.docs.test_documents import ROOT
 from tests.free_port import free_port
+from tests.quick_start import goat_command, script_command
 
 DOCUMENT = ROOT / "docs" / "first-tool.md"
 RUN_TIMEOUT_S = 120
@@ -52,9 +54,13 @@ class Ada:
         self.manifests = self.home / ".config" / "goat-mcp" / "manifests"
         self.bin.mkdir()
         self.manifests.mkdir(parents=True)
-        programs = {"python3": "", "goat-mcp": "-m goat_mcp", "notes-server": ROOT / "examples" / "weather_stdio.py"}
-        for name, module in programs.items():
-            (self.bin / name).write_text(f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n')
+        programs = {
+            "python3": [sys.executable],
+            "goat-mcp": goat_command(),
+            "notes-server": script_command(ROOT / "examples" / "weather_stdio.py"),
+        }
+        for name, command in programs.items():
+            (self.bin / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
             (self.bin / name).chmod(0o755)
         self.port = free_port()
         self.servers: list[subprocess.Popen[bytes]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from goat_mcp.cli.hosts.host import HostEnvironment
 from goat_mcp.cli.hosts.table import HOSTS
 from tests.docs.test_documents import ROOT, blocks
+from tests.quick_start import goat_command
 
 DOCUMENT = ROOT / "docs" / "moving-in.md"
 RUN_TIMEOUT_S = 120
@@ -51,7 +53,7 @@ class Ada:
         (folder / "servers" / "tickets.py").write_text(TICKETS)
         self._program("uvx", f'shift; exec {sys.executable} -m mcp_server_time "$@"')
         self._program("python3", f'exec {sys.executable} "$@"')
-        self._program("goat-mcp", f'exec {sys.executable} -m goat_mcp "$@"')
+        self._program("goat-mcp", f'exec {shlex.join(goat_command())} "$@"')
         (block,) = blocks(DOCUMENT, "json")
         self.config.write_text(self.here(block))
 

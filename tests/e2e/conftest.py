@@ -14,6 +14,7 @@ from tests.e2e.goat import HttpGoat, Launch, http_goat
 from tests.e2e.litellm_proxy import litellm, litellm_running
 from tests.e2e.node_side import Node, find_node
 from tests.e2e.wire import Wire
+from tests.quick_start import script_command
 
 __all__ = ["litellm", "litellm_running"]
 
@@ -38,7 +39,11 @@ def upstream_file(path: Path, **servers: Any) -> Path:
 
 def ours(name: str, *arguments: str) -> dict[str, Any]:
     """The entry of a fixture server in `servers/`."""
-    return {"command": sys.executable, "args": [str(SERVERS / f"{name}.py"), *arguments]}
+    script = SERVERS / f"{name}.py"
+    is_slow_to_import = name == "asking"  # a server of the SDK
+    start = script_command(script, *arguments) if is_slow_to_import else [sys.executable, str(script), *arguments]
+    command, *words = start
+    return {"command": command, "args": words}
 
 
 @pytest.fixture(scope="session")

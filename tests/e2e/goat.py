@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -21,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Tool
 
 from tests.e2e.processes import end
+from tests.quick_start import goat_command
 
 START_TIMEOUT_S = 90.0
 EXIT_TIMEOUT_S = 30.0
@@ -44,7 +44,7 @@ class Launch:
     @property
     def command(self) -> list[str]:
         workspace = ("--workspace", str(self.workspace)) if self.names_workspace else ()
-        return [sys.executable, "-m", "goat_mcp", "serve", *workspace, *self.options]
+        return goat_command("serve", *workspace, *self.options)
 
     @property
     def environment(self) -> dict[str, str]:

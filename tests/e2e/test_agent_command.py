@@ -17,7 +17,7 @@ from tests.e2e.goat import Launch, connected
 from tests.e2e.processes import Seen, descendants, left_after, mentioning
 from tests.e2e.wire import Wire
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e, pytest.mark.anyio]
 
 BOUND_S = 60
 # Speaks as `claude -p --output-format stream-json` does. `wait` in the prompt makes it stay, with a child of its own.

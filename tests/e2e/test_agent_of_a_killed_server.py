@@ -12,7 +12,7 @@ from tests.e2e.processes import end
 from tests.e2e.scripted_backend import BACKEND_KEY, MODEL, Held, Says, ScriptedBackend, calls
 from tests.e2e.wire import Wire, text_of
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e]
 
 BOUND_S = 60.0
 

@@ -20,7 +20,7 @@ from tests.e2e.conftest import fill, ours, upstream_file
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e]
 
 CANARIES = {
     "variable": "canary-1-variable-aa01",

@@ -23,6 +23,7 @@ from tests.e2e.wire import Wire
 from tests.repetitions import times
 
 pytestmark = [
+    pytest.mark.real_processes,
     pytest.mark.e2e,
     pytest.mark.chaos,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see which processes are left"),

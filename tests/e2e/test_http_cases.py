@@ -37,7 +37,7 @@ from tests.e2e.processes import descendants
 from tests.repetitions import times
 from tests.upstreams.fleet import server
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e]
 
 PING_CLIENT = {"name": "x", "version": "1"}
 HEADER_DEADLINE_S = 3.0

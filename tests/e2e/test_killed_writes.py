@@ -12,7 +12,7 @@ from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire
 from tests.repetitions import times
 
-pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e, pytest.mark.chaos]
 
 SIZE_BYTES = 50 * 1000 * 1000
 KILLS = times(2, in_full_run=100)

@@ -6,7 +6,6 @@ import base64
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.e2e.node_side import Node
 from tests.e2e.processes import end
 from tests.e2e.servers.library import BYTES, png
 from tests.free_port import free_port
+from tests.quick_start import script_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
@@ -63,7 +63,7 @@ def goat(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Generator[Http
     node_port, python_port = free_port(), free_port()
     servers = [
         listening(node.server_command("server-everything", "streamableHttp"), node_port, PORT=str(node_port)),
-        listening([sys.executable, str(GOOD), "http", str(python_port)], python_port),
+        listening(script_command(GOOD, "http", str(python_port)), python_port),
     ]
     file = upstream_file(
         folder / "upstreams.json",

@@ -20,6 +20,7 @@ from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from tests.e2e.conftest import fill
 from tests.e2e.goat import Launch, connected
+from tests.quick_start import goat_command
 from tests.upstreams.fleet import fleet, server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
@@ -160,7 +161,7 @@ def collisions(by_name: dict[str, Any]) -> list[str]:
 
 async def _status_command(launch: Launch) -> dict[str, Any]:
     """What it prints once the server has told of itself, which it does some time after its first list."""
-    command = [sys.executable, "-m", "goat_mcp", "status", "--json"]
+    command = goat_command("status", "--json")
     with anyio.fail_after(WAIT_S):
         while True:
             done = await anyio.run_process(command, env=launch.environment)

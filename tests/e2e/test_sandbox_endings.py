@@ -18,7 +18,7 @@ from tests.e2e.processes import descendants, kill_all, mentioning
 from tests.e2e.wire import Wire, text_of
 from tests.repetitions import times
 
-pytestmark = [pytest.mark.e2e, needs_bubblewrap]
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e, needs_bubblewrap]
 
 OURS = ["notes.md", "src"]
 HELD = {".claude", ".mcp.json", ".vscode", "goat-mcp.yaml"}

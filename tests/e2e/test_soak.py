@@ -18,7 +18,7 @@ from tests.e2e.open_files import descriptors
 from tests.e2e.processes import descendants
 from tests.repetitions import times
 
-pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e, pytest.mark.chaos]
 
 CLIENTS = 50
 FOR_S = times(12, in_full_run=60)

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.goat import Launch
 from tests.e2e.wire import Wire
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.real_processes, pytest.mark.e2e]
 
 FRAME_BYTES = 1024 * 1024
 

@@ -16,6 +16,7 @@ from mcp_types import TextResourceContents
 from tests.e2e.conftest import UNASKED
 from tests.e2e.goat import Launch, connected
 from tests.e2e.visits import FORMS, NOBODY, Kind, SeekNode, call, every_kind, visit
+from tests.quick_start import goat_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
@@ -27,7 +28,7 @@ def run(launch: Launch, *words: str) -> subprocess.CompletedProcess[str]:
     ours, theirs = pty.openpty()
     try:
         return subprocess.run(
-            [sys.executable, "-m", "goat_mcp", *words],
+            goat_command(*words),
             cwd=launch.workspace,
             env=launch.environment,
             stdin=theirs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import AsyncExitStack, contextmanager
@@ -20,6 +19,7 @@ from tests.e2e.goat import REPOSITORY, HttpGoat, Launch, connected, http_goat
 from tests.e2e.processes import end
 from tests.e2e.visits import FORMS, MODEL, NOBODY, PYTHON, Kind, SeekNode, call, every_kind, visit
 from tests.e2e.wire import text_of
+from tests.quick_start import module_command
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.matrix]
 
@@ -36,7 +36,7 @@ every_upstream = pytest.mark.parametrize("upstream", UPSTREAMS)
 
 
 def asking(era: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tests.e2e.servers.asking", ERAS[era], *options]
+    return module_command("tests.e2e.servers.asking", ERAS[era], *options)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from goat_mcp.upstreams.config.entry_parser import KNOWN_KEYS
 from tests.manifests.documents import GOOD, TOOL, put
 from tests.manifests.test_bad_manifests import BAD
 from tests.manifests.test_mutated_manifests import changed_trees
+from tests.repetitions import examples
 
 SCHEMA = manifest_schema()
 CHECKER: Any = Draft202012Validator(SCHEMA)
@@ -85,7 +86,7 @@ def test_a_member_that_the_reader_does_not_know_is_refused(tmp_path: Path, place
     assert any("surprise" in refusal for refusal in refusals(tree))
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changed_trees())
 def test_what_the_reader_takes_the_schema_takes(tmp_path: Path, tree: Any) -> None:
     """Of tools and toolsets: upstreams and profiles are read more thoroughly elsewhere."""

@@ -17,8 +17,11 @@ from goat_mcp.manifests.kinds import is_manifest, read_declared
 from goat_mcp.manifests.problem import BrokenManifest, ManifestProblem
 from goat_mcp.manifests.yaml_document import read_documents
 from tests.manifests.documents import GOOD, TOOL, put
+from tests.repetitions import examples
 
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -135,7 +138,7 @@ def test_a_file_with_other_bytes_is_read_or_told_what_is_wrong(tmp_path: Path, k
         assert_usable(problem, file, whole.decode("utf-8", "replace"))
 
 
-@settings(SETTINGS, max_examples=50)  # each is several documents
+@settings(SETTINGS, max_examples=examples(50))  # each is several documents
 @given(st.lists(st.none() | changed_trees(), min_size=1, max_size=6))
 def test_every_good_document_of_a_directory_is_loaded_whatever_lies_beside_it(
     tmp_path_factory: pytest.TempPathFactory, trees: list[Any]

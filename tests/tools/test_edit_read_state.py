@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.editing.options import FileOptions
+from tests.repetitions import examples
 from tests.tools.changing import Desk, state_of
 
 pytestmark = pytest.mark.anyio
@@ -186,7 +187,7 @@ async def test_without_checks_nothing_needs_a_read(tmp_path: Path) -> None:
     assert path.read_text() == "d\n"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(60))
 @given(
     content=st.binary(max_size=40) | st.text("ab \t\n\r\u00e9", max_size=40).map(str.encode),
     old=st.text("ab \n\u00e9", max_size=4),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.plans import PlanStatus
+from tests.quick_start import goat_command
 
 pytestmark = pytest.mark.anyio
 
@@ -65,7 +65,7 @@ def approve_at_a_terminal(name: str) -> int:
 
     ours, theirs = pty.openpty()
     try:
-        command = [sys.executable, "-m", "goat_mcp", "plan", "approve", name]
+        command = goat_command("plan", "approve", name)
         return subprocess.run(command, stdin=theirs, capture_output=True, timeout=60).returncode
     finally:
         os.close(ours)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +31,11 @@ from goat_mcp.upstreams.status import UpstreamStatus
 from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.upstreams import Upstreams
+from tests.quick_start import script_command
 
 SERVERS = Path(__file__).parent / "servers"
+SERVERS_OF_THE_SDK = ("good.py", "guarded.py", "shelf.py")
+"""Slow to import; the others start as quickly as Python does."""
 QUICK = SupervisorLimits(
     start_timeout_s=15,
     list_timeout_s=5,
@@ -42,13 +46,21 @@ QUICK = SupervisorLimits(
 
 def server(script: str, *args: str | Path, **members: Any) -> dict[str, Any]:
     """An entry that runs one of our test servers."""
-    return {"command": sys.executable, "args": [str(SERVERS / script), *map(str, args)], **members}
+    command, *words = _command(script, args)
+    return {"command": command, "args": words, **members}
+
+
+def _command(script: str, args: Iterable[str | int | Path]) -> list[str]:
+    words = [str(argument) for argument in args]
+    if script in SERVERS_OF_THE_SDK:
+        return script_command(SERVERS / script, *words)
+    return [sys.executable, str(SERVERS / script), *words]
 
 
 @contextmanager
 def serving_at(port: int, script: str, *args: str | int | Path) -> Generator[None]:
     """One of our test servers as a process that listens at this port."""
-    process = subprocess.Popen([sys.executable, str(SERVERS / script), *map(str, args)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(_command(script, args), stderr=subprocess.DEVNULL)
     try:
         for _ in range(1200):
             with socket.socket() as probe:
@@ -60,7 +72,7 @@ def serving_at(port: int, script: str, *args: str | int | Path) -> Generator[Non
                 continue
         yield
     finally:
-        process.kill()
+        process.send_signal(signal.SIGHUP)  # ends it at once, and passes the launcher of a forked one
         process.wait()
 
 

@@ -154,10 +154,10 @@ async def test_up_06_banners_log_lines_and_garbage_are_dropped_and_counted(tmp_p
 
 # ISO-3
 async def test_up_07_a_line_of_500_mb_is_never_held(tmp_path: Path) -> None:
-    """R-UP-2"""
+    """R-UP-2. The full size is 500 MB."""
     async with pair(tmp_path) as running:
         before = peak_memory_bytes()
-        result = await running.evil("endless_line")
+        result = await running.evil("endless_line", {"mib": times(128, in_full_run=500)})
         grown = peak_memory_bytes() - before
         after = await running.evil("add")
         status = running.status()

@@ -25,13 +25,14 @@ from goat_mcp.catalog.schemas.portable import portable
 from goat_mcp.catalog.schemas.root import ROOT_RULES
 from goat_mcp.catalog.schemas.subschemas import MAX_EXPANDED
 from tests.catalog.schemas.foreign_schemas import arguments, json_values, roots
+from tests.repetitions import examples
 
 dialects = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 rewriting = pytest.mark.parametrize(
     "dialect", [each for each in DIALECTS.values() if not each.is_verbatim], ids=lambda dialect: dialect.name
 )
 often = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
@@ -96,7 +97,7 @@ def test_any_json_is_taken(dialect: Dialect, entry: dict[str, Any]) -> None:  # 
 
 @rewriting
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )

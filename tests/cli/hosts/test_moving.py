@@ -22,6 +22,7 @@ from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.uninstall import plan_eject, plan_uninstall, written_files
 from goat_mcp.core.errors import ToolError
 from goat_mcp.state.directory import StateDirectory, own_upstreams_file
+from tests.repetitions import examples
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -100,7 +101,7 @@ _ENTRY = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     servers=st.dictionaries(_NAMES, _ENTRY, max_size=4),
     indent=st.sampled_from([None, 1, 2, 4, "\t"]),

@@ -15,6 +15,7 @@ from goat_mcp.cli.hosts.table import HOSTS
 from goat_mcp.cli.hosts.translate import Translated, translated
 from goat_mcp.upstreams.config.upstream_files import load_upstream_files
 from tests.docs.test_documents import ROOT
+from tests.repetitions import examples
 
 HOME = Path("/home/me")
 
@@ -41,7 +42,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.sampled_from(sorted(HOSTS)), st.dictionaries(st.sampled_from(_KEYS), _VALUES, max_size=6) | _VALUES)
 def test_any_entry_is_taken_over_in_a_form_we_read_or_stays_with_a_reason(host: str, entry: Any) -> None:
     found = one(host, entry)

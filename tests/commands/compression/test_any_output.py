@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.commands.compression.output import compressed_output
 from tests.commands.compression.recordings import RECORDINGS
+from tests.repetitions import examples
 
 COMMANDS = [
     *sorted({recording.command for recording in RECORDINGS}),
@@ -41,7 +42,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(command=st.sampled_from(COMMANDS), lines=st.lists(LINES, max_size=40), failed=st.booleans())
 def test_no_output_raises_and_no_line_that_names_a_failure_is_lost(
     command: str, lines: Sequence[str], failed: bool
@@ -55,7 +56,7 @@ def test_no_output_raises_and_no_line_that_names_a_failure_is_lost(
     assert len(shown) <= len(text)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), failed=st.booleans())
 def test_a_failure_anywhere_in_a_real_output_stays(data: st.DataObject, failed: bool) -> None:
     recording = data.draw(st.sampled_from(RECORDINGS))
@@ -71,7 +72,7 @@ def test_a_failure_anywhere_in_a_real_output_stays(data: st.DataObject, failed: 
     assert failure.strip() in (text if shown is None else shown)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(command=st.text(max_size=80), text=st.text(max_size=200))
 def test_no_script_raises(command: str, text: str) -> None:
     compressed_output(command, text)

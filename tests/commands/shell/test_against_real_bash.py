@@ -17,6 +17,7 @@ from goat_mcp.commands.shell.rules import allowed_by
 from goat_mcp.commands.shell.script import read_script
 from tests.commands.shell.attack_scripts import ATTACKS, DENIED
 from tests.commands.shell.real_bash import RealBash
+from tests.repetitions import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 
@@ -201,7 +202,7 @@ def test_of_each_attack_bash_runs_nothing_that_was_not_said(real_bash: RealBash,
     _check_seen(real_bash, text)
 
 
-_EXAMPLES = int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", "150"))
+_EXAMPLES = int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", examples(150)))
 _SETTINGS = settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

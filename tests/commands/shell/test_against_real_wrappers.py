@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from goat_mcp.commands.shell.pattern import CommandPattern
 from goat_mcp.commands.shell.rules import denied_by
 from goat_mcp.commands.shell.script import read_script
+from tests.repetitions import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None or shutil.which("touch") is None, reason="needs bash")
 
@@ -94,7 +95,7 @@ def _left_by(place: Path, script: str) -> frozenset[str]:
 
 
 @settings(
-    max_examples=int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", examples(150))),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

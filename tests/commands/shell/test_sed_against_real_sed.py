@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.commands.shell.options.unsafe import unsafe_option
+from tests.repetitions import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("sed") is None, reason="needs sed")
 
@@ -117,7 +118,7 @@ def _scripts() -> st.SearchStrategy[str]:
     )
 
 
-_EXAMPLES = int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", "150"))
+_EXAMPLES = int(os.environ.get("GOAT_MCP_TEST_EXAMPLES", examples(150)))
 
 
 @settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

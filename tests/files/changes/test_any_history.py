@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from goat_mcp.core.errors import ToolError
 from goat_mcp.files.changes.undo import Outcome
 from tests.files.changes.keeping import Desk, notebook
+from tests.repetitions import examples
 
 NAMES = ("a", "b", "n.ipynb")
 Kind = Literal["write", "edit", "cell", "foreign", "delete"]
@@ -61,7 +62,9 @@ async def play(desk: Desk, history: list[Step]) -> set[str]:
     return foreign
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large))
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large)
+)
 @given(steps)
 def test_undoing_all_brings_back_the_original_bytes_or_refuses(history: list[Step]) -> None:
     async def run() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.files.editing.notebook_cells import load_cells
 from goat_mcp.files.editing.notebook_changes import CellChange, delete_cell, insert_cell, replace_cell
+from tests.repetitions import examples
 
 Json = Any
 CellType = Literal["code", "markdown"]
@@ -123,7 +124,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     return [(item.start, item.end) for item in load_cells(text, "n").items]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data(), made=notebooks(min_cells=1), source=texts, cell_type=st.sampled_from(["code", "markdown", None]))
 def test_replacing_changes_no_byte_outside_the_cell_and_only_what_it_must_inside(
     data: Any, made: tuple[dict[str, Json], str], source: str, cell_type: CellType | None
@@ -148,7 +149,7 @@ def test_replacing_changes_no_byte_outside_the_cell_and_only_what_it_must_inside
     assert (joined(new["source"]), type(new["source"])) == (source, type(old["source"]))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data(), made=notebooks(), source=texts, cell_type=st.sampled_from(["code", "markdown"]))
 def test_inserting_only_adds_text_and_a_cell(
     data: Any, made: tuple[dict[str, Json], str], source: str, cell_type: CellType
@@ -171,7 +172,7 @@ def test_inserting_only_adds_text_and_a_cell(
         assert new["id"] not in [other.get("id") for other in all_cells]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(data=st.data(), made=notebooks(min_cells=1))
 def test_deleting_only_takes_away_a_cell_and_a_comma(data: Any, made: tuple[dict[str, Json], str]) -> None:
     tree, text = made
@@ -186,7 +187,7 @@ def test_deleting_only_takes_away_a_cell_and_a_comma(data: Any, made: tuple[dict
     assert json.loads(result) == tree
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     indent=st.sampled_from([1, 2, 4, "\t", None]),
     source=texts,

@@ -23,7 +23,7 @@ from goat_mcp.files.workspace import AnyVersion, Workspace
 from goat_mcp.files.workspace.kernel import Kernel
 from tests.files.workspace.conftest import CANARY, Ground, names_in
 from tests.files.workspace.exchange import swapping
-from tests.repetitions import times
+from tests.repetitions import examples, times
 
 READS_IN_A_RACE = times(3000, in_full_run=30_000)
 WRITES_IN_A_RACE = 300
@@ -376,7 +376,7 @@ def trees(draw: st.DrawFn) -> list[tuple[str, str]]:
     return draw(st.lists(st.tuples(paths, st.one_of(st.sampled_from(["dir", "file"]), targets)), max_size=8))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=trees(), asked=st.lists(st.sampled_from(["a", "b", "c", "..", "ws"]), max_size=5).map("/".join))
 def test_both_ways_of_opening_agree_and_mean_what_the_system_means(
     tmp_path_factory: pytest.TempPathFactory, tree: list[tuple[str, str]], asked: str

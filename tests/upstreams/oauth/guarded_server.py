@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 from goat_mcp.web.http import HttpClient
 from goat_mcp.web.options import HttpOptions
 from tests.free_port import free_port
+from tests.quick_start import script_command
 from tests.upstreams.fleet import SERVERS
 
 
@@ -96,7 +97,7 @@ def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
     running = Guarded(folder, *ports)
     running.control(**control)
     arguments = [*map(str, ports), str(folder / "log"), str(folder / "control.json")]
-    process = subprocess.Popen([sys.executable, str(SERVERS / "guarded.py"), *arguments])
+    process = subprocess.Popen(script_command(SERVERS / "guarded.py", *arguments))
     try:
         for _ in range(1200):
             if all(_listens(port) for port in ports):
@@ -108,7 +109,7 @@ def guarded_server(folder: Path, **control: Any) -> Generator[Guarded]:
                 continue
         yield running
     finally:
-        process.kill()
+        process.send_signal(signal.SIGHUP)  # ends it at once, and passes the launcher of a forked one
         process.wait()
 
 

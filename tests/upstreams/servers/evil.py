@@ -83,7 +83,7 @@ def call(name: str, request_id: int, params: dict[str, Any]) -> None:
             write(b"trailing noise\n")
         case "endless_line":
             write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"pad":"' % request_id)
-            for _ in range(500):
+            for _ in range(int(params["arguments"]["mib"])):
                 write(b"x" * MIB)
             write(b'"}}\n')
         case "stderr_flood":

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from goat_mcp.upstreams.transports.json_parts import JsonParts
 from goat_mcp.upstreams.transports.large_frame import MAX_DEPTH, PIECE_BYTES, RUN_BYTES, parsed_in_steps
+from tests.repetitions import examples
 
 SMALL_RUN = 24
 """Bytes of a run, so that short texts are cut as long ones are."""
@@ -29,7 +30,9 @@ VALUES = st.recursive(
 )
 CONTAINERS = st.lists(VALUES, max_size=8) | st.dictionaries(KEYS, VALUES, max_size=8)
 QUICK = settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(300),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
@@ -87,7 +90,7 @@ def test_a_long_text_is_read_in_pieces_and_is_the_same_text() -> None:
     st.sampled_from(["é", "€", "\U0001f600", "\\", '"', "\n", "\ud83d", "\u2028", "\\ud83d", "\\\\"]),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 def test_no_character_is_cut_in_two_at_the_end_of_a_piece(shift: int, character: str, escaped: bool) -> None:
     text = "x" * (PIECE_BYTES - shift) + character * 20_000
     line = json.dumps({"a": text, "b": [character]}, ensure_ascii=escaped or character == "\ud83d").encode()

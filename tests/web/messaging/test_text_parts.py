@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goat_mcp.web.messaging.text_parts import OF_TELEGRAM, html, markdown, markdown_v2, mrkdwn, split_text, utf16_length
+from tests.repetitions import examples
 
 LIMIT = 4096
 GOAT = "\U0001f410"
@@ -52,7 +53,7 @@ def test_units_are_those_of_utf_16_and_no_pair_is_cut() -> None:
     assert [len(part.encode("utf-16-le")) // 2 for part in parts] == [4095, 2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(alphabet=st.sampled_from(f"ab \n{GOAT}é\u0301\u200d&<>*_`~|[]()\\"), max_size=300), st.integers(8, 60))
 def test_nothing_of_a_plain_text_is_lost_but_blanks_and_no_part_is_too_long(text: str, limit: int) -> None:
     parts = split_text(text, limit)
@@ -61,7 +62,7 @@ def test_nothing_of_a_plain_text_is_lost_but_blanks_and_no_part_is_too_long(text
     assert all(utf16_length(part) <= limit for part in parts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(alphabet=st.sampled_from(f"a \n{GOAT}*_`~|[]()\\<b>/&;"), max_size=300), st.sampled_from([*OF_TELEGRAM]))
 def test_no_part_of_any_markup_is_too_long(text: str, mode: str) -> None:
     parts = split_text(text, 60, OF_TELEGRAM[mode])
