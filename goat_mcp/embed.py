@@ -65,7 +65,7 @@ class EmbeddedTools:
         """
         await self.gateway.upstreams.first_list()
         listed = {tool.spec.name: tool.spec for tool in self.gateway.catalog.listed()}
-        return definitions(self.gateway.arrival.begin_step(self._context(), listed).values())
+        return definitions(self.gateway.on_demand.preflight().begin_step(self._context(), listed).values())
 
     async def run(self, tool_calls: Sequence[Any] | None, *, cancelled: anyio.Event | None = None) -> ToolMessages:
         """Run the `tool_calls` of a model's message: in parallel where they do not conflict.

@@ -18,9 +18,8 @@ import yaml
 
 from goat_mcp.catalog.builtin_contracts import FILE, META_FILE, contract_document
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.gateway.build.builtin_tools import TOOL_CLASSES
+from goat_mcp.gateway.build.builtin_tools import META_CLASSES, TOOL_CLASSES
 from goat_mcp.gateway.build.manifests import shipped
-from goat_mcp.gateway.build.meta_tools import META_CLASSES
 from goat_mcp.gateway.manifest_schema import manifest_schema
 from goat_mcp.settings.settings import Settings
 from goat_mcp.tools.docs.page import document, short_doc

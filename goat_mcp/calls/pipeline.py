@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # most gateways have none
 MAX_CHARS = 30_000
 """Characters of text one result carries inline (`output.max_chars`)."""
 _SHOWN_NAME_CHARS = 300
+WithMail = Callable[[ToolSpec, ToolResult, ToolContext], Awaitable[ToolResult]]
+"""Adds to a call's result what agents wrote to the session that called."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Pipeline:
     hooks: Hooks = field(default_factory=Hooks)
     extensions: Extensions = field(default_factory=Extensions)
     steps: Steps | None = None
+    with_mail: WithMail | None = None
     slots: ConcurrencyLimiter = field(default_factory=ConcurrencyLimiter)
     redactor: Redactor = field(default_factory=Redactor)
     session_settings: SessionSettings | None = None
@@ -83,7 +86,7 @@ class Pipeline:
 
         Raised are only cancellation and `UpstreamError`, a protocol error that is relayed as it came.
         """
-        return await self._call(name, arguments, ctx, Turn(Batch()))
+        return await self._through_all_stages(name, arguments, ctx, Turn(Batch()))
 
     async def call_all(self, requests: Sequence[CallRequest], *, cancelled: anyio.Event | None = None) -> BatchOutcome:
         """Run what one model turn asked for: admitted in request order, run in parallel where calls do not conflict.
@@ -128,68 +131,70 @@ class Pipeline:
     async def _call_in_batch(self, request: CallRequest, turn: Turn) -> ToolResult:
         """An upstream's own protocol error is one call's failure, and none of the others'."""
         try:
-            return await self._call(request.name, request.arguments, request.ctx, turn)
+            return await self._through_all_stages(request.name, request.arguments, request.ctx, turn)
         except UpstreamError as refused:
             return error_result(ToolError(ErrorCode.UPSTREAM, f"{refused.message} (JSON-RPC {refused.code})"))
-
-    async def _call(self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn) -> ToolResult:
-        with self.spill.used_by(ctx.principal):
-            return await self._through_all_stages(name, arguments, ctx, turn)
 
     async def _through_all_stages(
         self, name: str, arguments: Mapping[str, Any], ctx: ToolContext, turn: Turn
     ) -> ToolResult:
         rule_name = name
         error_code: str | None = str(ErrorCode.CANCELLED)
-        try:
-            if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
-                ctx = replace(ctx, overrides={**ctx.overrides, **changed})
-            tool, arguments, through = target_of(self.catalog.of(ctx.rights), name, arguments)
-            rule_name = tool.spec.rule_name
-            if not ctx.rights.permits(rule_name):
-                raise ToolError(
-                    ErrorCode.TOOL_NOT_IN_CATALOG, f"{rule_name} is not among this agent's tools", "Use another tool."
+        with self.spill.used_by(ctx.principal):
+            try:
+                if self.session_settings is not None and (changed := await self.session_settings.of(ctx)):
+                    ctx = replace(ctx, overrides={**ctx.overrides, **changed})
+                tool, arguments, through = target_of(self.catalog.of(ctx.rights), name, arguments)
+                rule_name = tool.spec.rule_name
+                if not ctx.rights.permits(rule_name):
+                    raise ToolError(
+                        ErrorCode.TOOL_NOT_IN_CATALOG,
+                        f"{rule_name} is not among this agent's tools",
+                        "Use another tool.",
+                    )
+
+                if self.steps is not None and self.steps.hides(ctx, tool.spec.name):
+                    raise ToolError(
+                        ErrorCode.TOOL_NOT_IN_CATALOG,
+                        f"{rule_name} is hidden in this step",
+                        "Use a tool of the newest list.",
+                    )
+
+                async with self.slots.of(ctx) as place:
+                    ctx = place.ctx
+
+                    def innermost(arguments: Mapping[str, Any]) -> Awaitable[ToolResult]:
+                        return self._admit_and_execute(tool, arguments, through, place, turn)
+
+                    call_next = self.extensions.around_call(tool.spec, ctx, innermost)
+                    with self.telemetry.at_least(ctx.setting("log_level", None)):
+                        result = await call_next(arguments)
+                        if self.with_mail is not None:
+                            result = await self.with_mail(tool.spec, result, ctx)
+                result = await self._bounded(tool.spec, result, ctx)
+                error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
+            except ToolError as error:
+                result = error_result(redacted_error(error, self.redactor))
+                error_code = str(error.code)
+            except UpstreamError as relayed:
+                error_code = str(relayed.code)
+                raise redacted_upstream_error(relayed, self.redactor) from None
+            except Exception as bug:
+                self.telemetry.unexpected(ctx.call_id, rule_name, bug)
+                error_code = str(ErrorCode.INTERNAL)
+                result = error_result(
+                    ToolError(
+                        ErrorCode.INTERNAL,
+                        f"{_failed(rule_name, bug)} failed unexpectedly (call {ctx.call_id})",
+                        "The server's log holds the details under this call id; try another way.",
+                    )
                 )
-
-            if self.steps is not None and self.steps.hides(ctx, tool.spec.name):
-                raise ToolError(
-                    ErrorCode.TOOL_NOT_IN_CATALOG,
-                    f"{rule_name} is hidden in this step",
-                    "Use a tool of the newest list.",
-                )
-
-            async with self.slots.of(ctx) as place:
-                ctx = place.ctx
-
-                async def innermost(arguments: Mapping[str, Any]) -> ToolResult:
-                    return await self._run(tool, arguments, through, place, turn)
-
+            finally:
                 with self.telemetry.at_least(ctx.setting("log_level", None)):
-                    result = await self.extensions.call(tool.spec, arguments, ctx, innermost)
-            result = await self._bounded(tool.spec, result, ctx)
-            error_code = result.error_code or (str(ErrorCode.TOOL) if result.is_error else None)
-        except ToolError as error:
-            result = error_result(redacted_error(error, self.redactor))
-            error_code = str(error.code)
-        except UpstreamError as relayed:
-            error_code = str(relayed.code)
-            raise redacted_upstream_error(relayed, self.redactor) from None
-        except Exception as bug:
-            self.telemetry.unexpected(ctx.call_id, rule_name, bug)
-            error_code = str(ErrorCode.INTERNAL)
-            result = error_result(
-                ToolError(
-                    ErrorCode.INTERNAL,
-                    f"{_failed(rule_name, bug)} failed unexpectedly (call {ctx.call_id})",
-                    "The server's log holds the details under this call id; try another way.",
-                )
-            )
-        finally:
-            with self.telemetry.at_least(ctx.setting("log_level", None)):
-                self._record_outcome(rule_name, arguments, ctx, error_code)
+                    self._record_outcome(rule_name, arguments, ctx, error_code)
         return result
 
-    async def _run(
+    async def _admit_and_execute(
         self, tool: AnyTool, arguments: Mapping[str, Any], through: ToolSpec | None, place: Permit, turn: Turn
     ) -> ToolResult:
         ctx = place.ctx

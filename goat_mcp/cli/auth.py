@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loaded when a command runs
     from goat_mcp.core.redaction import Redactor
     from goat_mcp.settings.settings import Settings
     from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
-    from goat_mcp.upstreams.oauth.stored_login import LoginFacts
+    from goat_mcp.upstreams.oauth.login_store import LoginFacts
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
 AUTH_FAILED = 3
@@ -41,7 +41,7 @@ def login(server: str, no_browser: bool, scopes: tuple[str, ...], **selection: A
     import anyio
 
     from goat_mcp.core.redaction import Redactor
-    from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused
+    from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 
     redactor = Redactor()
     settings = flags.settings_from(**selection)
@@ -118,7 +118,7 @@ async def _log_in(
     scopes: str,
 ) -> None:
     from goat_mcp.cli.login_prompt import TerminalLoginPrompt
-    from goat_mcp.upstreams.oauth.redirect_listener import free_port, redirect_listener
+    from goat_mcp.upstreams.oauth.pending_login import free_port, redirect_listener
 
     status, challenge = await upstream.asked_for(endpoint.headers)
     if status != 401:

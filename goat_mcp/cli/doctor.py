@@ -13,7 +13,7 @@ from goat_mcp.cli import flags
 
 if TYPE_CHECKING:  # loaded when the command runs
     from goat_mcp.gateway.gateway import Gateway
-    from goat_mcp.gateway.status.finding import Finding
+    from goat_mcp.gateway.status.findings import Finding
     from goat_mcp.upstreams.status import UpstreamStatus
 
 
@@ -31,7 +31,7 @@ def doctor(servers: Sequence[str], as_json: bool, **selection: Any) -> int:
 
     from goat_mcp.core.errors import ToolError
     from goat_mcp.gateway.path_checks import refused_by_state
-    from goat_mcp.gateway.status.finding import USAGE, Finding, exit_status
+    from goat_mcp.gateway.status.findings import USAGE, Finding, exit_status
     from goat_mcp.state.directory import StateDirectory
 
     checked: list[UpstreamStatus] = []
@@ -78,8 +78,8 @@ async def _examine(gateway: Gateway, only: Collection[str], told: Any) -> list[F
 
     async with gateway.running():
         found = await examination.upstreams_examined(gateway.upstreams, only, told)
-        sandbox = await gateway.sandbox.state()
-        silent = gateway.silent_hooks()
+        sandbox = await gateway.services.sandbox().state()
+        silent = gateway.diagnostics.silent_hooks()
     return [
         *found,
         *examination.hook_findings(silent),

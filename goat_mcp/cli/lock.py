@@ -16,11 +16,8 @@ if TYPE_CHECKING:  # loaded when a subcommand runs
     from collections.abc import Sequence
 
     from goat_mcp.settings.settings import Settings
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
-    from goat_mcp.upstreams.pinning.pin_lock import PinLock
-    from goat_mcp.upstreams.pinning.pin_review import Waiting
-    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
-    from goat_mcp.upstreams.pinning.suspicious_pins import Suspicious
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
+    from goat_mcp.upstreams.pinning.pin_review import Comparison, Suspicious, Waiting
 
 DIFFERS = 1
 UNREACHABLE = 4
@@ -141,7 +138,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
     async def look() -> None:
         async with gateway.running(), anyio.create_task_group() as group:
             for config in gateway.upstreams.configs:
-                group.start_soon(gateway.upstreams.listed_anew, config.name, LOOK_S)
+                group.start_soon(gateway.upstreams.relist, config.name, LOOK_S)
 
     anyio.run(look)
     return list(waiting_in(pins.content()))
@@ -149,8 +146,7 @@ def _waiting(pins: PinLock, names: Sequence[str], selection: dict[str, Any]) -> 
 
 def _stores() -> tuple[PinLock, PinnedDefinitions]:
     from goat_mcp.state.directory import StateDirectory
-    from goat_mcp.upstreams.pinning.pin_lock import PinLock
-    from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+    from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
 
     state = StateDirectory.default()
     return PinLock(state), PinnedDefinitions(state)
@@ -193,7 +189,7 @@ def _refuse(message: str, suggestion: str) -> NoReturn:
 
 
 def _suspicious(pins: PinLock, definitions: PinnedDefinitions) -> list[Suspicious]:
-    from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
+    from goat_mcp.upstreams.pinning.pin_review import suspicious_in
 
     return suspicious_in(pins.content(), definitions)
 

@@ -14,8 +14,8 @@ import click
 from mcp.shared.auth import AuthorizationCodeResult
 
 from goat_mcp.cli.terminal import escaped
-from goat_mcp.upstreams.oauth.login_problems import LoginRefused
-from goat_mcp.upstreams.oauth.redirect_listener import RedirectListener
+from goat_mcp.upstreams.oauth.login_contract import LoginRefused
+from goat_mcp.upstreams.oauth.pending_login import RedirectListener
 
 WAIT_S = 600.0
 

@@ -113,7 +113,7 @@ def _all(remembered: RememberedRules) -> Sequence[RememberedRule]:
 def _configured(settings: Settings) -> Iterator[dict[str, Any]]:
     from goat_mcp.calls.permissions.decide import Decision
     from goat_mcp.calls.permissions.mode import Effect
-    from goat_mcp.gateway.build.hooks import claude_settings
+    from goat_mcp.gateway.build.extensions import claude_settings
     from goat_mcp.gateway.build.rule_loading import origin_of, rules_of
 
     listed = rules_of(settings, claude_settings(settings))

@@ -54,6 +54,14 @@ class Restart:
         wait_s = min(FIRST_WAIT_S * 2 ** (count - AT_ONCE), LONGEST_WAIT_S)
         return max(0.0, self.times_s[-1] + wait_s - self._clock())
 
+    def allow(self) -> None:
+        """This process can start anew."""
+        self.prevented = ""
+
+    def resume(self, check: Callable[[], object], times_s: Sequence[float]) -> None:
+        """Go on from the process before. `check` and `times_s` are as in the class."""
+        self.check, self.times_s = check, times_s
+
     def request(self, reason: str) -> None:
         """Calls that run are let finish, and answered; then the process is replaced."""
         if not self.wanted.is_set():

@@ -3,11 +3,7 @@ has one. Whether input has one is asked in `lenient_values`."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any, cast
-
-_IN_ONE_GO = 1_000
-"""Values that are looked at before others have a turn."""
 
 
 def visible_surrogates(text: str) -> str:
@@ -27,26 +23,3 @@ def with_visible_surrogates(value: Any) -> Any:
     if isinstance(value, list):
         return [with_visible_surrogates(inner) for inner in cast("list[Any]", value)]
     return value
-
-
-def mended_in_steps(value: Any) -> Generator[None, None, Any]:
-    """Returns what `with_visible_surrogates` does, and changes the value itself; others have their turns meanwhile."""
-    holder = [value]
-    left: list[Any] = [holder]
-    seen = 0
-    while left:
-        one: Any = left.pop()
-        is_list = isinstance(one, list)
-        members: Any = enumerate(cast("list[Any]", one)) if is_list else list(cast("dict[str, Any]", one).items())
-        if not is_list:
-            one.clear()  # names change, and the order stays
-        for name, inner in members:
-            seen += 1
-            if not seen % _IN_ONE_GO:
-                yield
-            one[name if is_list else visible_surrogates(name)] = (
-                visible_surrogates(inner) if isinstance(inner, str) else inner
-            )
-            if isinstance(inner, dict | list):
-                left.append(inner)
-    return holder[0]

@@ -34,7 +34,7 @@ from goat_mcp.manifests.tool_document import (
     SIDE_EFFECTS,
     TOOL_KEYS,
 )
-from goat_mcp.upstreams.config.entry import INQUIRIES
+from goat_mcp.upstreams.config.entry import SERVER_REQUESTS
 from goat_mcp.upstreams.config.entry_parser import KNOWN_KEYS
 
 Schema = Mapping[str, Any]
@@ -255,7 +255,7 @@ _UPSTREAM_KEYS: Schema = {
     "enabled_tools": _NAMES,
     "disabled_tools": _NAMES,
     "pin": {"enum": ["tofu", "strict", "off"]},
-    "allow": {"type": "array", "items": {"enum": list(INQUIRIES)}},
+    "allow": {"type": "array", "items": {"enum": list(SERVER_REQUESTS)}},
     "scope": {"enum": ["workspace", "session"]},
 }
 """What is known of their values; the others are left to the reader."""

@@ -41,7 +41,7 @@ class Preflight:
         self._steps = steps
 
     def begin_step(self, ctx: ToolContext, listed: Mapping[str, ToolSpec]) -> Mapping[str, ToolSpec]:
-        """What of the list a new step of this caller sees, and what it sees beside that."""
+        """What a new step of this caller sees: of the list, and besides."""
         if self._steps is None:
             return listed
         permitted = (

@@ -1,13 +1,13 @@
-"""Requests for what upstreams offer beside tools, through the one pipeline: rules, hooks, limits, audit (AGG-1).
+"""Requests for resources and prompts of upstreams, through the one pipeline: rules, hooks, limits, audit (AGG-1).
 
-Loaded by the first of them. What a client may see is the `item_catalog`'s business.
+Loaded by the first of them. What a client may see is in `resource_catalog`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from goat_mcp.calls.pipeline import Pipeline
 from goat_mcp.catalog.resource_catalog import ResourceCatalog
@@ -19,43 +19,24 @@ from goat_mcp.catalog.resource_tools import (
     reading_result,
     reading_spec,
 )
-from goat_mcp.catalog.uri_ownership import UriOwnership
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.elicitation import nobody_to_ask
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.rights import Rights
-
-
-class ResourceServer(Protocol):
-    """One upstream, as these requests need it."""
-
-    @property
-    def server(self) -> str:
-        """The part that names of its tools have of it."""
-        ...
-
-    async def read(self, uri: str, ctx: ToolContext) -> Mapping[str, Any]: ...
-
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, Any] | None, ctx: ToolContext
-    ) -> Mapping[str, Any]: ...
-
-    async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any] | None:
-        """None where it completes nothing."""
-        ...
+from goat_mcp.upstreams.upstreams import Upstreams
 
 
 @dataclass(frozen=True)
-class _OneItem:
-    """What the pipeline looks names up in, for one request: whatever name, it is about this item, as it is now."""
+class _OneTool:
+    """What the pipeline looks names up in, for one request: any name means this resource or prompt, as it is now."""
 
     find: Callable[[], ResourceTool]
 
     def resolve(self, name: str) -> ResourceTool:
         return self.find()
 
-    def of(self, rights: Rights) -> _OneItem:
+    def of(self, rights: Rights) -> _OneTool:
         """What it may be about has been narrowed already."""
         return self
 
@@ -67,23 +48,14 @@ class ResourceCalls:
         self,
         pipeline: Pipeline,
         catalog_of: Callable[[Rights], ResourceCatalog],
-        given: UriOwnership,
-        given_by_reads: UriOwnership,
-        server_of: Callable[[str], ResourceServer],
-        first_offers: Callable[[Rights], Awaitable[None]],
-        learn: Callable[[float, Rights], Awaitable[None]],
+        upstreams: Upstreams,
+        shown: Callable[[Rights], Callable[[str], bool]],
     ) -> None:
-        """`server_of` a source; `learn` waits, at most so long, for servers of which nobody knows what they have.
-
-        `first_offers` does so once, for a short while: who owns a URI must not depend on which server was faster.
-        """
+        """`shown`: which servers a client with these rights may know of."""
         self._pipeline = pipeline
         self._catalog_of = catalog_of
-        self._given = given
-        self._given_by_reads = given_by_reads
-        self._server_of = server_of
-        self._first_offers = first_offers
-        self._learn = learn
+        self._upstreams = upstreams
+        self._shown = shown
 
     async def find_owner(self, uri: str, ctx: ToolContext) -> str | None:
         """The source that is asked for this URI, None where nobody has it that this client may see."""
@@ -97,13 +69,18 @@ class ResourceCalls:
         return self._catalog_of(ctx.rights).owner_of_ref(uri, *self._givers(uri, ctx))
 
     def _givers(self, uri: str, ctx: ToolContext) -> tuple[frozenset[str], frozenset[str]]:
-        return self._given.of(ctx.session_key, uri), self._given_by_reads.of(ctx.session_key, uri)
+        key = ctx.session_key
+        return self._upstreams.given.of(key, uri), self._upstreams.given_by_reads.of(key, uri)
 
-    async def _look(self, is_found: Callable[[], bool], ctx: ToolContext) -> None:
-        """What nobody is known to have may belong to a server that was never seen."""
-        await self._first_offers(ctx.rights)
-        if not is_found():
-            await self._learn(ctx.wait_left_s() / 2, ctx.rights)
+    async def _look(self, is_known: Callable[[], bool], ctx: ToolContext) -> None:
+        """Wait until the owner is known: what nobody is known to have may belong to a server that was never seen.
+
+        First a short while for all servers, once: who owns a URI must not depend on which server was faster.
+        """
+        shown = self._shown(ctx.rights)
+        await self._upstreams.first_offers(shows=shown)
+        if not is_known():
+            await self._upstreams.all_offers(ctx.wait_left_s() / 2, shown)
 
     async def read(self, uri: str, ctx: ToolContext) -> ToolResult:
         await self.find_owner(uri, ctx)
@@ -112,7 +89,7 @@ class ResourceCalls:
             source = self._owner_of(uri, ctx)
             if source is None:
                 raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"resource not found: {uri[:200]}")
-            server = self._server_of(source)
+            server = self._upstreams.upstream(source).requests
 
             def check(arguments: Mapping[str, Any]) -> None:
                 asked = arguments.get("uri")
@@ -121,7 +98,7 @@ class ResourceCalls:
 
             async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 result = reading_result(await server.read(arguments["uri"], ctx))
-                self._given_by_reads.note(ctx.session_key, source, result.content)
+                self._upstreams.given_by_reads.note(ctx.session_key, source, result.content)
                 return result
 
             return ResourceTool(reading_spec(server.server), check, run)
@@ -133,13 +110,13 @@ class ResourceCalls:
 
         def find() -> ResourceTool:
             source, prompt = self._catalog_of(ctx.rights).prompt(name)
-            server = self._server_of(source)
+            server = self._upstreams.upstream(source).requests
 
             async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 # None and no arguments are two things to some servers.
                 answer = await server.get_prompt(prompt.native_name, given or arguments, ctx)
                 result = prompt_result(answer)
-                self._given.note(ctx.session_key, source, result.content)
+                self._upstreams.given.note(ctx.session_key, source, result.content)
                 return result
 
             return ResourceTool(prompt_spec(prompt), _check_texts, run)
@@ -166,7 +143,7 @@ class ResourceCalls:
                 source, prompt, asked = self._owner_of_ref(uri, ctx) or "", None, ref
                 if not source:
                     raise ToolError(ErrorCode.TOOL_NOT_FOUND, f"no such template: {uri[:200]}")
-            server = self._server_of(source)
+            server = self._upstreams.upstream(source).requests
 
             async def run(given: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
                 return completion_result(await server.complete({**params, **given, "ref": asked}, ctx))
@@ -182,7 +159,7 @@ class ResourceCalls:
         self, method: str, find: Callable[[], ResourceTool], arguments: Mapping[str, Any], ctx: ToolContext
     ) -> ToolResult:
         # The name is for the record of a request that is about nothing we have.
-        return await replace(self._pipeline, catalog=_OneItem(find)).call(method, arguments, ctx)
+        return await replace(self._pipeline, catalog=_OneTool(find)).call(method, arguments, ctx)
 
 
 def _check_nothing(arguments: Mapping[str, Any]) -> None:

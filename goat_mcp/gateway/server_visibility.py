@@ -25,8 +25,8 @@ class ServerVisibility:
         catalog = self._catalog.of(rights)
         return lambda server: not catalog.hides_server(server)
 
-    def told_of(self, rights: Rights) -> Callable[[str], bool]:
-        """Which servers a list of resources names: one that the settings deny to everybody with its reason."""
+    def listed_with_reason(self, rights: Rights) -> Callable[[str], bool]:
+        """Which servers a list of resources names: also those that the settings deny to everybody, with the reason."""
         shown = self.shown(rights)
         return lambda server: shown(server) or self._catalog.hides_server(server)
 

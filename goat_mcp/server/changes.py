@@ -1,4 +1,4 @@
-"""Tells clients that the catalog or something they can read changed, in both protocol eras, from one event.
+"""Notifies clients that the catalog or something they can read changed, in both protocol eras, from one event.
 
 Handshake clients get a plain notification each; 2026-07-28 clients listen on the SDK's bus. A principal hears of its
 own things only.
@@ -7,7 +7,8 @@ own things only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Collection, Mapping, Set
+from contextlib import suppress
 from typing import Any, Literal
 
 import anyio
@@ -25,12 +26,15 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from goat_mcp.server.other_processes import Look, OtherProcesses
+from goat_mcp.core.errors import ToolError
 
 DEBOUNCE_S = 0.05
+LOOK_EVERY_S = 1.0
 MAX_SUBSCRIPTIONS = 1000
 """Of one client."""
 Context = ServerRequestContext[Any, Any]
+Look = Callable[[Collection[str]], Awaitable[None]]
+"""Announces what changed for these principals since the last look; the first one only remembers."""
 ListKind = Literal["tools", "prompts", "resources"]
 _CHANGED: Mapping[ListKind, ServerEvent] = {
     "tools": ToolsListChanged(),
@@ -51,14 +55,14 @@ class ChangeHub:
         principal: Callable[[], str] = lambda: "",
         looks: Callable[[], Mapping[str, Look]] = dict[str, Look],
         *,
-        came: Callable[[Context], Callable[[], None]] = lambda ctx: _nothing,
+        connected: Callable[[Context], Callable[[], None]] = lambda ctx: _nothing,
     ) -> None:
-        """`principal` tells whose request is being handled, `looks` what else than this process changes resources.
+        """`principal` returns whose request is being handled, `looks` what notices changes of other processes.
 
-        `came` hears of each handshake connection, and gives what is to be called when it closes.
+        `connected` is called for each handshake connection, and returns what to call when it closes.
         """
         self._principal = principal
-        self._came = came
+        self._on_connected = connected
         self._streams: dict[str, _Streams] = {}
         self._clients: dict[int, _Client] = {}
         self._changed = anyio.Event()
@@ -139,17 +143,14 @@ class ChangeHub:
             if not streams.open:
                 self._streams.pop(principal, None)
 
-    async def track(self, ctx: Context, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Server middleware: remember each handshake connection until it closes."""
-        answer = await call_next(ctx)
-        if ctx.method == "notifications/initialized":
-            self._client(ctx)
-        return answer
+    def connected(self, ctx: Context) -> None:
+        """Remember this handshake connection until it closes."""
+        self._client(ctx)
 
     async def subscribe(self, ctx: Context, uri: str, release: Callable[[], None] = _nothing) -> bool:
-        """Tell this handshake client of changes under `uri`. Returns False where it has too many such wishes.
+        """Tell this handshake client of changes under `uri`. Returns False if it watches too many.
 
-        `release` is called when it does not want to hear of it any more, or is gone.
+        `release` is called when it stops watching, or is gone.
         """
         await self._elsewhere.before_watching((uri,), self._principal())
         uris = self._client(ctx).uris
@@ -166,12 +167,12 @@ class ChangeHub:
         self._client(ctx).uris.pop(uri, _nothing)()
 
     def _client(self, ctx: Context) -> _Client:
-        # The SDK has no public way to learn that a connection closed; so this reaches in, as does `short_call`.
+        # The SDK has no public way to learn that a connection closed; so this reaches in, as does `fast_path`.
         connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
         if (client := self._clients.get(id(connection))) is None:
             client = self._clients[id(connection)] = _Client(ctx.session, self._principal())
             connection.exit_stack.callback(self._forget, id(connection))
-            connection.exit_stack.callback(self._came(ctx))
+            connection.exit_stack.callback(self._on_connected(ctx))
         return client
 
     def _forget(self, connection: int) -> None:
@@ -198,28 +199,28 @@ class _Streams:
 
 
 class _Client:
-    """A handshake connection: what it wants to hear of, and what it has not been told yet."""
+    """A handshake connection: what it watches, and which notices are not sent yet."""
 
     def __init__(self, session: ServerSession, principal: str) -> None:
         self.principal = principal
         self.uris: dict[str, Callable[[], None]] = {}
-        """Each with what has to be done when it is not watched any more."""
+        """Each with what to call when it is not watched any more."""
         self._session = session
-        self._untold: set[ServerEvent] = set()
+        self._pending: set[ServerEvent] = set()
         self._sending: anyio.CancelScope | None = None
 
     def notify(self, lists: Set[ListKind], updated: Set[tuple[str, str | None]], group: TaskGroup) -> None:
-        self._untold |= {_CHANGED[kind] for kind in lists}
+        self._pending |= {_CHANGED[kind] for kind in lists}
         for uri, principal in updated:
             if uri in self.uris and principal in (None, self.principal):
-                self._untold.add(ResourceUpdated(uri))
-        if self._untold and self._sending is None:
+                self._pending.add(ResourceUpdated(uri))
+        if self._pending and self._sending is None:
             self._sending = anyio.CancelScope()
             group.start_soon(self._send, self._sending)
 
     def gone(self) -> None:
-        """It is not there any more to be told."""
-        self._untold.clear()
+        """Its connection has closed."""
+        self._pending.clear()
         while self.uris:
             self.uris.popitem()[1]()
         if self._sending is not None:
@@ -227,10 +228,10 @@ class _Client:
 
     async def _send(self, sending: anyio.CancelScope) -> None:
         # A client that stopped reading holds up nobody else; until it reads again or is gone, its news are kept as a
-        # set: told once, however often they came.
+        # set: sent once, however often they came.
         with sending:
-            while self._untold:
-                event = self._untold.pop()
+            while self._pending:
+                event = self._pending.pop()
                 if isinstance(event, ToolsListChanged):
                     await self._session.send_tool_list_changed()
                 elif isinstance(event, PromptsListChanged):
@@ -240,3 +241,41 @@ class _Client:
                 elif event.uri in self.uris:
                     await self._session.send_resource_updated(event.uri)
         self._sending = None
+
+
+class OtherProcesses:
+    """Notices what other processes change in shared state while somebody watches it here; otherwise nothing runs.
+
+    One per server. `looks` by the URI they are about; they look after what is below it, too.
+    Each compares what is there with what it saw before.
+    """
+
+    def __init__(self, looks: Callable[[], Mapping[str, Look]], watchers: Callable[[str], Collection[str]]) -> None:
+        """`watchers` returns which principals watch a URI, or one below it. `looks` is called when somebody does."""
+        self._looks = looks
+        self._watchers = watchers
+        self._one_at_a_time = anyio.Lock()
+        self._watched = anyio.Event()
+
+    async def before_watching(self, uris: Collection[str], principal: str) -> None:
+        """From now on no change of these goes unnoticed, for this principal."""
+        for root, look in self._looks().items():
+            if any(uri == root or uri.startswith(f"{root}/") for uri in uris):
+                await self._run(look, (principal,))
+                self._watched.set()
+
+    async def run(self) -> None:
+        """Look again and again, as long as it is for somebody, until cancelled."""
+        while True:
+            await self._watched.wait()
+            self._watched = anyio.Event()
+            while looks := [(look, who) for root, look in self._looks().items() if (who := self._watchers(root))]:
+                for look, principals in looks:
+                    await self._run(look, principals)
+                await anyio.sleep(LOOK_EVERY_S)
+
+    async def _run(self, look: Look, principals: Collection[str]) -> None:
+        # What cannot be looked at now is looked at next time; whoever reads it gets the error.
+        async with self._one_at_a_time:
+            with suppress(ToolError, OSError):
+                await look(principals)

@@ -1,9 +1,11 @@
-"""One call's way back to its client: a request in the handshake era, a parked call in 2026-07-28. Tools see neither."""
+"""One call's way back to its client: a request in the handshake era, a suspended call later. Tools see neither."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -15,46 +17,37 @@ from pydantic import BaseModel, ValidationError
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 Question = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+WATCHED_AFTER_S = 0.05
+"""When a stream begins to be watched. Most calls are over by then, and cost no task of their own."""
 
 
-class ClientChannel(Protocol):
-    """Put requests to the client behind one call."""
-
-    @property
-    def capabilities(self) -> types.ClientCapabilities | None: ...
-
-    @property
-    def declared(self) -> Mapping[str, Any]:
-        """The same, as it travels."""
-        ...
+class MayAnswer(Protocol):
+    """The params of a request that may come again with answers."""
 
     @property
-    def protocol_version(self) -> str: ...
+    def input_responses(self) -> Mapping[str, Any] | None: ...
 
     @property
-    def holds_the_request_open(self) -> bool:
-        """Whether the client's call waits, and may time out, while it is asked."""
-        ...
-
-    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        """Raises `MCPError` where the client refuses, or answers something else. `opens_call`: see `Form`."""
-        ...
-
-    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
-        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
-        ...
-
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification of an upstream's on the call's own stream."""
-        ...
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    def request_state(self) -> str | None: ...
 
 
-class ClientOfCall:
-    """What the request that a call came by, or goes on by, says of its client."""
+class CalledTool(MayAnswer, Protocol):
+    """The params of `tools/call`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | None: ...
+
+
+class ClientChannel(ABC):
+    """Puts requests to the client behind one call. `_ctx` is the request that the call came by, or goes on by."""
 
     _ctx: Context
+    holds_the_request_open: ClassVar[bool]
+    """Whether the client's call waits, and may time out, while it is asked."""
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -62,33 +55,51 @@ class ClientOfCall:
 
     @property
     def declared(self) -> Mapping[str, Any]:
-        return declared(self.capabilities)
+        """The same, as it travels."""
+        present = self.capabilities
+        return {} if present is None else present.model_dump(by_alias=True, exclude_none=True, mode="json")
 
     @property
     def protocol_version(self) -> str:
         return self._ctx.protocol_version
 
+    @abstractmethod
+    async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
+        """Raises `MCPError` if the client refuses, or answers something else. `opens_call`: see `Form`."""
 
-class DirectChannel(ClientOfCall):
+    @abstractmethod
+    async def ask_all(self, requests: Mapping[str, Question]) -> Mapping[str, dict[str, Any]]:
+        """Put several at once, on behalf of an upstream: the raw answers under the same keys. Raises like `ask`."""
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification of an upstream's on the call's own stream."""
+        notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
+        await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
+
+    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+
+class DirectChannel(ClientChannel):
     """Handshake era: a request of ours on the call's own stream."""
 
     holds_the_request_open = True
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._own_questions = 0
+        self._open_questions = 0
 
     @property
     def is_asking(self) -> bool:
         """Whether a question of our own is open. One that nobody is left to answer ends its call by itself."""
-        return self._own_questions > 0
+        return self._open_questions > 0
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        self._own_questions += 1
+        self._open_questions += 1
         try:
             return await self._put(request, answer)
         finally:
-            self._own_questions -= 1
+            self._open_questions -= 1
 
     async def _put(self, request: Question, answer: type[AnswerT]) -> AnswerT:
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
@@ -111,12 +122,6 @@ class DirectChannel(ClientOfCall):
         # One after the other: each is a form of its own to the person.
         return {key: (await self._put(request, RawAnswer)).raw() for key, request in requests.items()}
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await notify(self._ctx, method, params)
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        await self._ctx.session.report_progress(done, total, message)
-
 
 class AskedEnough(MCPError):
     """A call has asked its client so many times that the client would give it up at the next."""
@@ -130,17 +135,6 @@ class RawAnswer(BaseModel, extra="allow"):
 
     def raw(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
-
-
-def declared(capabilities: types.ClientCapabilities | None) -> Mapping[str, Any]:
-    """What a client declared, as it travels."""
-    return {} if capabilities is None else capabilities.model_dump(by_alias=True, exclude_none=True, mode="json")
-
-
-async def notify(ctx: Context, method: str, params: Mapping[str, Any]) -> None:
-    """Send a notification as it travels."""
-    notification = types.server_notification_adapter.validate_python({"method": method, "params": dict(params)})
-    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
 async def _cancel_when_gone(request: Any, waiting: anyio.CancelScope) -> None:
@@ -165,3 +159,25 @@ def parsed(request: Question, given: Any, answer: type[AnswerT]) -> AnswerT:
 
 def _unreadable(request: Question) -> MCPError:
     return MCPError(types.INVALID_PARAMS, f"the client's answer to {request.method} cannot be read")
+
+
+async def while_open(request: Any, channel: DirectChannel, call: Awaitable[T]) -> T:
+    """The result of a handshake client's call over HTTP; once its stream is closed nobody will see it, and the call is
+    cancelled (FLW-2). Raises `MCPError` then. In the stateless era the SDK itself cancels such a request."""
+    loop = asyncio.get_running_loop()
+    watch: list[asyncio.Task[None]] = []
+    with anyio.CancelScope() as scope:
+
+        async def cancel_when_gone() -> None:
+            await gone(request)
+            if not channel.is_asking:
+                scope.cancel()
+
+        timer = loop.call_later(WATCHED_AFTER_S, lambda: watch.append(loop.create_task(cancel_when_gone())))
+        try:
+            return await call
+        finally:
+            timer.cancel()
+            for task in watch:
+                task.cancel()
+    raise MCPError(types.CONNECTION_CLOSED, "the client is gone")

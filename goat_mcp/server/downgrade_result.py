@@ -1,4 +1,4 @@
-"""What a client of some protocol revision can be sent of an upstream's result: one odd member costs itself only.
+"""What of an upstream's result a client of some protocol revision can be sent: one unknown member costs itself only.
 
 REL-4; without this the SDK refuses the whole result. Results that are in order pass untouched.
 """
@@ -32,11 +32,11 @@ def downgraded_result(answer: dict[str, Any], version: str) -> dict[str, Any]:
     def as_text(block: Mapping[str, Any]) -> dict[str, Any]:
         return text_block(json.dumps(block))
 
-    mended = _mended(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
-    if "structuredContent" in answer and "structuredContent" not in mended and not mended["content"]:
+    known = _downgraded(answer, version, "tools/call", "content", as_text, {"isError": answer["isError"]})
+    if "structuredContent" in answer and "structuredContent" not in known and not known["content"]:
         # It was all there is: most upstreams say the same in a text, this one does not.
-        return {**mended, "content": [text_block(json.dumps(answer["structuredContent"], ensure_ascii=False))]}
-    return mended
+        return {**known, "content": [text_block(json.dumps(answer["structuredContent"], ensure_ascii=False))]}
+    return known
 
 
 def is_plain_text(answer: dict[str, Any]) -> bool:
@@ -76,7 +76,7 @@ def downgraded_messages(answer: dict[str, Any], version: str) -> dict[str, Any]:
         known_role = role if role in ("user", "assistant") else "user"
         return {"role": known_role, "content": text_block(json.dumps(message.get("content")))}
 
-    return _mended(answer, version, "prompts/get", "messages", as_text)
+    return _downgraded(answer, version, "prompts/get", "messages", as_text)
 
 
 def downgraded_contents(answer: dict[str, Any], version: str, uri: str) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def downgraded_contents(answer: dict[str, Any], version: str, uri: str) -> dict[
             "text": json.dumps(content),
         }
 
-    return _mended({**answer, **_FRESH}, version, "resources/read", "contents", as_text, _FRESH)
+    return _downgraded({**answer, **_FRESH}, version, "resources/read", "contents", as_text, _FRESH)
 
 
 def downgraded_completion(answer: dict[str, Any], version: str) -> dict[str, Any]:
@@ -102,15 +102,15 @@ def downgraded_completion(answer: dict[str, Any], version: str) -> dict[str, Any
     texts = [value for value in cast("list[Any]", values) if isinstance(value, str)] if isinstance(values, list) else []
     if len(texts) > MAX_COMPLETIONS:
         completion["hasMore"] = True
-    mended: dict[str, Any] = {"completion": {"values": texts[:MAX_COMPLETIONS]}, "resultType": "complete"}
+    known: dict[str, Any] = {"completion": {"values": texts[:MAX_COMPLETIONS]}, "resultType": "complete"}
     for name, value in completion.items():
-        with_it = {**mended, "completion": {**mended["completion"], name: value}}
+        with_it = {**known, "completion": {**known["completion"], name: value}}
         if name != "values" and _is_known(with_it, version, method, "completion"):
-            mended = with_it
-    return _with_others(mended, answer, version, method, "completion")
+            known = with_it
+    return _with_others(known, answer, version, method, "completion")
 
 
-def _mended(
+def _downgraded(
     answer: dict[str, Any],
     version: str,
     method: str,
@@ -130,13 +130,13 @@ def _mended(
 
 
 def _with_others(
-    mended: dict[str, Any], answer: Mapping[str, Any], version: str, method: str, member: str
+    known: dict[str, Any], answer: Mapping[str, Any], version: str, method: str, member: str
 ) -> dict[str, Any]:
     """Whatever else of the answer the revision knows."""
     for name, value in answer.items():
-        if name not in mended and _is_known({**mended, name: value}, version, method, member):
-            mended[name] = value
-    return mended
+        if name not in known and _is_known({**known, name: value}, version, method, member):
+            known[name] = value
+    return known
 
 
 def _is_known(answer: Mapping[str, Any], version: str, method: str, member: str) -> bool:

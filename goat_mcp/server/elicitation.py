@@ -25,7 +25,7 @@ def can_elicit(capabilities: types.ClientCapabilities | None) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def asker(dialogue: ClientChannel, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
+def asker(channel: ClientChannel, progress: Progress | None, wait_limit_s: float = WAIT_LIMIT_S) -> Ask:
     """The `ctx.ask` of one call.
 
     With `progress` (the client sent a token) it waits as long as the request lives, with a heartbeat; without, the
@@ -33,15 +33,15 @@ def asker(dialogue: ClientChannel, progress: Progress | None, wait_limit_s: floa
     """
 
     async def ask(form: Form) -> Answer:
-        if not can_elicit(dialogue.capabilities):
+        if not can_elicit(channel.capabilities):
             return Answer(Reply.UNAVAILABLE)
-        takes_titles = dialogue.protocol_version >= _TITLED_CHOICES_SINCE
+        takes_titles = channel.protocol_version >= _TITLED_CHOICES_SINCE
         request = types.ElicitRequest(
             params=types.ElicitRequestFormParams(
                 message=make_visible(form.message), requested_schema=form_schema(form, takes_titles=takes_titles)
             )
         )
-        waits = dialogue.holds_the_request_open
+        waits = channel.holds_the_request_open
         limit_s = wait_limit_s if waits and progress is None else None
         answer = Answer(Reply.UNANSWERED)
         async with anyio.create_task_group() as group:
@@ -49,8 +49,8 @@ def asker(dialogue: ClientChannel, progress: Progress | None, wait_limit_s: floa
                 group.start_soon(beat, progress, "waiting for the user's answer")
             with anyio.move_on_after(limit_s):
                 try:
-                    given = await dialogue.ask(request, types.ElicitResult, opens_call=form.opens_call)
-                    answer = form_answer(form, given)
+                    reply = await channel.ask(request, types.ElicitResult, opens_call=form.opens_call)
+                    answer = form_answer(form, reply)
                 except MCPError:
                     answer = Answer(Reply.UNAVAILABLE)
             group.cancel_scope.cancel()

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.result import ToolResult, error_result
 from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.server.sanitize_result import sound
@@ -40,6 +40,11 @@ def refusal(error: ToolError) -> MCPError:
     except MCPError as refused:
         return refused
     raise AssertionError("an error result is a failure")
+
+
+def relayed_error(error: UpstreamError) -> MCPError:
+    """An upstream's own protocol error, as its client gets it."""
+    return MCPError(code=error.code, message=visible_surrogates(error.message), data=sound(error.data))
 
 
 def no_such_resource(uri: str, version: str) -> MCPError:

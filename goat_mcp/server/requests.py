@@ -1,58 +1,155 @@
-"""How the handlers of requests other than tool calls reach the client behind one: the adapter provides it."""
+"""The requests of one kind of transport: what runs for one is given its caller, and the way back to its client."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, cast
 
 import mcp_types as types
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from goat_mcp.core.context import ToolContext
+from goat_mcp.core.context import Progress, ToolContext, no_progress
+from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.result import ToolResult
-from goat_mcp.server.client_channel import Context
+from goat_mcp.server.caller_identity import CallerIdentity
+from goat_mcp.server.client_channel import ClientChannel, Context, DirectChannel, MayAnswer, while_open
+from goat_mcp.server.client_roots import ROOTS_INPUT, ClientRoots, brings_roots
+from goat_mcp.server.client_side import ChannelClient, HostModel, LogLevels, SessionNotices
+from goat_mcp.server.elicitation import asker
+from goat_mcp.server.error_responses import relayed_error
+from goat_mcp.server.suspended_calls import Pin, SuspendedCall, SuspendedCalls, no_pin
 
-AnswerT = TypeVar("AnswerT")
 Work = Callable[[ToolContext], Awaitable[ToolResult]]
 
 
-class MayAnswer(Protocol):
-    """The params of a request that may come again with answers."""
+class Requests:
+    """Keeps for each handshake session its log level, its roots, and the way to reach it outside calls."""
 
-    @property
-    def input_responses(self) -> Mapping[str, Any] | None: ...
+    def __init__(self, who: CallerIdentity, suspended: SuspendedCalls) -> None:
+        self._who = who
+        self._suspended = suspended
+        self._log_levels = LogLevels()
+        self._roots = ClientRoots()
+        self._notices: dict[str, SessionNotices] = {}
 
-    @property
-    def request_state(self) -> str | None: ...
-
-
-class CalledTool(MayAnswer, Protocol):
-    """The params of `tools/call`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def arguments(self) -> Mapping[str, Any] | None: ...
-
-
-class Requests(Protocol):
-    """One kind of transport's requests."""
-
-    async def converse(self, ctx: Context, params: MayAnswer, work: Work) -> ToolResult | types.InputRequiredResult:
-        """What the work returns; or a question, where the client has to come back with the answer.
+    async def converse(
+        self, ctx: Context, params: MayAnswer, work: Work, pin: Pin = no_pin
+    ) -> ToolResult | types.InputRequiredResult:
+        """What the work returns; or a question, if the client has to come back with the answer (design D2).
 
         Raises `MCPError` for what an upstream answered as an error of its own.
         """
-        ...
 
-    async def relayed(self, outcome: Awaitable[AnswerT]) -> AnswerT:
-        """What comes of it. Raises like `converse`."""
-        ...
+        async def body(channel: ClientChannel) -> ToolResult:
+            context, client = self._context(ctx, channel)
+            try:
+                return await work(context)
+            finally:
+                client.call_ended()
+
+        try:
+            if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                direct = DirectChannel(ctx)
+                return await (body(direct) if ctx.request is None else while_open(ctx.request, direct, body(direct)))
+            principal = self._who.principal()
+            owner = self._who.session_key(ctx, principal)
+            if params.request_state is not None:
+                answers = params.input_responses or {}
+                return await self._suspended.resume(ctx, owner, principal, params.request_state, answers, body, pin=pin)
+            asked = ctx.session.client_capabilities
+            if asked is None or not (asked.sampling or asked.elicitation or asked.roots):
+                return await body(DirectChannel(ctx))
+            rounds = 1 if brings_roots(ctx.params or {}) else 0
+            return await self._suspended.start(ctx, owner, principal, body, pin=pin, rounds_before=rounds)
+        except UpstreamError as refused:
+            raise relayed_error(refused) from None
 
     def context(self, ctx: Context) -> ToolContext:
-        """A request that is answered at once, as what runs in it sees it."""
-        ...
+        """The context of a request that is answered at once."""
+        return self._context(ctx, DirectChannel(ctx))[0]
 
     def reader(self, ctx: Context) -> ToolContext:
-        """Who asks, for what needs no more."""
-        ...
+        """Only who the caller is, for what needs no more."""
+        principal = self._who.principal()
+        session_key = self._who.session_key(ctx, principal)
+        return ToolContext(call_id="", session_key=session_key, principal=principal, rights=self._who.rights(ctx))
+
+    def _context(self, ctx: Context, channel: ClientChannel) -> tuple[ToolContext, ChannelClient]:
+        meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
+        wants_progress = meta.get("progressToken") is not None
+        progress = _rising(channel.report_progress) if wants_progress else no_progress
+        principal = self._who.principal()
+        session_key = self._who.session_key(ctx, principal)
+        sampling = channel.capabilities.sampling if channel.capabilities is not None else None
+        client = ChannelClient(
+            channel,
+            self._log_levels.of(session_key, ctx.protocol_version, meta),
+            _answers_to_upstreams(ctx),
+            self._roots,
+            session_key,
+            self._notices.get(session_key),
+        )
+        context = ToolContext(
+            call_id=secrets.token_hex(8),
+            session_key=session_key,
+            principal=principal,
+            rights=self._who.rights(ctx),
+            meta=meta,
+            client=client,
+            progress=progress,
+            wants_progress=wants_progress,
+            ask=asker(channel, progress if wants_progress else None),
+            host_model=HostModel(channel, sampling) if sampling is not None else None,
+            client_waits_since_s=(lambda: channel.round_started_s) if isinstance(channel, SuspendedCall) else None,
+        )
+        return context, client
+
+    def _session_key(self, ctx: Context) -> str:
+        return self._who.session_key(ctx, self._who.principal())
+
+    def session_began(self, ctx: Context) -> str:
+        """A handshake client has connected. Returns the key of its session."""
+        session_key, version = self._session_key(ctx), ctx.protocol_version
+        self._notices[session_key] = SessionNotices(ctx.session, lambda: self._log_levels.of(session_key, version, {}))
+        return session_key
+
+    def session_ended(self, session_key: str) -> None:
+        self._notices.pop(session_key, None)
+        self._roots.forget(session_key)
+        self._log_levels.forget(session_key)
+
+    def roots_changed(self, ctx: Context) -> str:
+        """A client says that its roots have changed. Returns the key of its session."""
+        session_key = self._session_key(ctx)
+        self._roots.forget(session_key)
+        return session_key
+
+    async def set_log_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Handler of `logging/setLevel`."""
+        self._log_levels.set(self._session_key(ctx), params.level)
+        return types.EmptyResult()
+
+
+def _answers_to_upstreams(ctx: Context) -> Mapping[str, Any]:
+    """Answers to questions that were not ours: a question of ours comes with a state that seals it."""
+    params = ctx.params or {}
+    answers = params.get("inputResponses")
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or params.get("requestState") is not None:
+        return {}
+    if not isinstance(answers, Mapping):
+        return {}
+    return {key: answer for key, answer in cast("Mapping[str, Any]", answers).items() if key != ROOTS_INPUT}
+
+
+def _rising(report: Progress) -> Progress:
+    """Report to the client, never going back: the specification wants each value above the one before."""
+    highest = -1.0
+
+    async def rising(done: float, total: float | None = None, message: str | None = None) -> None:
+        nonlocal highest
+        if done > highest:
+            highest = done
+            await report(done, total, message)
+
+    return rising

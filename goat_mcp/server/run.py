@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-from collections.abc import Callable
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from goat_mcp.calls.permissions.mode import Approval
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.processes import ProcessGuard
 from goat_mcp.processes.asyncio_children import watch_exits_without_threads
+from goat_mcp.processes.stop_signals import StopSignals
 from goat_mcp.server.adapter import Adapter
-from goat_mcp.server.lifetime import stop_when_orphaned, stopping_on_signals
-from goat_mcp.server.restart import DRAIN_S, RestartHandoff, is_possible, taken_over
-from goat_mcp.server.restart_handoff import HandoffOfSessions
-from goat_mcp.server.status_publishing import publish_status
+from goat_mcp.server.restart_handoff import DRAIN_S, RestartHandoff, StdioHandoff, is_possible, taken_over
 from goat_mcp.server.stdio.transport import stdio_streams
 from goat_mcp.settings.settings import Settings
 
@@ -25,6 +31,10 @@ if TYPE_CHECKING:  # uvicorn's side is loaded when HTTP is served
     from goat_mcp.server.http.server import HttpServer
 
 Check = Callable[[], object]
+PARENT_POLL_S = 0.5
+FIRST_WRITE_S = 1.0
+AFTER_THE_LIST_S = 0.3
+"""The status is first written so long after the start, or after the client's first list."""
 
 
 def _nothing_to_check() -> None:
@@ -36,24 +46,21 @@ def run_stdio(settings: Settings, *, parent: int, check: Check = _nothing_to_che
 
     `check` raises where a process with the same command could not start now.
     """
-    handover = taken_over()
+    handoff = taken_over()
     gateway = Gateway(settings, approval=Approval.HOST, ask_client_for_roots=True)
-    gateway.modes.resume(handover.modes)
-    gateway.restart.check = check
-    gateway.restart.times_s = handover.restarts_s
-    gateway.log_problems()
+    gateway.modes.resume(handoff.modes)
+    gateway.restart.resume(check, handoff.restarts_s)
+    gateway.diagnostics.log()
     watch_exits_without_threads()
-    anyio.run(_serve_stdio, gateway, parent, handover)
-    _replace_process(gateway, handover)
+    anyio.run(_serve_stdio, gateway, parent, handoff)
+    _replace_process(gateway, handoff)
 
 
-def _replace_process(gateway: Gateway, handover: RestartHandoff) -> None:
-    """Where that is wanted, and prepared."""
-    if handover.is_complete:
+def _replace_process(gateway: Gateway, handoff: RestartHandoff) -> None:
+    """If that is wanted, and prepared."""
+    if handoff.is_complete:
         gateway.telemetry.warning("starting anew", reason=gateway.restart.reason)
-        handover.modes = gateway.modes.decided()
-        handover.restarts_s = gateway.restart.times_s
-        handover.replace_process()
+        handoff.replace_process(gateway.modes.decided(), gateway.restart.times_s)
 
 
 def run_http(
@@ -69,13 +76,12 @@ def run_http(
     from goat_mcp.server.http.server import HttpServer, parse_address
     from goat_mcp.server.http.token import profile_tokens, read_or_create_token
 
-    handover = taken_over()
+    handoff = taken_over()
     address = parse_address(http)
     gateway = Gateway(settings, approval=Approval.ELICIT, serves_http=True)
-    gateway.modes.resume(handover.modes)
-    gateway.restart.check = check
-    gateway.restart.times_s = handover.restarts_s
-    gateway.log_problems()
+    gateway.modes.resume(handoff.modes)
+    gateway.restart.resume(check, handoff.restarts_s)
+    gateway.diagnostics.log()
     token: str | None = None
     files = {name: one.token_file.expanduser() for name, one in settings.profiles.items() if one.token_file}
     of_profiles: dict[str, str] = {}
@@ -97,14 +103,14 @@ def run_http(
         for name, file in files.items():
             say(f"goat-mcp: bearer token of profile {name} in {file}")
     server = HttpServer(Adapter(gateway, "http"), address, token, settings.limits, of_profiles)
-    server.bind(handover.listener)
+    server.bind(handoff.listener)
     watch_exits_without_threads()
-    anyio.run(_serve_http, gateway, server, say, handover)
-    _replace_process(gateway, handover)
+    anyio.run(_serve_http, gateway, server, say, handoff)
+    _replace_process(gateway, handoff)
 
 
-async def _serve_stdio(gateway: Gateway, parent: int, handover: RestartHandoff) -> None:
-    adapter = Adapter(gateway, "stdio")
+async def _serve_stdio(gateway: Gateway, parent: int, handoff: RestartHandoff) -> None:
+    adapter = Adapter(gateway, "stdio", tells_newcomers=handoff.greeting is not None)
     async with gateway.running(), anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
         with stopping_on_signals(stop, gateway.guard):
@@ -113,13 +119,9 @@ async def _serve_stdio(gateway: Gateway, parent: int, handover: RestartHandoff) 
             group.start_soon(publish_status, gateway)
             _collect_garbage_from_now_on()
             frame_bytes = gateway.settings.limits.frame_bytes
-            succession = HandoffOfSessions(gateway.restart, handover, adapter.changes.close)
-            adapter.tells_newcomers = handover.greeting is not None
+            sessions = StdioHandoff(gateway.restart, handoff, adapter.changes.close)
             streams = stdio_streams(
-                adapter.short_calls(),
-                max_frame_bytes=frame_bytes,
-                telemetry=gateway.telemetry,
-                succession=succession,
+                adapter.fast_path(), max_frame_bytes=frame_bytes, telemetry=gateway.telemetry, handoff=sessions
             )
             async with streams as (read, write):
                 await adapter.server.run(read, write, adapter.server.create_initialization_options())
@@ -127,18 +129,17 @@ async def _serve_stdio(gateway: Gateway, parent: int, handover: RestartHandoff) 
 
 
 async def _serve_http(
-    gateway: Gateway, server: HttpServer, say: Callable[[str], None], handover: RestartHandoff
+    gateway: Gateway, server: HttpServer, say: Callable[[str], None], handoff: RestartHandoff
 ) -> None:
     async def hand_over() -> None:
         await gateway.restart.wanted.wait()
         with anyio.move_on_after(DRAIN_S):
             await gateway.pipeline.slots.none_running()
-        handover.listener = server.keep_listening()
-        handover.is_complete = True
+        handoff.keep_listener(server.keep_listening())
         server.stop()
 
     if is_possible():
-        gateway.restart.prevented = ""
+        gateway.restart.allow()
     async with gateway.running(), anyio.create_task_group() as group:
         with stopping_on_signals(server.stop, gateway.guard):
             await group.start(server.adapter.run)
@@ -153,3 +154,59 @@ def _collect_garbage_from_now_on() -> None:
     # What start-up made lives as long as the process: out of the collector's sight, it costs nothing later.
     gc.freeze()
     gc.enable()
+
+
+@contextmanager
+def stopping_on_signals(stop: Callable[[], object], guard: ProcessGuard) -> Generator[None]:
+    """Call `stop` on the event loop at SIGINT, and at a SIGTERM that none of our own commands sent.
+
+    If the sender of a signal is not known, every SIGTERM counts. Enter it before any thread starts.
+    """
+    loop = asyncio.get_running_loop()
+
+    def stop_soon() -> None:
+        loop.call_soon_threadsafe(stop)
+
+    if sys.platform == "win32":
+        yield  # no signals in its event loop; Ctrl-C raises KeyboardInterrupt
+        return
+    term = StopSignals(stop_soon, guard) if StopSignals.block() else None
+    if term is not None:
+        term.start()
+    else:
+        loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        if term is not None:
+            term.close()
+
+
+async def stop_when_orphaned(parent: int, stop: Callable[[], None]) -> None:
+    """Call `stop` once `parent` is no longer our parent, even if another process keeps our stdin open.
+
+    `parent` is read before anything slow is imported: it may die while we start.
+    """
+    while os.getppid() == parent:  # noqa: ASYNC110  # no event reports a parent's end
+        await anyio.sleep(PARENT_POLL_S)
+    stop()
+
+
+async def publish_status(gateway: Gateway) -> None:
+    """Publish what `goat-mcp status` and other programs of the user read, until cancelled; nothing is left then.
+
+    Nothing of it runs at start: the client's first list and what its first call needs come before.
+    """
+    with anyio.move_on_after(FIRST_WRITE_S):
+        await gateway.first_list.wait()
+        await anyio.sleep(AFTER_THE_LIST_S)
+    await anyio.to_thread.run_sync(import_module, "goat_mcp.gateway.status.gateway_status", abandon_on_cancel=True)
+    from goat_mcp.gateway.status.log_files import LogWriter
+    from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
+
+    with suppress(OSError):
+        gateway.telemetry.copy_to((await anyio.to_thread.run_sync(LogWriter, gateway.state)).write)
+    files = ProcessFiles(gateway.state)
+    await StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning).run()

@@ -37,7 +37,7 @@ def sanitized_result(answer: dict[str, Any]) -> dict[str, Any]:
     return sound({**kept, "content": blocks + [_too_deep(name) for name in left_out]}, _UNBOUNDED)
 
 
-def sanitized_item(answer: dict[str, Any]) -> dict[str, Any]:
+def sanitized_answer(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request about resources or prompts, in the same way; the same object where it is in order."""
     return answer if _is_read(answer) else sound(answer)
 

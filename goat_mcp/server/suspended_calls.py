@@ -1,8 +1,8 @@
 """Calls that wait for a 2026-07-28 client: it gets a question as the result, and calls again with the answer.
 
-The call's own coroutine goes on where it asked. Where it has only asked for permission, nothing has happened yet:
-then a process that does not know the call can make it anew with the answer, which holds once and for the very same
-question (R-PERM-4). Sealing of the state that travels, with tool, arguments, principal and expiry in it, is the SDK's.
+The call's own coroutine goes on from the question. If it has only asked for permission, nothing has happened yet: then
+a process that does not know the call can start it again with the answer, which holds once and for the very same
+question (R-PERM-4). The SDK seals the state that travels, with tool, arguments, principal and expiry in it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ from mcp.shared.exceptions import MCPError
 from goat_mcp.server.client_channel import (
     AnswerT,
     AskedEnough,
-    ClientOfCall,
+    ClientChannel,
     Context,
     Question,
     RawAnswer,
-    notify,
     parsed,
 )
 
 KEPT_S = 300.0
 """ERA-5. The SDK's seal on a state lasts as long."""
-MAX_PARKED_OF_ONE = 100
+MAX_SUSPENDED_OF_ONE = 100
 """Of one principal; past that its oldest goes."""
-MAX_PARKED = 400
+MAX_SUSPENDED = 400
 """Of all. Past that the oldest goes of whoever has most, so that nobody loses one to somebody who has more."""
 MAX_ROUNDS = 10
 """Clients stop after ten rounds of questions in one call, the one that may have asked for their roots included."""
@@ -45,8 +44,6 @@ T = TypeVar("T")
 Body = Callable[["SuspendedCall"], Awaitable[T]]
 FirstUse = Callable[[str], Awaitable[bool]]
 """Whether a token is shown for the first time, to whatever process."""
-
-
 Pin = Callable[[], str]
 """What stands for what a call would run, as that is now."""
 
@@ -56,7 +53,7 @@ def no_pin() -> str:
 
 
 @dataclass(frozen=True)
-class GivenAnswer:
+class EarlyAnswer:
     """An answer that came before its question, to a process that has not asked it. `mark` is of that question."""
 
     mark: str
@@ -70,8 +67,8 @@ class Done:
     result: Any
 
 
-class SuspendedCall(ClientOfCall):
-    """One running call that can be left and come back to. A `Dialogue` for what runs in it."""
+class SuspendedCall(ClientChannel):
+    """One running call that can be left and come back to. A `ClientChannel` for what runs in it."""
 
     holds_the_request_open = False
 
@@ -81,23 +78,23 @@ class SuspendedCall(ClientOfCall):
         owner: str,
         principal: str,
         pin: Pin = no_pin,
-        given: GivenAnswer | None = None,
+        early: EarlyAnswer | None = None,
         *,
         rounds_before: int = 0,
     ) -> None:
         self.owner = owner
         self.principal = principal
         self.mark = ""
-        """Of the question it waits for, where the call may be made anew with the answer."""
+        """Of the question it waits for, if the call may be started again with the answer."""
         self._pin = pin
-        self._given = given
+        self._early = early
         self.round_started_s = 0.0
         self.timer: asyncio.TimerHandle | None = None
         self._ctx = ctx
         self._scope = anyio.CancelScope()
         self._questions: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
         self._wake = anyio.Event()
-        self._asked = 0
+        self._questions_asked = 0
         self._rounds = rounds_before
         self._done: Done | None = None
         self._error: BaseException | None = None
@@ -105,9 +102,9 @@ class SuspendedCall(ClientOfCall):
         self._start_round(ctx)
 
     async def ask(self, request: Question, answer: type[AnswerT], *, opens_call: bool = False) -> AnswerT:
-        self.mark = self._mark_of(request) if opens_call and not self._asked else ""
-        if self._given is not None and self.mark and self._given.mark == self.mark:
-            given, self._given = self._given.answer, None
+        self.mark = self._mark_of(request) if opens_call and not self._questions_asked else ""
+        if self._early is not None and self.mark and self._early.mark == self.mark:
+            given, self._early = self._early.answer, None
             return parsed(request, given, answer)
         self._check_rounds()
         key, answered = self._open("", request)
@@ -131,8 +128,8 @@ class SuspendedCall(ClientOfCall):
 
     def _open(self, name: str, request: Question) -> tuple[str, asyncio.Future[Any]]:
         """A question under a key that no other has: its own name where it has one."""
-        self._asked += 1
-        key = name if name and name not in self._questions else f"{name or 'q'}{self._asked}"
+        self._questions_asked += 1
+        key = name if name and name not in self._questions else f"{name or 'q'}{self._questions_asked}"
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._questions[key] = (request, answered)
         return key, answered
@@ -141,16 +138,10 @@ class SuspendedCall(ClientOfCall):
         if self._rounds >= MAX_ROUNDS:
             raise AskedEnough(MAX_ROUNDS)
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await notify(self._ctx, method, params)
-
     def _mark_of(self, request: Question) -> str:
         """The same for the same question about what would run the same, to the same owner; no other."""
-        said = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
-    async def report_progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        await self._ctx.session.report_progress(done, total, message)
+        text = f"{self.owner}\0{self._pin()}\0{request.model_dump_json()}"
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     async def run(self, body: Body[Any]) -> None:
         """The call itself, in a task of its own."""
@@ -195,13 +186,13 @@ class SuspendedCall(ClientOfCall):
 
 
 class SuspendedCalls:
-    """All calls of one server that have asked and not been answered. Where they are too many, some are given up."""
+    """All calls of one server that have asked and not been answered. If they are too many, some are given up."""
 
     def __init__(self, kept_s: float = KEPT_S, first_use: FirstUse | None = None) -> None:
-        """`first_use` is wanted where other processes can open what this one has sealed."""
+        """`first_use` is needed if other processes can open what this one has sealed."""
         self._kept_s = kept_s
         self._first_use = first_use
-        self._parked: dict[str, SuspendedCall] = {}
+        self._suspended: dict[str, SuspendedCall] = {}
         self._group: anyio.abc.TaskGroup | None = None
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -218,7 +209,7 @@ class SuspendedCalls:
         body: Body[T],
         *,
         pin: Pin = no_pin,
-        given: GivenAnswer | None = None,
+        early: EarlyAnswer | None = None,
         rounds_before: int = 0,
     ) -> T | types.InputRequiredResult:
         """Run a call until it ends or asks. `owner` may go on with it; of one `principal` there may be several.
@@ -226,8 +217,8 @@ class SuspendedCalls:
         `rounds_before`: how often the client was asked before it began.
         """
         if self._group is None:
-            raise RuntimeError("calls can be parked only while the server runs")
-        call = SuspendedCall(ctx, owner, principal, pin, given, rounds_before=rounds_before)
+            raise RuntimeError("calls can be suspended only while the server runs")
+        call = SuspendedCall(ctx, owner, principal, pin, early, rounds_before=rounds_before)
         self._group.start_soon(call.run, body)
         return await self._until_stop(call)
 
@@ -242,10 +233,10 @@ class SuspendedCalls:
         *,
         pin: Pin = no_pin,
     ) -> T | types.InputRequiredResult:
-        """Go on with a call that asked; one that another process has parked is made anew, if nothing of it has
-        happened. Raises `MCPError` for one that is answered, expired or another session's."""
+        """Go on with a call that asked; one that another process has suspended is started again, if nothing of it
+        has happened. Raises `MCPError` for one that is answered, expired or another session's."""
         token, _, mark = state.partition(".")
-        call = self._parked.get(token)
+        call = self._suspended.get(token)
         is_foreign = call is not None and call.owner != owner
         if is_foreign or not await self._is_open(token, mark):
             raise MCPError(
@@ -253,11 +244,11 @@ class SuspendedCalls:
                 "this question was answered before, or has expired; call again",
                 {"reason": "parked_call_lost"},
             )
-        self._parked.pop(token, None)
+        self._suspended.pop(token, None)
         if call is None:
-            given = [GivenAnswer(mark, answer) for answer in answers.values()]
+            given = [EarlyAnswer(mark, answer) for answer in answers.values()]
             only = given[0] if len(given) == 1 else None
-            return await self.start(ctx, owner, principal, body, pin=pin, given=only)
+            return await self.start(ctx, owner, principal, body, pin=pin, early=only)
         if call.timer is not None:
             call.timer.cancel()
         call.resume(ctx, answers)
@@ -266,7 +257,7 @@ class SuspendedCalls:
     async def _is_open(self, token: str, mark: str) -> bool:
         if mark and self._first_use is not None:
             return await self._first_use(token)
-        return token in self._parked
+        return token in self._suspended
 
     async def _until_stop(self, call: SuspendedCall) -> Any:
         try:
@@ -277,24 +268,24 @@ class SuspendedCalls:
         if isinstance(stop, Done):
             return stop.result
         token = secrets.token_urlsafe(16)
-        self._parked[token] = call
+        self._suspended[token] = call
         call.timer = asyncio.get_running_loop().call_later(self._kept_s, self._drop, token)
         self._make_room(call.principal)
         return types.InputRequiredResult(input_requests=dict(stop), request_state=f"{token}.{call.mark}")
 
     def _make_room(self, principal: str) -> None:
         """Give up the oldest call of somebody who has too many, now that there is one more of `principal`."""
-        number = Counter(call.principal for call in self._parked.values())
-        if number[principal] > MAX_PARKED_OF_ONE:
+        number = Counter(call.principal for call in self._suspended.values())
+        if number[principal] > MAX_SUSPENDED_OF_ONE:
             giving = principal
-        elif len(self._parked) > MAX_PARKED:
+        elif len(self._suspended) > MAX_SUSPENDED:
             giving = max(number, key=lambda one: (number[one], one == principal))
         else:
             return
-        self._drop(next(token for token, call in self._parked.items() if call.principal == giving))
+        self._drop(next(token for token, call in self._suspended.items() if call.principal == giving))
 
     def _drop(self, token: str) -> None:
-        call = self._parked.pop(token, None)
+        call = self._suspended.pop(token, None)
         if call is not None:
             if call.timer is not None:
                 call.timer.cancel()

@@ -1,7 +1,7 @@
 """Other programs of the same user cannot look into a server: its environment, memory and open files (R-PROC-7).
 
 A command without a sandbox could read the server's own variables, tokens among them, in `/proc/PID/environ` otherwise.
-Root can, whatever a process says of itself. What the server starts is not affected: it begins anew with its `exec`.
+Root still can. What the server starts is not affected: the flag is reset by `exec`.
 """
 
 from __future__ import annotations

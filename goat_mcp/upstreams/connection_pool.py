@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -30,7 +29,7 @@ MAX_FIRST = 32
 MAX_OF_ONE = 24
 """Those of one principal in use at a time: calls that wait for an answer have theirs for minutes."""
 ROOTS = "roots"
-QUIET_CALLS = 32
+CALLS_WITHOUT_QUESTION = 32
 """An upstream that has asked nothing in so many calls is taken for one that does not ask."""
 
 
@@ -74,14 +73,6 @@ Declare = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From what a client can do to what an upstream is told of it."""
 
 
-class Asks(Protocol):
-    """Whether the upstream has ever asked a client anything. Remembered over restarts."""
-
-    def __bool__(self) -> bool: ...
-
-    def learn(self) -> None: ...
-
-
 class ConnectionPool:
     """Of one upstream. The first is the leader: it is there from the start, and its lists are what clients see."""
 
@@ -90,10 +81,12 @@ class ConnectionPool:
         config: UpstreamConfig,
         make: Make,
         declare: Declare,
-        asks: Asks,
+        asks: Callable[[], bool],
         asks_for_roots: Callable[[Path | None], bool],
     ) -> None:
-        """`asks_for_roots`: whether roots are asked of the client where a connection is for that workspace."""
+        """`asks`: whether the upstream has ever asked a client anything. `asks_for_roots`: whether roots are asked of
+        the client if a connection is for that workspace.
+        """
         self._config = config
         self._asks_for_roots = asks_for_roots
         self._make = make
@@ -117,15 +110,11 @@ class ConnectionPool:
             leader.is_only_listed = True
         leader.supervisor.want()
 
-    def use(self, ctx: ToolContext, workspace: Path | None = None) -> InUse:
-        """The connection for a call, this caller's until it leaves. Entering raises `ToolError(BUSY)` where there are
-        too many.
-
-        `workspace`: the caller's, where the upstream works in that.
-        """
-        return InUse(self, ctx, workspace)
-
     def enter(self, ctx: ToolContext, workspace: Path | None) -> PooledConnection:
+        """The connection for a call, this caller's until `leave`. Raises `ToolError(BUSY)` if there are too many.
+
+        `workspace`: the caller's, if the upstream works in that.
+        """
         instance = self.leader if self._group is None else self._for(ctx, workspace)
         self._calls += 1
         instance.users += 1
@@ -134,11 +123,8 @@ class ConnectionPool:
 
     def leave(self, instance: PooledConnection) -> None:
         instance.users -= 1
-        if not instance.users:
-            self._left(instance)
-
-    def _left(self, instance: PooledConnection) -> None:
-        """Nobody uses it any more."""
+        if instance.users:
+            return
         if instance.must_move:
             instance.must_move = False
             instance.supervisor.relocate()
@@ -166,7 +152,7 @@ class ConnectionPool:
     def workspace_changed(self) -> bool:
         """What was started for the old one is started anew as soon as nobody uses it. Returns whether the leader is."""
         for one in self._all:
-            one.must_move = bool(one.users) and one.supervisor.is_elsewhere
+            one.must_move = bool(one.users) and one.supervisor.is_in_other_workspace
         moved = [one for one in self._all if not one.users and one.supervisor.relocate()]
         return self.leader in moved
 
@@ -179,11 +165,11 @@ class ConnectionPool:
         """Whether a connection whose client can be asked is one session's."""
         if self._is_stateless:
             return False
-        return self._config.scope == "session" or self._calls < QUIET_CALLS or bool(self._asks)
+        return self._config.scope == "session" or self._calls < CALLS_WITHOUT_QUESTION or self._asks()
 
     def _for(self, ctx: ToolContext, workspace: Path | None) -> PooledConnection:
         audience = self._audience(ctx, workspace)
-        instance = self._fitting(ctx, audience)
+        instance = self._matching(ctx, audience)
         if instance is None or not instance.users:
             self._check_share(ctx.principal)
         instance = instance or self._unused() or self._added(ctx.principal)
@@ -203,9 +189,9 @@ class ConnectionPool:
     def _used_by(self, principal: str) -> int:
         return sum(1 for one in self._all if one.users and one.principal == principal)
 
-    def _fitting(self, ctx: ToolContext, audience: Audience) -> PooledConnection | None:
-        fitting = (one for one in self._all if _is_for(one, audience) and not one.must_move)
-        return next((one for one in fitting if self._may_share(one, ctx)), None)
+    def _matching(self, ctx: ToolContext, audience: Audience) -> PooledConnection | None:
+        matching = (one for one in self._all if _is_for(one, audience) and not one.must_move)
+        return next((one for one in matching if self._may_share(one, ctx)), None)
 
     def _may_share(self, one: PooledConnection, ctx: ToolContext) -> bool:
         if not self._is_exclusive or not (self._can_be_asked(ctx, one.workspace) or self._config.scope == "session"):
@@ -286,29 +272,6 @@ class ConnectionPool:
 
     def _declared_for(self, ctx: ToolContext) -> dict[str, Any]:
         return self._declare(ctx.client.capabilities if ctx.client is not None else {})
-
-
-class InUse:
-    """One call's connection, from entering to leaving."""
-
-    # Written out, as all contexts that every call has: as a generator it costs three times as much.
-    __slots__ = ("_ctx", "_instance", "_instances", "_workspace")
-
-    def __init__(self, instances: ConnectionPool, ctx: ToolContext, workspace: Path | None) -> None:
-        self._instances = instances
-        self._ctx = ctx
-        self._workspace = workspace
-        self._instance: PooledConnection | None = None
-
-    def __enter__(self) -> Supervisor:
-        self._instance = self._instances.enter(self._ctx, self._workspace)
-        return self._instance.supervisor
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        if self._instance is not None:
-            self._instances.leave(self._instance)
 
 
 def _is_for(instance: PooledConnection, audience: Audience) -> bool:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 _MARK = "goat-mcp/fault"
 

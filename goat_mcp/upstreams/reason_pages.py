@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 
 class ReasonPage(NamedTuple):

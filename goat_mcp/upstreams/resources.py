@@ -1,20 +1,120 @@
-"""The resources of all upstreams, as `core.mcp_resources.McpResources`."""
+"""The resources of all upstreams, as `core.mcp_resources.McpResources`. One that is down has those it listed last.
+
+What a model sees of them is the tools' business.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode, ToolError, cut_middle
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
 from goat_mcp.core.mcp_resources import ServerResources
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.cache.resource_reads import ResourceReads
+from goat_mcp.upstreams.cache.offering_cache import OfferingCache
+from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
 from goat_mcp.upstreams.config.upstream_files import UpstreamProblem
+from goat_mcp.upstreams.listing.paging import Listed
 from goat_mcp.upstreams.upstream import Upstream
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
+
+_METHOD_NOT_FOUND = -32601
+_DETAIL_CHARS = 300
+
+
+@dataclass
+class _Lists:
+    """What a list has brought until now, kept where it ends early."""
+
+    resources: Listed = field(default_factory=Listed)
+    templates: Listed = field(default_factory=Listed)
+
+
+class ResourceReads:
+    """Over the requests of one upstream, named `name`; `cache` has its last lists."""
+
+    def __init__(self, name: str, requests: ResourceRequests, cache: OfferingCache) -> None:
+        self._name = name
+        self._requests = requests
+        self._cache = cache
+
+    async def list(self, max_wait_s: float, caller: ToolContext | None = None) -> ServerResources:
+        """All pages of resources and of templates, for `caller` as in `McpResources`.
+
+        Raises `ToolError` where not one entry is known.
+        """
+        found = _Lists()
+        problem = ""
+
+        async def run(connection: Connection) -> None:
+            found.resources, found.templates = Listed(), Listed()
+            if connection.offers("resources"):
+                await self._list(connection, "resources/list", "resources", found.resources)
+                await self._list(connection, "resources/templates/list", "resourceTemplates", found.templates)
+
+        try:
+            await self._requests.run_for(caller, run, max_wait_s, "list its resources")
+        except ToolError as failure:
+            problem = failure.message.removeprefix(f"upstream {self._name} ")
+            if not found.resources.entries and not found.templates.entries:
+                last = self._cache.items
+                if not last.resources and not last.templates:
+                    raise
+                # Down is not empty (ISO-4).
+                return ServerResources(self._name, last.resources, last.templates, f"as last listed: {problem}")
+        resources, no_uri = _usable(found.resources.entries, "uri")
+        templates, no_template = _usable(found.templates.entries, "uriTemplate")
+        if not problem:
+            self._cache.compare(resources, templates)
+        without_key = no_uri + no_template
+        cut = found.resources.truncated or found.templates.truncated
+        problems = [
+            problem,
+            f"its list was cut: {cut}" if cut else "",
+            f"{without_key} entries have no URI" if without_key else "",
+        ]
+        shown = self._cache.shown_of(templates)
+        return ServerResources(self._name, resources, shown, "; ".join(part for part in problems if part))
+
+    async def read(
+        self, uri: str, max_wait_s: float, meta: Mapping[str, Any], caller: ToolContext | None = None
+    ) -> Mapping[str, Any]:
+        """The upstream's result. Raises `ToolError`, `UpstreamError`."""
+        return await self._requests.read_for(caller, uri, max_wait_s, meta)
+
+    async def _list(self, connection: Connection, method: str, member: str, listed: Listed) -> None:
+        try:
+            await connection.list_all(method, member, listed)
+        except UpstreamError as refused:
+            # Servers without templates, or without a list of what they can read, answer so.
+            if refused.code != _METHOD_NOT_FOUND:
+                message = make_visible(cut_middle(refused.message, _DETAIL_CHARS))
+                raise ToolError(
+                    ErrorCode.UPSTREAM,
+                    f"upstream {self._name} answered {method} with error {refused.code}: {message}",
+                ) from None
+
+
+def _usable(entries: list[Any], key: str) -> tuple[tuple[Mapping[str, Any], ...], int]:
+    """The entries that are objects with a text `key`, each such text once; and how many are none."""
+    usable: dict[str, Mapping[str, Any]] = {}
+    without_key = 0
+    for entry in entries:
+        text = cast("dict[str, Any]", entry).get(key) if isinstance(entry, dict) else None
+        if isinstance(text, str):
+            usable.setdefault(text, cast("dict[str, Any]", entry))
+        else:
+            without_key += 1
+    return tuple(usable.values()), without_key
+
 
 _NAMES_SHOWN = 20
 
@@ -31,7 +131,9 @@ class UpstreamResources:
         problems: Sequence[UpstreamProblem] = (),
         why_denied: Callable[[str], str] = lambda server: "",
     ) -> None:
-        self._reads = {one.config.name: ResourceReads(one.config.name, one.requests, one.offer) for one in upstreams}
+        self._reads = {
+            one.config.name: ResourceReads(one.config.name, one.requests, one.offerings) for one in upstreams
+        }
         self._name_of = {one.config.server: one.config.name for one in upstreams}
         self._server_of = {one.config.name: one.config.server for one in upstreams}
         self._why_denied = why_denied
@@ -84,7 +186,7 @@ class UpstreamResources:
             raise ToolError(
                 ErrorCode.NOT_FOUND,
                 f"MCP server {asked!r} is not in use ({problem.reason_code}): {problem.message}",
-                "Tell the user, who can mend its entry.",
+                "Tell the user, who can fix its entry.",
             )
         names = list(self._reads)
         if not names:

@@ -1,4 +1,4 @@
-"""When to try again: exponential back-off with full jitter, and a breaker that stops trying for a while.
+"""The limits of one upstream's life, and when to try again: exponential back-off with full jitter, and a breaker.
 
 Pure: time comes in as seconds of a monotonic clock. Contract: LIF-3, LIF-4.
 """
@@ -18,6 +18,22 @@ class RetryLimits:
     backoff_max_s: float = 60.0
     open_after: int = 5
     probe_after_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class SupervisorLimits:
+    """Times and counts of one upstream's life."""
+
+    start_timeout_s: float = 30.0
+    connect_wait_s: float = 10.0
+    """How long a call waits for a connection; the start itself may take longer."""
+    ping_timeout_s: float = 10.0
+    list_timeout_s: float = 15.0
+    idle_reap_s: float = 600.0
+    relist_interval_s: float = 1.0
+    relist_after_failure_s: float = 30.0
+    stable_after_s: float = 60.0
+    retry: RetryLimits = field(default_factory=RetryLimits)
 
 
 class Refusal:

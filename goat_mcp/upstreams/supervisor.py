@@ -7,49 +7,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import anyio
 
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
-from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.config.work_folder import RootOf, in_workspace
+from goat_mcp.upstreams.config.entry import HttpEndpoint, RootOf, StdioLaunch, UpstreamConfig, in_workspace
 from goat_mcp.upstreams.envelope import STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, LinkFault, LoginWanted, StartFailure
-from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.retry_policy import Refusal, RetryLimits, RetryPolicy
-from goat_mcp.upstreams.status import UpstreamState
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.oauth.logins import LazyLogin
+from goat_mcp.upstreams.retry_policy import Refusal, RetryPolicy, SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState
 
 if TYPE_CHECKING:  # loaded with the first connection
     from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.connection import Connection
 
 
-@dataclass(frozen=True)
-class SupervisorLimits:
-    """Times and counts of one upstream's life."""
-
-    start_timeout_s: float = 30.0
-    connect_wait_s: float = 10.0
-    """How long a call waits for a connection; the start itself may take longer."""
-    ping_timeout_s: float = 10.0
-    list_timeout_s: float = 15.0
-    idle_reap_s: float = 600.0
-    relist_interval_s: float = 1.0
-    relist_after_failure_s: float = 30.0
-    stable_after_s: float = 60.0
-    retry: RetryLimits = field(default_factory=RetryLimits)
-
-
-Connect = Callable[..., AbstractAsyncContextManager[LiveConnection]]
-Beside = Callable[[LiveConnection], Coroutine[Any, Any, None]]
+Connect = Callable[..., "AbstractAsyncContextManager[Connection]"]
+OnConnected = Callable[["Connection"], Coroutine[Any, Any, None]]
 """What runs beside a connection as long as it lives."""
 
 
@@ -58,7 +37,7 @@ class _Attempt:
 
     def __init__(self) -> None:
         self.settled = anyio.Event()
-        self.connection: LiveConnection | None = None
+        self.connection: Connection | None = None
         self.failure: ToolError | None = None
 
 
@@ -66,9 +45,9 @@ class _Attempt:
 class _Life:
     """One connection from its start to its end."""
 
-    connection: LiveConnection
+    connection: Connection
     over: anyio.Event = field(default_factory=anyio.Event)
-    doubted: anyio.Event = field(default_factory=anyio.Event)
+    probed: anyio.Event = field(default_factory=anyio.Event)
     is_failure: bool = False
     why: str = ""
 
@@ -86,18 +65,16 @@ class Supervisor:
         config: UpstreamConfig,
         *,
         telemetry: Telemetry,
-        beside: Beside,
+        on_connected: OnConnected,
         callers: Callable[[], Callers],
         retry: RetryPolicy,
-        root_of: RootOf = lambda: None,
-        failed: Callable[[], None] = lambda: None,
-        stays: bool = False,
-        guard: ProcessGuard | None = None,
-        confine: Confine | None = None,
-        login: LoginDoor | None = None,
-        limits: SupervisorLimits | None = None,
-        connect: Connect | None = None,
-        on_change: Callable[[], None] = lambda: None,
+        root_of: RootOf,
+        failed: Callable[[], None],
+        stays: bool,
+        login: LazyLogin | None,
+        limits: SupervisorLimits,
+        connect: Connect,
+        on_change: Callable[[], None],
     ) -> None:
         """`callers` are made anew for each connection; `retry` is the whole upstream's. `root_of`: see there.
 
@@ -106,18 +83,16 @@ class Supervisor:
         """
         self.config = config
         self._telemetry = telemetry
-        self._beside = beside
+        self._on_connected = on_connected
         self._callers = callers
         self._failed = failed
         self._stays = stays
         self._root_of = root_of
-        self._guard = guard
-        self._confine = confine
         self._login = login
         self._refusal: Refusal | None = None
         """What its own last try met."""
         self._retry_now = anyio.Event()
-        self._limits = limits or SupervisorLimits()
+        self._limits = limits
         self._connect = connect
         self._on_change = on_change
         self._retry = retry
@@ -137,7 +112,7 @@ class Supervisor:
         self.since_s = time.monotonic()
         self.reason_code: ReasonCode | Literal[""] = ""
         self.detail = ""
-        self.last_connection: LiveConnection | None = None
+        self.last_connection: Connection | None = None
 
     # What others ask of it
 
@@ -166,7 +141,7 @@ class Supervisor:
             self._starting.cancel()
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_in_other_workspace(self) -> bool:
         """Whether it was started for another workspace than there is now, or could not be for want of one."""
         is_started = self._last_target is not None and self.state not in (UpstreamState.IDLE, UpstreamState.STOPPED)
         try:
@@ -176,7 +151,7 @@ class Supervisor:
 
     def relocate(self) -> bool:
         """Start anew, at once, what is elsewhere. Nothing must be in flight. Returns whether it does."""
-        if not self.is_elsewhere:
+        if not self.is_in_other_workspace:
             return False
         if self._lacks_workspace:
             self.want()
@@ -208,7 +183,7 @@ class Supervisor:
         if self._retry.is_open(time.monotonic()):
             raise self._down()
 
-    async def ready(self, max_wait_s: float) -> LiveConnection:
+    async def ready(self, max_wait_s: float) -> Connection:
         life = self._life
         if life is not None and not life.over.is_set() and not life.connection.closed.is_set():
             self._asked_s = time.monotonic()
@@ -225,16 +200,13 @@ class Supervisor:
             return attempt.connection
         raise attempt.failure or self._down("it is still starting")
 
-    def in_use(self) -> AbstractContextManager[None]:
-        return _InUse(self)
-
     def begin_use(self) -> None:
         self._in_use += 1
 
     def end_use(self) -> None:
         self._in_use -= 1
 
-    def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
+    def drop(self, connection: Connection, *, is_failure: bool, why: str) -> None:
         life = self._life
         if life is not None and life.connection is connection and not life.over.is_set():
             self._attempt = _Attempt()
@@ -261,17 +233,17 @@ class Supervisor:
         refusal = self._retry.refused_request
         return "" if refusal is None or self._is_outdated_refusal(refusal) else refusal.why
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         life = self._life
         # A connection that ended is counted where it ends.
         if life is not None and not life.connection.closed.is_set() and not life.over.is_set():
             self._retry.failed(time.monotonic())
             self.detail = why
 
-    def doubt(self, connection: LiveConnection) -> None:
+    def probe(self, connection: Connection) -> None:
         life = self._life
         if life is not None and life.connection is connection:
-            life.doubted.set()
+            life.probed.set()
 
     # Its task
 
@@ -334,18 +306,12 @@ class Supervisor:
             self._enter(UpstreamState.WAITING)
 
     async def _connect_and_serve(self) -> _Life:
-        connect = self._connect
-        if connect is None:
-            # Loads the SDK's client side, which an upstream that nobody calls does not need.
-            from goat_mcp.upstreams.transports.connect import connect as connect
         self._is_outdated = False
         self._last_target = None
         target = self._last_target = self._target()
-        async with connect(
+        async with self._connect(
             target,
             known_version=self.known_version,
-            guard=self._guard,
-            confine=self._confine,
             login=self._login,
             start_timeout_s=self._limits.start_timeout_s,
             callers=self._callers(),
@@ -365,7 +331,7 @@ class Supervisor:
                 group.start_soon(self._notice_closed, life)
                 group.start_soon(self._notice_idle, life)
                 group.start_soon(self._notice_hung, life)
-                group.start_soon(self._beside, connection)
+                group.start_soon(self._on_connected, connection)
                 await life.over.wait()
                 group.cancel_scope.cancel()
         return life
@@ -383,8 +349,8 @@ class Supervisor:
         Only then: one that works on a call and answers nothing else meanwhile is busy, not hung.
         """
         while True:
-            await life.doubted.wait()
-            life.doubted = anyio.Event()
+            await life.probed.wait()
+            life.probed = anyio.Event()
             with anyio.move_on_after(self._limits.ping_timeout_s) as patience, suppress(UpstreamError, LinkFault):
                 await life.connection.ping()
             if patience.cancelled_caught:
@@ -467,24 +433,6 @@ class Supervisor:
             "The operator can see more in the server's status; call again later.",
             facts={"upstream": self.config.name, "reason": self.reason_code or ReasonCode.STARTING},
         )
-
-
-class _InUse:
-    """One request's time with it."""
-
-    # Written out: a generator as a context costs three times as much, and every call has one of these.
-    __slots__ = ("_supervisor",)
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-
-    def __enter__(self) -> None:
-        self._supervisor.begin_use()
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self._supervisor.end_use()
 
 
 _IDLE = "idle"

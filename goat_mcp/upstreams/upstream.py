@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -19,40 +20,35 @@ import anyio.abc
 from goat_mcp.catalog.offerings import Offerings
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.catalog.uri_ownership import UriOwnership
-from goat_mcp.core.client_side import RootsOf, no_roots
+from goat_mcp.core.client_side import RootsOf
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
-from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.cache.known_asks import KnownAsks
 from goat_mcp.upstreams.cache.offering_cache import OfferingCache
 from goat_mcp.upstreams.cache.tool_cache import ToolCache
-from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
+from goat_mcp.upstreams.cache.warm_catalog import KnownAsks, WarmCatalog
 from goat_mcp.upstreams.calls.calls import UpstreamCalls
 from goat_mcp.upstreams.calls.output_check import OutputCheck
-from goat_mcp.upstreams.calls.uri_recording import UriRecordingRelay
-from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.config.work_folder import RootOf, first_here, follows_client, needs_workspace
-from goat_mcp.upstreams.connection_pool import ConnectionPool, InUse
+from goat_mcp.upstreams.config.entry import RootOf, UpstreamConfig, first_existing, follows_client, needs_workspace
+from goat_mcp.upstreams.connection_pool import ConnectionPool
 from goat_mcp.upstreams.faults import LoginWanted
-from goat_mcp.upstreams.oauth.logins import LoginDoor
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pin_lock import LockContent
 from goat_mcp.upstreams.pinning.pins import Pinning, UpstreamPins
-from goat_mcp.upstreams.retry_policy import RetryPolicy
+from goat_mcp.upstreams.retry_policy import RetryPolicy, SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect, Supervisor, SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
-from goat_mcp.upstreams.upstream_status import StatusBuilder
+from goat_mcp.upstreams.supervisor import Connect, Supervisor
+from goat_mcp.upstreams.upstream_status import upstream_status
 
 if TYPE_CHECKING:  # loaded by the first connection, or the first request for a resource or a prompt
     from goat_mcp.upstreams.calls.login_offers import LoginOffers
     from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
     from goat_mcp.upstreams.calls.subscriptions import Subscriptions
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_review import Comparison
     from goat_mcp.upstreams.server_requests.callers import Callers
+    from goat_mcp.upstreams.transports.connection import Connection
 
 DRAIN_LOOK_S = 0.05
 HEARS_WITHIN_S = 0.5
@@ -61,38 +57,37 @@ AFTER_LOGIN_S = 10.0
 """How long the first list may take where a login has used up the time of its call."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UpstreamServices:
+    """What all upstreams of a process share.
+
+    `uris` knows what results point to. `roots` are what upstreams hear of as the client's. `on_change` hears that
+    something in `status` changed, `on_updated` the URIs of watched resources that were updated; neither may block.
+    """
+
+    registry: Registry
+    offers: Offerings
+    uris: UriOwnership
+    warm: WarmCatalog
+    pins: Pinning
+    telemetry: Telemetry
+    limits: SupervisorLimits
+    connect: Connect
+    roots: RootsOf
+    on_change: Callable[[], None]
+    on_updated: Callable[[str], None]
+
+
 class Upstream:
     """One entry of the user's. `run` is its task; everything else may be called from other tasks of the same loop."""
 
-    def __init__(
-        self,
-        config: UpstreamConfig,
-        *,
-        registry: Registry,
-        warm: WarmCatalog,
-        telemetry: Telemetry,
-        offers: Offerings,
-        given: UriOwnership,
-        on_updated: Callable[[str], None],
-        guard: ProcessGuard | None = None,
-        confine: Confine | None = None,
-        login: LoginDoor | None = None,
-        limits: SupervisorLimits | None = None,
-        connect: Connect | None = None,
-        on_change: Callable[[], None] = lambda: None,
-        pins: Pinning,
-        roots: RootsOf = no_roots,
-    ) -> None:
-        """`roots` are what upstreams hear of as the client's.
-
-        `on_change` hears that something in `status` changed, `on_updated` the URIs of watched resources that were
-        updated; neither may block.
-        """
+    def __init__(self, config: UpstreamConfig, services: UpstreamServices, login: LazyLogin | None) -> None:
         self.config = config
+        self._services = services
+        telemetry, roots, warm = services.telemetry, services.roots, services.warm
         self._roots = roots
-        self._limits = limits or SupervisorLimits()
+        self._limits = services.limits
         self._telemetry = telemetry
-        self._on_change = on_change
         self._first_outcome = anyio.Event()
         self._login = login
         self._login_offers: LoginOffers | None = None
@@ -111,7 +106,7 @@ class Upstream:
             return Supervisor(
                 config,
                 telemetry=telemetry,
-                beside=self._beside,
+                on_connected=self._on_connected,
                 callers=partial(
                     self._callers, declared, partial(_roots_in, workspace, roots) if self._needs_workspace else roots
                 ),
@@ -119,79 +114,70 @@ class Upstream:
                 root_of=lambda: workspace() or next(iter(roots(False)), None),
                 failed=self._failed,
                 stays=is_leader and config.start == "eager",
-                guard=guard,
-                confine=confine,
                 login=login,
-                limits=self._limits,
-                connect=connect,
-                on_change=on_change,
+                limits=services.limits,
+                connect=services.connect,
+                on_change=services.on_change,
             )
 
         def asks_for_roots(workspace: Path | None) -> bool:
             return not (roots(True) or (self._needs_workspace and workspace is not None))
 
         self._asks = KnownAsks(config, warm)
-        self._instances = ConnectionPool(config, make, declare, self._asks, asks_for_roots)
-        self.lifeline = self._supervisor = self._instances.leader.supervisor
+        self._pool = ConnectionPool(config, make, declare, self._asks.has_asked, asks_for_roots)
+        self._supervisor = self._pool.leader.supervisor
         self._output = OutputCheck(config.name, config.output_check, telemetry)
-        self.pins = UpstreamPins(config, pins.lock, pins.definitions, telemetry)
+        self.pins = UpstreamPins(config, services.pins.lock, services.pins.definitions, telemetry)
         gate = self._gate = PinGate(self.pins)
         self._visible = _visible_results(config)
         self.calls = UpstreamCalls(
             config,
             self._connection_for,
             self._output,
+            uris=services.uris,
             gate=gate,
             roots=roots,
             want=self._supervisor.want,
             visible=self._visible,
-            offer_login=self.offer_login,
+            offer_login=self.offer_login if self._login is not None else None,
         )
-        relay = UriRecordingRelay(self.calls, config.source, given)
-        self._tools = ToolCache(config, registry=registry, warm=warm, telemetry=telemetry, relay=relay, gate=gate)
-        self.offer = OfferingCache(
+        self._tools = ToolCache(
+            config, registry=services.registry, warm=warm, telemetry=telemetry, relay=self.calls, gate=gate
+        )
+        self.offerings = OfferingCache(
             config,
-            offers=offers,
+            offers=services.offers,
             warm=warm,
             telemetry=telemetry,
             limits=self._limits,
             gate=PinGate(self.pins, lambda connection: connection.notices.is_any),
-            on_listed=on_change,
+            on_listed=services.on_change,
         )
-        self._standing = StatusBuilder(
-            config,
-            self._supervisor,
-            tools=self._tools,
-            offer=self.offer,
-            pins=self.pins,
-            calls=self.calls,
-            output=self._output,
-            visible=self._visible,
-        )
-        self._on_updated = on_updated
         self._list_problem = ""
 
     @cached_property
     def requests(self) -> ResourceRequests:
         """Its way for reads, prompts and completions."""
         from goat_mcp.upstreams.calls.resource_requests import ResourceRequests
-        from goat_mcp.upstreams.pinning.resource_gate import ResourceGate
 
-        # The connections of single clients are not listed: their requests are held against what the leader lists.
-        gate = ResourceGate(self.offer, lambda connection: connection is self._supervisor.last_connection)
+        async def admit(method: str, params: Mapping[str, Any], connection: Connection, max_wait_s: float) -> None:
+            # The connections of single clients are not listed: their requests are held against what the leader lists.
+            is_listed = connection is self._supervisor.last_connection
+            await self.offerings.admit(method, params, connection, max_wait_s, is_listed=is_listed)
+
         return ResourceRequests(
             self.config,
             self._connection_for,
-            self.calls.slots,
+            self.calls.limiter,
             self._roots,
-            gate=gate,
+            admit=admit,
             visible=self._visible,
-            offer_login=self.offer_login,
+            offer_login=self.offer_login if self._login is not None else None,
         )
 
     def _connection_for(self, ctx: ToolContext | None) -> AbstractAsyncContextManager[Supervisor]:
         """For a request of this client; the leader where none is behind it. Entering raises `ToolError`."""
-        return nullcontext(self._supervisor) if ctx is None else _Connected(self._instances, self._workspace_of, ctx)
+        return nullcontext(self._supervisor) if ctx is None else _Connected(self._pool, self._workspace_of, ctx)
 
     async def _workspace_of(self, ctx: ToolContext) -> Path | None:
         """What this client's process is started in; None where that is the same for all clients."""
@@ -201,7 +187,7 @@ class Upstream:
             # A client of the stateless era would have to be asked anew with each call, and for nothing but this.
             if client is None or client.is_stateless or not has_some or self._roots(True):
                 return None
-            return first_here(await client.roots())
+            return first_existing(await client.roots())
         if not self._needs_workspace:
             return None
         known = self._roots(has_some) or (await client.roots() if has_some and client is not None else ())
@@ -229,7 +215,7 @@ class Upstream:
                 # What the call is told instead says that a login is wanted.
                 return
             with anyio.move_on_after(max(ctx.wait_left_s(), AFTER_LOGIN_S)):
-                await self.listed_anew()
+                await self.relist()
         except ToolError:
             return
 
@@ -237,20 +223,20 @@ class Upstream:
         """A client is gone."""
         if self._login_offers is not None:
             self._login_offers.session_ended(session_key)
-        self._instances.session_ended(session_key)
+        self._pool.session_ended(session_key)
 
     def roots_changed(self, session_key: str) -> None:
         """A client has other roots now."""
-        self._instances.roots_changed(session_key)
+        self._pool.roots_changed(session_key)
 
     def workspace_changed(self) -> bool:
         """The workspace is known now, or is another. Returns whether it is listed anew for that."""
-        if not self._instances.workspace_changed():
+        if not self._pool.workspace_changed():
             return False
         if self._first_outcome.is_set() and not self.is_known:
             self._first_outcome = anyio.Event()
-        if self.offer.first_outcome.is_set() and not self.offer.is_known:
-            self.offer.first_outcome = anyio.Event()
+        if self.offerings.first_outcome.is_set() and not self.offerings.is_known:
+            self.offerings.first_outcome = anyio.Event()
         return True
 
     @cached_property
@@ -259,7 +245,9 @@ class Upstream:
         from goat_mcp.upstreams.calls.subscriptions import Subscriptions
 
         reopen_s = self._limits.relist_interval_s
-        return Subscriptions(self.config, self._supervisor, self._telemetry, self._on_updated, reopen_s=reopen_s)
+        return Subscriptions(
+            self.config, self._supervisor, self._telemetry, self._services.on_updated, reopen_s=reopen_s
+        )
 
     @property
     def tools_ttl_ms(self) -> int | None:
@@ -280,7 +268,7 @@ class Upstream:
 
     async def compare(self, before: LockContent) -> Comparison:
         """Have it listed now, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pinning.pin_check import Comparison, compared
+        from goat_mcp.upstreams.pinning.pin_review import Comparison, compared
 
         name, server = self.config.name, self.config.server
         if self.pins.is_off:
@@ -295,8 +283,8 @@ class Upstream:
                 if self._supervisor.state is not UpstreamState.STARTING or time.monotonic() > ends_s:
                     return Comparison(name, problem=failure.message)
         await self._gate.settled(connection, self._limits.list_timeout_s)
-        await self.offer.settled(connection, self._limits.list_timeout_s)
-        if problem := self._list_problem or self.offer.problem:
+        await self.offerings.settled(connection, self._limits.list_timeout_s)
+        if problem := self._list_problem or self.offerings.problem:
             return Comparison(name, problem=problem)
         return compared(name, server, before, self.pins.lock.content().of(server), self.pins.seen())
 
@@ -307,13 +295,13 @@ class Upstream:
     def repin(self) -> None:
         """Show what the pins allow now: somebody has changed them."""
         self._tools.repin()
-        self.offer.repin()
-        self._on_change()
+        self.offerings.repin()
+        self._services.on_change()
 
     def retire(self) -> None:
         """Its entry has gone or changed: no new calls, nothing more on show. What runs goes on (CFG-4)."""
         self._tools.close()
-        self.offer.close()
+        self.offerings.close()
         self.calls.close()
         self._first_outcome.set()
         if "subscriptions" in self.__dict__:
@@ -328,26 +316,26 @@ class Upstream:
 
     async def first_outcome(self, ctx: ToolContext | None = None) -> None:
         """Start it, and wait for its first list or its first failure. `ctx` is who wants to see the list."""
-        self._instances.want(ctx)
+        self._pool.want(ctx)
         await self._first_outcome.wait()
 
-    async def listed_anew(self) -> None:
+    async def relist(self) -> None:
         """Start it, and wait for the outcome, whatever is known from before."""
         self._first_outcome = anyio.Event()
         await self.first_outcome()
 
     async def first_offer(self) -> None:
         """Know what it offers beside tools: from an earlier run, or else by starting it and waiting for its lists."""
-        self.offer.want()
-        if not self.offer.is_known:
+        self.offerings.want()
+        if not self.offerings.is_known:
             self._supervisor.want()
-            await self.offer.first_outcome.wait()
+            await self.offerings.first_outcome.wait()
 
     async def run(self) -> None:
         """Live until cancelled."""
         try:
             async with anyio.create_task_group() as self._group:
-                await self._instances.run()
+                await self._pool.run()
         finally:
             self._group = None
 
@@ -358,9 +346,9 @@ class Upstream:
 
     def _failed(self) -> None:
         self._first_outcome.set()
-        self.offer.first_outcome.set()
+        self.offerings.first_outcome.set()
 
-    async def _beside(self, connection: LiveConnection) -> None:
+    async def _on_connected(self, connection: Connection) -> None:
         async with anyio.create_task_group() as group:
             if connection is self._supervisor.last_connection:
                 # The others are for the calls of single clients.
@@ -369,12 +357,12 @@ class Upstream:
                 with anyio.move_on_after(HEARS_WITHIN_S):
                     await hears.wait()
                 hears.set()
-                group.start_soon(self.offer.keep, connection)
+                group.start_soon(self.offerings.keep, connection)
             group.start_soon(self._keep_listed, connection)
 
-    async def _keep_listed(self, connection: LiveConnection) -> None:
+    async def _keep_listed(self, connection: Connection) -> None:
         """List now and after each notice of change, at most once per interval."""
-        from goat_mcp.upstreams.pinning.pinned_instructions import settle_instructions
+        from goat_mcp.upstreams.pinning.pinned_resources import settle_instructions
 
         await anyio.to_thread.run_sync(settle_instructions, self.pins, connection.instructions)
         while True:
@@ -389,7 +377,7 @@ class Upstream:
                     await connection.tools_changed.wait()
             await anyio.sleep(max(0.0, listed_s + self._limits.relist_interval_s - time.monotonic()))
 
-    async def _list(self, connection: LiveConnection) -> bool:
+    async def _list(self, connection: Connection) -> bool:
         version = self._supervisor.known_version or ""
         is_leader = connection is self._supervisor.last_connection
         problem = await self._tools.refresh(connection, version, self._limits.list_timeout_s, shows=is_leader)
@@ -402,7 +390,7 @@ class Upstream:
             self._telemetry.warning(
                 "upstream did not list its tools", upstream=self.config.name, problem=self._list_problem
             )
-        self._on_change()
+        self._services.on_change()
         return not self._list_problem
 
     def path_of(self, name: str) -> tuple[str, ...]:
@@ -411,7 +399,17 @@ class Upstream:
 
     def status(self) -> UpstreamStatus:
         """How it stands now."""
-        return self._standing.status(self._list_problem)
+        return upstream_status(
+            self.config,
+            self._supervisor,
+            self._list_problem,
+            tools=self._tools,
+            offerings=self.offerings,
+            pins=self.pins,
+            calls=self.calls,
+            output=self._output,
+            visible=self._visible,
+        )
 
 
 def _visible_results(config: UpstreamConfig) -> VisibleResults | None:
@@ -431,22 +429,20 @@ def _roots_in(workspace: RootOf, roots: RootsOf, client_has_some: bool) -> Seque
 class _Connected:
     """One request's connection, once it is known where its client works."""
 
-    __slots__ = ("_ctx", "_instances", "_use", "_workspace_of")
+    __slots__ = ("_connection", "_ctx", "_pool", "_workspace_of")
 
     def __init__(
-        self, instances: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
+        self, pool: ConnectionPool, workspace_of: Callable[[ToolContext], Awaitable[Path | None]], ctx: ToolContext
     ) -> None:
-        self._instances = instances
+        self._pool = pool
         self._workspace_of = workspace_of
         self._ctx = ctx
-        self._use: InUse | None = None
 
     async def __aenter__(self) -> Supervisor:
-        self._use = self._instances.use(self._ctx, await self._workspace_of(self._ctx))
-        return self._use.__enter__()
+        self._connection = self._pool.enter(self._ctx, await self._workspace_of(self._ctx))
+        return self._connection.supervisor
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        if self._use is not None:
-            self._use.__exit__(exc_type, exc_val, exc_tb)
+        self._pool.leave(self._connection)

@@ -1,11 +1,12 @@
-"""All upstreams of the process: the door the gateway uses."""
+"""All upstreams of the process, as the gateway uses them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -21,18 +22,14 @@ from goat_mcp.processes.process_guard import ProcessGuard
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import WarmCatalog
-from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.config.entry import Confine, UpstreamConfig
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, UpstreamProblem
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import Pinning
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import Connect, SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
-from goat_mcp.upstreams.upstream import Upstream
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState, UpstreamStatus
+from goat_mcp.upstreams.upstream import Upstream, UpstreamServices
 
 FIRST_LIST_WAIT_S = 3.0
 PIN_LOOK_S = 1.0
@@ -40,7 +37,8 @@ DRAIN_S = 60.0
 """How long calls may go on of an upstream whose entry has changed or gone."""
 
 if TYPE_CHECKING:  # loaded by `lock --check`
-    from goat_mcp.upstreams.pinning.pin_check import Comparison
+    from goat_mcp.upstreams.pinning.pin_review import Comparison
+    from goat_mcp.upstreams.transports.connection import Connection
 
 Shows = Callable[[str], bool]
 """Whether a client may know of a server, by the part that names of its tools have of it."""
@@ -81,7 +79,6 @@ class Upstreams:
         self.given = UriOwnership()
         self.given_by_reads = UriOwnership()
         """Those that only the contents of another resource held."""
-        warm = WarmCatalog(state, telemetry.warning)
         self._pinning = Pinning(PinLock(state, telemetry.warning), PinnedDefinitions(state, telemetry.warning))
         self._shown_lock = self._pinning.lock.content()
         self.configs = tuple(configs)
@@ -94,24 +91,22 @@ class Upstreams:
         self._group: anyio.abc.TaskGroup | None = None
         self._running: dict[Upstream, anyio.CancelScope] = {}
 
+        services = UpstreamServices(
+            registry=registry,
+            offers=self.offers,
+            uris=self.given,
+            warm=WarmCatalog(state, telemetry.warning),
+            pins=self._pinning,
+            telemetry=telemetry,
+            limits=limits or SupervisorLimits(),
+            connect=partial(_connect, instance=instance, guard=guard, confine=confine),
+            roots=roots,
+            on_change=on_change,
+            on_updated=on_updated,
+        )
+
         def make(config: UpstreamConfig) -> Upstream:
-            return Upstream(
-                config,
-                registry=registry,
-                warm=warm,
-                telemetry=telemetry,
-                offers=self.offers,
-                given=self.given,
-                on_updated=on_updated,
-                guard=guard,
-                confine=confine,
-                login=logins.of(config) if logins is not None else None,
-                limits=limits,
-                on_change=on_change,
-                pins=self._pinning,
-                roots=roots,
-                connect=_connecting(instance),
-            )
+            return Upstream(config, services, logins.of(config) if logins is not None else None)
 
         self._make: Callable[[UpstreamConfig], Upstream] = make
         self._upstreams: list[Upstream] = [make(config) for config in configs]
@@ -169,7 +164,7 @@ class Upstreams:
 
     def suspicious(self, names: Collection[str]) -> list[tuple[str, str]]:
         """Of these upstreams: the name, and which definition a person should read and why. Blocks: for a thread."""
-        from goat_mcp.upstreams.pinning.suspicious_pins import suspicious_in
+        from goat_mcp.upstreams.pinning.pin_review import suspicious_in
 
         named = {one.config.server: one.config.name for one in self._upstreams if one.config.name in names}
         found = suspicious_in(self._pinning.lock.content(), self._pinning.definitions, named)
@@ -177,7 +172,7 @@ class Upstreams:
 
     async def compare(self, before: LockContent) -> list[Comparison]:
         """Ask every upstream what it offers, and hold that against the lock as it was."""
-        from goat_mcp.upstreams.pinning.pin_check import Comparison
+        from goat_mcp.upstreams.pinning.pin_review import Comparison
 
         found: dict[str, Comparison] = {}
 
@@ -287,8 +282,8 @@ class Upstreams:
     async def all_offers(self, max_wait_s: float, shows: Shows = shows_all) -> None:
         """Know what each offers beside tools, or that it cannot be known now: start what was never seen, and wait."""
         for upstream in self._upstreams:
-            upstream.offer.want()
-        unknown = [one for one in self._upstreams if not one.offer.is_known and shows(one.config.server)]
+            upstream.offerings.want()
+        unknown = [one for one in self._upstreams if not one.offerings.is_known and shows(one.config.server)]
         if not unknown or max_wait_s <= 0:
             return
         with anyio.move_on_after(max_wait_s):
@@ -319,34 +314,31 @@ class Upstreams:
             if not upstream.is_known and config.prefix and name.startswith(config.prefix) and shows(config.server):
                 await upstream.offer_first_login(ctx)
 
-    async def listed_anew(self, name: str, max_wait_s: float) -> None:
+    async def relist(self, name: str, max_wait_s: float) -> None:
         """Connect to this one and wait until it has listed or failed, whatever is known of it from before."""
         with anyio.move_on_after(max_wait_s):
             for upstream in self._upstreams:
                 if upstream.config.name == name:
-                    await upstream.listed_anew()
+                    await upstream.relist()
 
     def path_of(self, member: str, key: str) -> tuple[str, ...]:
         """The gateways behind us that an entry comes through; empty where there are none.
 
         `member` is that of the answer which lists it, `key` the name or URI by which clients know it.
         """
-        if member != "tools":
-            return self._path_of_item("templates" if member == "resourceTemplates" else member, key)
-        return self._path_of_tool(key)
-
-    def _path_of_item(self, kind: str, key: str) -> tuple[str, ...]:
-        snapshot = self.offers.snapshot
-        if kind == "prompts":
-            prompt = snapshot.prompts.get(key)
-            return () if prompt is None else self.upstream(prompt[0]).offer.path_of("prompts", prompt[1].native_name)
-        owned = snapshot.templates.get(key) if kind == "templates" else snapshot.resources.get(key)
-        return () if owned is None else self.upstream(owned[0]).offer.path_of(cast("Kind", kind), key)
-
-    def _path_of_tool(self, name: str) -> tuple[str, ...]:
-        source = self._registry.snapshot.source_of.get(name)
-        upstream = next((one for one in self._upstreams if one.config.source == source), None)
-        return () if upstream is None else upstream.path_of(name)
+        if member == "tools":
+            source = self._registry.snapshot.source_of.get(key)
+            upstream = next((one for one in self._upstreams if one.config.source == source), None)
+            return () if upstream is None else upstream.path_of(key)
+        offered = self.offers.snapshot
+        if member == "prompts":
+            prompt = offered.prompts.get(key)
+            if prompt is None:
+                return ()
+            return self.upstream(prompt[0]).offerings.path_of("prompts", prompt[1].native_name)
+        kind: Kind = "templates" if member == "resourceTemplates" else "resources"
+        owned = offered.templates.get(key) if kind == "templates" else offered.resources.get(key)
+        return () if owned is None else self.upstream(owned[0]).offerings.path_of(kind, key)
 
     def resources(self, shows: Shows = shows_all) -> McpResources:
         """What those offer to be read that the client may know of."""
@@ -380,7 +372,7 @@ class Upstreams:
         for upstream in self._upstreams:
             if (withheld := upstream.why_missing(name)) is not None:
                 return withheld
-        from goat_mcp.upstreams.missing_tools import why_missing
+        from goat_mcp.upstreams.upstream_status import why_missing
 
         owners = [each for each in self._upstreams if each.config.prefix and name.startswith(each.config.prefix)]
         # Of the owners alone: it is asked for with each call that fails, and a status takes a look at files.
@@ -393,12 +385,8 @@ class Upstreams:
         return why_missing(name, statuses, prefixes, self.problems)
 
 
-def _connecting(instance: str) -> Connect:
-    """`connect`, which loads the SDK's client side with the first upstream that is wanted."""
+def _connect(*args: Any, **options: Any) -> AbstractAsyncContextManager[Connection]:
+    """`connect`. It loads the SDK's client side with the first upstream that is wanted."""
+    from goat_mcp.upstreams.transports.connect import connect
 
-    def connecting(*args: Any, **options: Any) -> AbstractAsyncContextManager[LiveConnection]:
-        from goat_mcp.upstreams.transports.connect import connect
-
-        return connect(*args, instance=instance, **options)
-
-    return connecting
+    return connect(*args, **options)

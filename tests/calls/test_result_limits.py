@@ -175,7 +175,7 @@ async def test_SPL_1_a_long_result_is_read_by_its_caller_and_is_not_there_for_an
 async def test_SPL_1_a_link_names_a_file_of_the_folder_and_nothing_else(tmp_path: Path, name: str) -> None:
     served = gateway_in(tmp_path)
     (readable,) = [one for one in served.resources.providers if type(one).__name__ == "SpillResource"]
-    for place in (served.spill.folder, served.spill.root):
+    for place in (served.services.spill.folder, served.services.spill.root):
         (place / "x.txt").write_text("secret")
         (place / ".x.txt").write_text("secret")
 

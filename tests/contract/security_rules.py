@@ -480,9 +480,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-3",
         "Only answers to pending calls count, once; lists, descriptions and results have limits.",
-        "upstreams/transports/frames upstreams/transports/notice_limits "
-        "upstreams/transports/unflooded_events upstreams/listing/paging "
-        "upstreams/listing/listed_entries",
+        "upstreams/transports/frames upstreams/transports/notices "
+        "upstreams/transports/http_transport upstreams/listing/paging "
+        "upstreams/listing/entry_validation",
         "upstreams/test_floods.py::test_f13_29* "
         "upstreams/test_isolation.py::test_only_the_first_answer_to_a_pending_call_counts "
         "upstreams/test_isolation.py::"
@@ -506,8 +506,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-6",
         "Definitions are pinned when first seen; a changed one is listed as pinned and not called until approved.",
         "upstreams/pinning/pins upstreams/pinning/pin_lock upstreams/pinning/pin_gate "
-        "upstreams/pinning/pinned_resources upstreams/pinning/resource_gate "
-        "upstreams/pinning/pinned_instructions cli/lock",
+        "upstreams/pinning/pinned_resources upstreams/pinning/pin_gate "
+        "upstreams/pinning/pinned_resources cli/lock",
         "upstreams/pinning/test_pinned_upstreams.py::test_a_rug_pull* "
         "upstreams/pinning/test_pinned_upstreams.py::test_one_character* "
         "upstreams/pinning/test_pinned_resources.py::test_a_changed_one_stays* "
@@ -518,8 +518,8 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-7",
         "An upstream's texts and hints are not believed; what is invisible in them is shown.",
-        "upstreams/listing/listed_entries upstreams/listing/risk "
-        "upstreams/listing/cross_server_references upstreams/calls/visible_results",
+        "upstreams/listing/entry_validation upstreams/listing/risk "
+        "upstreams/listing/suspicious_texts upstreams/calls/visible_results",
         "upstreams/test_hostile_upstreams.py::test_up_20* "
         "upstreams/test_hostile_upstreams.py::test_up_22* "
         "upstreams/calls/test_visible_results.py::test_results_pass_as_they_come_unless*",
@@ -530,9 +530,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "What is invisible in a definition, a log message, progress or a question is shown; a tool whose data hide "
         "something is withheld; first sights are scanned, and suspicious ones named where a person looks.",
         "files/documents/visible_text files/documents/visible_json catalog/schemas/visible_schema "
-        "upstreams/listing/listed_entries upstreams/listing/entry_validation "
+        "upstreams/listing/entry_validation "
         "upstreams/server_requests/request_handlers upstreams/listing/suspicious_texts "
-        "upstreams/pinning/suspicious_pins",
+        "upstreams/pinning/pin_review",
         "upstreams/listing/test_listed_entries.py::test_f13_12* "
         "upstreams/listing/test_entry_validation.py::test_f13_12* "
         "upstreams/server_requests/test_visible_messages.py::test_f13_12* "
@@ -545,9 +545,9 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
         "R-UP-8",
         "An upstream gets a minimal environment, is started without a shell, is sandboxed where its entry says so, and "
         "asks a client only what its entry allows.",
-        "upstreams/transports/child_environment upstreams/transports/stdio_transport "
+        "upstreams/transports/stdio_transport "
         "upstreams/server_requests/request_handlers upstreams/server_requests/callers "
-        "upstreams/server_requests/round_answers",
+        "upstreams/server_requests/request_handlers",
         "upstreams/test_hostile_upstreams.py::test_up_29* "
         "upstreams/test_hostile_upstreams.py::test_up_30* "
         "upstreams/test_sandboxed_upstreams.py::test_* "
@@ -556,7 +556,7 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-UP-9",
         "An HTTP upstream may be private as you configured it; nothing it names is followed elsewhere.",
-        "upstreams/transports/http_transport upstreams/oauth/destinations upstreams/oauth/provider_requests",
+        "upstreams/transports/http_transport upstreams/oauth/provider_requests",
         "upstreams/test_hostile_http_upstreams.py::test_* upstreams/oauth/test_refused_logins.py::test_*",
     ),
     _rule(
@@ -700,14 +700,14 @@ SECURITY_RULES: tuple[SecurityRule, ...] = (
     _rule(
         "R-STOP-1",
         "The end of input and the usual signals end it within five seconds, with the record complete.",
-        "server/run server/lifetime",
+        "server/run server/run",
         "e2e/test_endings.py::test_it_ends_within_five_seconds_during_calls",
         "Each test run sees it end by itself; the five seconds are held to with GOAT_TESTS_FULL=1.",
     ),
     _rule(
         "R-STOP-2",
         "A killed client leaves nothing running.",
-        "server/lifetime",
+        "server/run",
         "e2e/test_endings.py::test_many_killed_clients_leave_no_process "
         "e2e/test_endings.py::test_a_killed_client_is_noticed_though_another_process_holds_the_pipe",
         "50 clients with each test run; 1,000 with GOAT_TESTS_FULL=1.",

@@ -16,8 +16,8 @@ from mcp import Client
 from mcp_types import TextResourceContents
 
 from goat_mcp.gateway.status.upstream_entry import upstream_entry
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.supervisor import SupervisorLimits
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode
 from tests.e2e.conftest import fill
 from tests.e2e.goat import Launch, connected
 from tests.quick_start import goat_command

@@ -137,7 +137,7 @@ def test_spill_files_of_another_workspace_are_out_of_reach(tmp_path: Path) -> No
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()
-    spilled = gateway(tmp_path, workspace=[one]).spill.write("bash", "secret of one")
+    spilled = gateway(tmp_path, workspace=[one]).services.spill.write("bash", "secret of one")
 
     with pytest.raises(ToolError) as caught:
         gateway(tmp_path, workspace=[two]).workspace.resolve(str(spilled))
@@ -233,7 +233,7 @@ async def test_where_a_command_would_begin_is_known_before_it_is_decided(tmp_pat
 
     assert begins() == f"{tmp_path}/ws"
     assert begins(workdir=f"{tmp_path}/ws/link") == f"{tmp_path}/ws/sub"
-    served.sessions.of(ctx.session_key).cwd = tmp_path / "ws" / "sub"
+    served.services.sessions.of(ctx.session_key).cwd = tmp_path / "ws" / "sub"
     assert begins() == f"{tmp_path}/ws/sub"
 
 

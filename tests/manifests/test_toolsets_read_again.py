@@ -150,7 +150,7 @@ async def test_a_toolset_that_is_used_and_goes_stays_and_the_rest_is_read(tmp_pa
         (detail,) = details(gateway)
         assert detail == (
             f"{folder}: catalog.toolsets: 'ops' is no toolset; there are core, tasks, state, network, agent, mcp, "
-            "notebook, teams, goa, base, manifests, upstream, meta: what was declared before stays in use; mend it"
+            "notebook, teams, goa, base, manifests, upstream, meta: what was declared before stays in use; fix it"
         )
 
 
@@ -160,7 +160,7 @@ async def test_a_reload_that_changes_neither_tells_nobody(tmp_path: Path) -> Non
     document(folder, "Profile", "small", tools={"allow": ["Read"]})
     gateway = gateway_over(tmp_path, folder, catalog={"toolsets": ["ops"]})
     told: list[int] = []
-    gateway.lists_outdated = lambda: told.append(gateway.catalog.generation)
+    gateway.on_lists_outdated(lambda: told.append(gateway.catalog.generation))
 
     async with gateway.running():
         with (folder / "toolset-ops.yaml").open("a") as file:

@@ -233,7 +233,7 @@ async def test_a_parked_call_ends_with_its_time(tmp_path: Path) -> None:
     served.registry.register(AskingTool(asks))
     from goat_mcp.server.adapter import Adapter
 
-    adapter = Adapter(served, "stdio", parked_for_s=0.1)
+    adapter = Adapter(served, "stdio", suspended_for_s=0.1)
     with anyio.fail_after(60):
         async with served.running(), anyio.create_task_group() as group:
             await group.start(adapter.run)

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
-from goat_mcp.server.client_channel import ClientOfCall
+from goat_mcp.server.client_channel import DirectChannel
 from goat_mcp.server.client_roots import ClientRoots
 from goat_mcp.server.client_side import ChannelClient
 
@@ -15,8 +15,8 @@ FORMS = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 NONE = types.ClientCapabilities()
 
 
-class _Request(ClientOfCall):
-    """A call whose request may become another one, as a parked call's does."""
+class _Request(DirectChannel):
+    """A call whose request may become another one, as a suspended call's does."""
 
     def __init__(self, capabilities: types.ClientCapabilities | None) -> None:
         self.now = capabilities

@@ -22,7 +22,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ToolError
 from goat_mcp.core.heartbeat import HEARTBEAT_S
-from goat_mcp.upstreams.calls import offered_login
+from goat_mcp.upstreams.calls import login_offers as offered_login
 from goat_mcp.upstreams.faults import LoginWanted
 from goat_mcp.upstreams.oauth import pending_login
 from tests.server.logging_in import (

@@ -9,7 +9,7 @@ import pytest
 
 from goat_mcp.core.json_depth import is_deeper
 from goat_mcp.server.downgrade_result import downgraded_result
-from goat_mcp.server.sanitize_result import MAX_DEPTH, sanitized_item, sanitized_result
+from goat_mcp.server.sanitize_result import MAX_DEPTH, sanitized_answer, sanitized_result
 
 GOOD = {"type": "text", "text": "good 🐐"}
 
@@ -73,9 +73,9 @@ def test_answers_about_resources_and_prompts_are_mended_in_the_same_way() -> Non
     whole = {"contents": [{"uri": "a://b", "text": "good 🐐"}]}
     odd = {"contents": [{"uri": "a://b", "text": "cut \ud83d", "_meta": {"\udfff": float("nan"), "deep": nested(900)}}]}
 
-    mended: Any = sanitized_item(odd)
+    mended: Any = sanitized_answer(odd)
 
     (content,) = mended["contents"]
-    assert sanitized_item(whole) is whole
+    assert sanitized_answer(whole) is whole
     assert (content["text"], content["_meta"][r"\udfff"]) == (r"cut \ud83d", None)
     assert not is_deeper(mended, MAX_DEPTH)

@@ -29,9 +29,9 @@ async def asks(call: SuspendedCall) -> str:
 
 
 @asynccontextmanager
-async def parked(monkeypatch: pytest.MonkeyPatch, *, of_one: int, of_all: int) -> AsyncGenerator[SuspendedCalls]:
-    monkeypatch.setattr("goat_mcp.server.suspended_calls.MAX_PARKED_OF_ONE", of_one)
-    monkeypatch.setattr("goat_mcp.server.suspended_calls.MAX_PARKED", of_all)
+async def suspended(monkeypatch: pytest.MonkeyPatch, *, of_one: int, of_all: int) -> AsyncGenerator[SuspendedCalls]:
+    monkeypatch.setattr("goat_mcp.server.suspended_calls.MAX_SUSPENDED_OF_ONE", of_one)
+    monkeypatch.setattr("goat_mcp.server.suspended_calls.MAX_SUSPENDED", of_all)
     calls = SuspendedCalls()
     async with anyio.create_task_group() as group:
         await group.start(calls.run)
@@ -59,7 +59,7 @@ async def outcome(calls: SuspendedCalls, principal: str, state: str, client: str
 async def test_who_parks_too_many_calls_loses_the_oldest_of_its_own_whatever_clients_it_comes_by(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with parked(monkeypatch, of_one=3, of_all=100) as calls:
+    async with suspended(monkeypatch, of_one=3, of_all=100) as calls:
         theirs = await ask(calls, "somebody")
         mine = [await ask(calls, "me", f"client {number}") for number in range(5)]
         outcomes = [await outcome(calls, "me", state, f"client {number}") for number, state in enumerate(mine)]
@@ -72,7 +72,7 @@ async def test_who_parks_too_many_calls_loses_the_oldest_of_its_own_whatever_cli
 async def test_where_all_have_too_many_together_whoever_has_most_loses_its_oldest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with parked(monkeypatch, of_one=4, of_all=6) as calls:
+    async with suspended(monkeypatch, of_one=4, of_all=6) as calls:
         few = [await ask(calls, "few")]
         many = [await ask(calls, "many") for _ in range(4)]
         some = [await ask(calls, "some") for _ in range(2)]
@@ -87,7 +87,7 @@ async def test_where_all_have_too_many_together_whoever_has_most_loses_its_oldes
 
 
 async def test_who_has_as_many_as_anybody_takes_nobodys_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parked(monkeypatch, of_one=4, of_all=4) as calls:
+    async with suspended(monkeypatch, of_one=4, of_all=4) as calls:
         one = [await ask(calls, "one") for _ in range(2)]
         two = [await ask(calls, "two") for _ in range(3)]
         outcomes = [

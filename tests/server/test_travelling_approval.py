@@ -29,7 +29,7 @@ YES = types.ElicitResult(action="accept", content={"decision": ALLOW_ONCE})
 
 
 @asynccontextmanager
-async def process(folder: Path, tool: FakeTool, *, parked_for_s: float = 600.0) -> AsyncGenerator[Client]:
+async def process(folder: Path, tool: FakeTool, *, suspended_for_s: float = 600.0) -> AsyncGenerator[Client]:
     """One of several processes that serve the same state directory over HTTP, as far as it knows; and a client."""
     gateway = Gateway(
         Settings.model_validate({"workspace": [folder]}),
@@ -37,7 +37,7 @@ async def process(folder: Path, tool: FakeTool, *, parked_for_s: float = 600.0) 
         state=StateDirectory(folder / "state"),
     )
     gateway.registry.register(tool)
-    adapter = Adapter(gateway, "http", parked_for_s=parked_for_s)
+    adapter = Adapter(gateway, "http", suspended_for_s=suspended_for_s)
     async with gateway.running(), anyio.create_task_group() as group:
         await group.start(adapter.run)
         async with Client(adapter.server, mode="2026-07-28", elicitation_callback=accepts(decision=DENY)) as client:
@@ -138,7 +138,7 @@ async def test_it_is_good_for_the_arguments_it_was_asked_about_only(tmp_path: Pa
 
 async def test_it_expires(tmp_path: Path) -> None:
     here, there = changing(), changing()
-    async with process(tmp_path, here, parked_for_s=0.1) as one, process(tmp_path, there) as other:
+    async with process(tmp_path, here, suspended_for_s=0.1) as one, process(tmp_path, there) as other:
         asked = await ask(one)
         await anyio.sleep(0.2)  # the time it was good for
 

@@ -272,7 +272,7 @@ async def test_the_users_own_notes_are_not_for_clients_with_a_profile(clients: t
 
     assert ["mine" in (text or "") for text in seen] == [True, False]
     assert {answer.error_code for answer in refused} == {"E_PERMISSION"}
-    assert ada.gateway.more_instructions(2_000) == ""
+    assert ada.gateway.on_demand.more_instructions(2_000) == ""
 
 
 NAMES = (
@@ -441,25 +441,25 @@ IN_MEMORY = {
     "calls/permissions/plan_approval:PlanApproval._waiting": "by principal and session",
     "calls/permissions/remembered:RememberedRules._rules": OWN,
     "calls/permissions/session_modes:SessionModes._decided": "by session",
-    "server/adapter:Adapter._notices": "by session",
+    "server/requests:Requests._notices": "by session",
     "server/changes:ChangeHub._clients": "by connection, which names its principal",
     "server/changes:ChangeHub._streams": OWN,
     **dict.fromkeys(("server/changes:_Client.uris", "server/changes:_Streams.uris"), "of one principal"),
     "server/client_roots:ClientRoots._known": "by session",
-    "server/stdio/frame_writer:FrameWriter._unheard": "of one connection",
+    "server/stdio/frame_writer:FrameWriter._held_back": "of one connection",
     "server/http/connections:Connections._strangers": "of connections that have shown no token",
     "server/http/rate_limiter:PrincipalRateLimiter._buckets": OWN,
     "server/http/sessions:PrincipalSessions._sessions": OWN,
     "server/http/fair_shares:FairShares._held": OWN,
-    "server/handlers/resource_lists:ResourceLists._lists": "lists of upstreams, by rights",
-    "server/handlers/log_levels:LogLevels._levels": "by session",
-    "server/open_requests:OpenRequests._ids": "of one connection",
+    "server/handlers/lists:ResourceLists._lists": "lists of upstreams, by rights",
+    "server/client_side:LogLevels._levels": "by session",
+    "server/stdio/frame_writer:OpenRequests._ids": "of one connection",
     "server/suspended_calls:SuspendedCall._questions": "of one call",
-    "server/suspended_calls:SuspendedCalls._parked": "by a random token; the owner's session is compared",
+    "server/suspended_calls:SuspendedCalls._suspended": "by a random token; the owner's session is compared",
     **dict.fromkeys(
         ("server/stdio/fast_path:FastPath._running", "server/stdio/fast_path:FastPath._tasks"), "stdio only"
     ),
-    "server/handlers/tool_list:ToolList._ready": "the list of tools, by rights",
+    "server/handlers/tools:ToolList._ready": "the list of tools, by rights",
     "commands/shell/known_values:KnownValues._values": "of one script",
     "state/call_log:CallLog._calls": OWN,
     "state/resources:PlanChanges._seen": OWN,
@@ -479,7 +479,7 @@ IN_MEMORY = {
     ),
     "agents/teams/coordinator:TeamCoordinator._idle_watchers": OWN,
     "agents/teams/team:Team.members": "of one team",
-    "upstreams/calls/offered_login:OfferedLogin._questions": "by session; only operators are asked",
+    "upstreams/calls/login_offers:OfferedLogin._questions": "by session; only operators are asked",
     "upstreams/calls/output_check:OutputCheck._known": "schemas of an upstream",
     "upstreams/calls/output_check:OutputCheck._unchecked": "schemas of an upstream",
     "upstreams/calls/subscriptions:Subscriptions._counts": "a count",

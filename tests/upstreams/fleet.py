@@ -24,12 +24,11 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
+from goat_mcp.upstreams.config.entry import Confine
 from goat_mcp.upstreams.config.upstream_files import UpstreamFiles, load_upstream_files
 from goat_mcp.upstreams.oauth.logins import Logins
-from goat_mcp.upstreams.retry_policy import RetryLimits
+from goat_mcp.upstreams.retry_policy import RetryLimits, SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamStatus
-from goat_mcp.upstreams.supervisor import SupervisorLimits
-from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.upstreams import Upstreams
 from tests.quick_start import script_command
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.connection_pool import MAX_FIRST, MAX_INSTANCES, MAX_OF_ONE, ConnectionPool
+from goat_mcp.upstreams.supervisor import Supervisor
 from tests.e2e.test_upstreams_that_ask import ERAS, child
 from tests.upstreams.fleet import Fleet, fleet
 
@@ -54,7 +55,7 @@ class _Side:
 class _Idle:
     is_stateless = False
     is_free = False
-    is_elsewhere = True
+    is_in_other_workspace = True
     moves = 0
 
     async def run(self) -> None: ...
@@ -76,9 +77,19 @@ def asked_by(principal: str, session: str = "") -> ToolContext:
     return ToolContext(call_id="c", principal=principal, session_key=session or principal, client=cast("Any", _Side()))
 
 
+@contextmanager
+def using(made: ConnectionPool, ctx: ToolContext) -> Generator[Supervisor]:
+    """The connection that a call has, while it has it."""
+    connection = made.enter(ctx, None)
+    try:
+        yield connection.supervisor
+    finally:
+        made.leave(connection)
+
+
 def pool() -> ConnectionPool:
     config = UpstreamConfig(name="up", server="up", target=StdioLaunch("up"))
-    made = ConnectionPool(config, _idle, lambda can: dict(can), _Asks(), lambda _: False)
+    made = ConnectionPool(config, _idle, lambda can: dict(can), lambda: True, lambda _: False)
     made._group = cast("Any", _Tasks())  # pyright: ignore[reportPrivateUsage]  # nothing is to be run
     return made
 
@@ -97,9 +108,9 @@ def test_what_was_claimed_before_its_era_was_known_is_used_on_by_whoever_it_is_f
 
     of_listing.is_stateless = True
 
-    with made.use(asked_by("one")) as used:
+    with using(made, asked_by("one")) as used:
         assert used is of_listing
-    with made.use(asked_by("two")) as used:
+    with using(made, asked_by("two")) as used:
         assert used is not of_listing
 
 
@@ -107,9 +118,9 @@ def test_what_was_only_listed_for_one_goes_to_the_first_who_calls() -> None:
     made = pool()
     of_listing = listed_for(made, ToolContext(call_id="c", principal="one", session_key="one"))
 
-    with made.use(asked_by("one")) as used:
+    with using(made, asked_by("one")) as used:
         assert used is of_listing
-    with made.use(ToolContext(call_id="c", principal="one", session_key="one")) as used:
+    with using(made, ToolContext(call_id="c", principal="one", session_key="one")) as used:
         assert used is not of_listing
 
 
@@ -118,12 +129,12 @@ def test_one_principal_never_has_all_connections_of_an_upstream() -> None:
 
     with ExitStack() as under_way:
         for _ in range(MAX_OF_ONE):
-            under_way.enter_context(made.use(asked_by("one")))
+            under_way.enter_context(using(made, asked_by("one")))
         with pytest.raises(ToolError, match="works for 24 calls of yours") as busy:
-            under_way.enter_context(made.use(asked_by("one")))
+            under_way.enter_context(using(made, asked_by("one")))
         for _ in range(MAX_INSTANCES - MAX_OF_ONE):
-            under_way.enter_context(made.use(asked_by("two")))
-    with made.use(asked_by("one")):
+            under_way.enter_context(using(made, asked_by("two")))
+    with using(made, asked_by("one")):
         pass
 
     assert busy.value.code is ErrorCode.BUSY
@@ -134,35 +145,35 @@ def test_who_has_no_connection_gets_one_although_a_few_have_taken_all() -> None:
     few = ["one"] * MAX_OF_ONE + ["two"] * (MAX_INSTANCES - MAX_OF_ONE)
 
     with ExitStack() as under_way:
-        taken = [under_way.enter_context(made.use(asked_by(one))) for one in few]
-        with pytest.raises(ToolError, match="works for 32 clients") as busy, made.use(asked_by("two")):
+        taken = [under_way.enter_context(using(made, asked_by(one))) for one in few]
+        with pytest.raises(ToolError, match="works for 32 clients") as busy, using(made, asked_by("two")):
             pass
-        more = [under_way.enter_context(made.use(asked_by(f"p{number}"))) for number in range(MAX_FIRST)]
-        with pytest.raises(ToolError, match="works for 64 clients"), made.use(asked_by("one of very many")):
+        more = [under_way.enter_context(using(made, asked_by(f"p{number}"))) for number in range(MAX_FIRST)]
+        with pytest.raises(ToolError, match="works for 64 clients"), using(made, asked_by("one of very many")):
             pass
-        with pytest.raises(ToolError, match="each with its own"), made.use(asked_by("p0")):
+        with pytest.raises(ToolError, match="each with its own"), using(made, asked_by("p0")):
             pass
 
     assert busy.value.code is ErrorCode.BUSY
     assert len({id(one) for one in (*taken, *more)}) == MAX_INSTANCES + MAX_FIRST
     # As many as usual are left, and are used again.
     with ExitStack() as under_way:
-        again = [under_way.enter_context(made.use(asked_by(f"q{number}"))) for number in range(MAX_INSTANCES)]
+        again = [under_way.enter_context(using(made, asked_by(f"q{number}"))) for number in range(MAX_INSTANCES)]
     assert {id(one) for one in again} < {id(one) for one in (*taken, *more)}
 
 
 def test_an_unused_connection_is_taken_from_whoever_has_most() -> None:
     made = pool()
 
-    with made.use(asked_by("few")) as theirs:
+    with using(made, asked_by("few")) as theirs:
         pass
     with ExitStack() as under_way:
         for _ in range(MAX_OF_ONE):
-            under_way.enter_context(made.use(asked_by("many")))
+            under_way.enter_context(using(made, asked_by("many")))
     with ExitStack() as under_way:
         for number in range(MAX_INSTANCES - MAX_OF_ONE):
-            under_way.enter_context(made.use(asked_by(f"p{number}")))
-        with made.use(asked_by("few")) as again:
+            under_way.enter_context(using(made, asked_by(f"p{number}")))
+        with using(made, asked_by("few")) as again:
             pass
 
     assert again is theirs
@@ -174,10 +185,10 @@ def test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_m
     ctx = ToolContext(call_id="c")
 
     with ExitStack() as first, ExitStack() as second:
-        used = cast("_Idle", first.enter_context(made.use(ctx)))
-        second.enter_context(made.use(ctx))
+        used = cast("_Idle", first.enter_context(using(made, ctx)))
+        second.enter_context(using(made, ctx))
         leader_moved = made.workspace_changed()
-        with made.use(ctx) as other:
+        with using(made, ctx) as other:
             pass
         second.close()
         before = used.moves
@@ -185,19 +196,12 @@ def test_a_process_in_use_is_moved_when_its_calls_are_done_and_those_that_come_m
 
     assert (leader_moved, before, used.moves) == (False, 0, 1)
     assert other is not used
-    with made.use(ctx) as after:
+    with using(made, ctx) as after:
         assert after in (used, other)
 
 
 def _idle(declared: object, workspace: object, is_leader: bool) -> Any:
     return _Idle()
-
-
-class _Asks:
-    def __bool__(self) -> bool:
-        return True
-
-    def learn(self) -> None: ...
 
 
 class _Tasks:

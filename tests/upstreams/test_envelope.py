@@ -9,7 +9,7 @@ import mcp_types
 import pytest
 
 from goat_mcp.core.errors import ToolError
-from goat_mcp.upstreams.calls.relay import relayed_result
+from goat_mcp.upstreams.calls.calls import relayed_result
 from goat_mcp.upstreams.envelope import stamp_request, strip_result
 
 RESERVED = [value for name, value in vars(mcp_types).items() if name.endswith("_META_KEY")]

@@ -16,14 +16,13 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.result import ToolResult
-from goat_mcp.upstreams.calls.progress import REPORTS_AT_ONCE, ProgressRelay
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.faults import FaultMarks
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
-from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNTOLD, Callers
-from goat_mcp.upstreams.token_bucket import TokenBucket
+from goat_mcp.upstreams.progress import REPORTS_AT_ONCE, CallClock, ProgressRelay
+from goat_mcp.upstreams.server_requests.callers import LOGS_AT_ONCE, MAX_UNSENT, Callers
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, StdioLink
 from goat_mcp.upstreams.transports.frames import FrameReader
-from goat_mcp.upstreams.transports.notice_limits import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
+from goat_mcp.upstreams.transports.notices import LOGS, MAX_HELD, PROGRESS, READ_AT_ONCE, NoticeLimits
 from tests.upstreams.fleet import fleet
 
 pytestmark = pytest.mark.anyio
@@ -148,7 +147,7 @@ async def test_of_a_flood_of_log_messages_a_part_is_passed_on_and_the_rest_is_co
 
     # A slow machine gives time for a few more.
     assert LOGS_AT_ONCE <= told - callers.dropped_logs < 2 * LOGS_AT_ONCE
-    assert len(client.told) == MAX_UNTOLD
+    assert len(client.told) == MAX_UNSENT
 
 
 async def test_of_a_flood_of_progress_a_part_is_passed_on() -> None:

@@ -20,9 +20,9 @@ from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.result import ToolResult
 from goat_mcp.embed import EmbeddedTools, open_tools
 from goat_mcp.upstreams.config.entry import StdioLaunch
-from goat_mcp.upstreams.listing.listed_entries import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.listing.entry_validation import MAX_DESCRIPTION_CHARS
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
 from goat_mcp.upstreams.status import UpstreamState, UpstreamStatus
-from goat_mcp.upstreams.supervisor import SupervisorLimits
 from goat_mcp.upstreams.transports.child_pipes import STDERR_TAIL_BYTES
 from tests.repetitions import times
 from tests.upstreams.fleet import QUICK, Fleet, fleet, load, server, warm

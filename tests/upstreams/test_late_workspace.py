@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.retry_policy import RetryLimits
-from goat_mcp.upstreams.status import UpstreamState
+from goat_mcp.upstreams.status import ReasonCode, UpstreamState
 from tests.e2e.conftest import fill
 from tests.e2e.test_upstreams_that_ask import child
 from tests.upstreams.fleet import QUICK, SERVERS, Fleet, fleet

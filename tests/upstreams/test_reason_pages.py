@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from goat_mcp.upstreams.reason_code import ReasonCode
 from goat_mcp.upstreams.reason_pages import REASON_PAGES, reasons_page
+from goat_mcp.upstreams.status import ReasonCode
 
 
 def test_every_reason_code_has_a_meaning_and_a_remedy_in_the_docs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -162,15 +162,8 @@ class TeamCoordinator:
             self._idle_watchers.pop((team.principal, member), None)
         return team, stopped
 
-    async def deliver_to_lead(
-        self,
-        spec: ToolSpec,
-        arguments: Mapping[str, Any],
-        ctx: ToolContext,
-        call_next: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
-    ) -> ToolResult:
-        """An extension: what members wrote to the lead comes with the result of the lead's next built-in call."""
-        result = await call_next(arguments)
+    async def with_letters(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        """The result of a call; with that of a lead's built-in call comes what members wrote to the lead."""
         team = self._teams.get(ctx.principal)
         if team is None or ctx.rights.depth or spec.toolset == "upstream":
             return result

@@ -33,14 +33,12 @@ class Extensions:
 
     around: tuple[Extension, ...] = ()
 
-    async def call(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, innermost: CallNext
-    ) -> ToolResult:
-        """Raises what `innermost` raises, a `ToolError` of an extension, and `ExtensionFailed`."""
+    def around_call(self, spec: ToolSpec, ctx: ToolContext, innermost: CallNext) -> CallNext:
+        """The call with all extensions around it. Raises what `innermost` raises, `ToolError` and `ExtensionFailed`."""
         call_next = innermost
         for extension in reversed(self.around):
             call_next = _Layer(extension, spec, ctx, call_next).call
-        return await call_next(arguments)
+        return call_next
 
 
 class _Layer:

@@ -7,15 +7,13 @@ Loaded by the first call that needs one. What an agent does and what a team is, 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
+
+from goat_mcp.gateway.build.services import Services
 
 from goat_mcp.agents.engine import Engine
 from goat_mcp.agents.engines import Engines
 from goat_mcp.agents.loop import ToolCall
-from goat_mcp.agents.models.choice import ModelChoice
-from goat_mcp.agents.options import AgentOptions
 from goat_mcp.agents.records import AgentRecords
 from goat_mcp.agents.spawner import Spawner
 from goat_mcp.agents.teams.bus import AgentBus
@@ -24,100 +22,85 @@ from goat_mcp.agents.teams.members import AgentMembers
 from goat_mcp.agents.type_files import TypeFiles
 from goat_mcp.agents.worktree import WorktreeCalls, Worktrees
 from goat_mcp.calls.batch import BatchOutcome
-from goat_mcp.calls.extensions import CallNext
 from goat_mcp.calls.pipeline import CallRequest
 from goat_mcp.catalog.catalog import Catalog
 from goat_mcp.catalog.registry import AnyTool
-from goat_mcp.commands.tasks.manager import TaskManager
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.lazy import Lazy
 from goat_mcp.core.result import ToolResult
 from goat_mcp.core.spec import ToolSpec
-from goat_mcp.files.workspace import Workspace
-from goat_mcp.processes import ProcessGuard
-from goat_mcp.processes.environment import CommandEnvironment
-from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.sessions import Sessions
-from goat_mcp.state.spill import SpillFiles
-from goat_mcp.state.telemetry import Telemetry
+
+BeginStep = Callable[[ToolContext, Mapping[str, ToolSpec]], Mapping[str, ToolSpec]]
+CallAll = Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]]
+OnFinished = Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GatewayAgents:
-    """`begin_step` is there where what an agent sees differs from turn to turn; `on_finished` is `Spawner`'s."""
+    """`spawner` runs agents, `bus` is how calls reach them."""
 
-    options: AgentOptions
-    workspace: Workspace
-    state: StateDirectory
-    sessions: Sessions
-    tasks: TaskManager
-    spill: SpillFiles
-    telemetry: Telemetry
-    redactor: Redactor
-    models: ModelChoice
-    guard: ProcessGuard
-    environment: CommandEnvironment
-    catalog: Catalog
-    call_all: Callable[[Sequence[CallRequest]], Awaitable[BatchOutcome]]
-    begin_step: Callable[[ToolContext, Mapping[str, ToolSpec]], Mapping[str, ToolSpec]] | None
-    on_finished: Callable[[str, str, str, ToolContext], Awaitable[tuple[str, ...]]] | None
-
-    @cached_property
-    def spawner(self) -> Spawner:
-        """What runs them."""
-        return Spawner(
-            workspace=self.workspace,
-            sessions=self.sessions,
-            tasks=self.tasks,
-            spill=self.spill,
-            telemetry=self.telemetry,
-            redactor=self.redactor,
-            options=self.options,
-            engines=Engines(WorktreeCalls(self._call), self.models.endpoint, self.options, self._command_line()),
-            types=TypeFiles(self.workspace),
-            records=AgentRecords(self.state, self.telemetry.warning),
-            worktrees=Worktrees(self.workspace, self.environment),
-            tools=lambda rights: self.catalog.of(rights).listed(rights),
-            tools_of_turn=self._tools_of_turn if self.begin_step is not None else None,
-            on_finished=self.on_finished,
+    def __init__(
+        self,
+        services: Services,
+        catalog: Catalog,
+        call_all: CallAll,
+        *,
+        begin_step: BeginStep | None,
+        on_finished: OnFinished | None,
+    ) -> None:
+        """`begin_step`: if what an agent sees differs from turn to turn. `on_finished`: see `Spawner`."""
+        self._services = services
+        self._catalog = catalog
+        self._call_all = call_all
+        s, options = services, services.settings.agent
+        self.spawner = Spawner(
+            workspace=s.workspace,
+            sessions=s.sessions,
+            tasks=s.tasks(),
+            spill=s.spill,
+            telemetry=s.telemetry,
+            redactor=s.redactor,
+            options=options,
+            engines=Engines(WorktreeCalls(self._call_turn), s.models.endpoint, options, self._command_line()),
+            types=TypeFiles(s.workspace),
+            records=AgentRecords(s.state, s.telemetry.warning),
+            worktrees=Worktrees(s.workspace, s.environment),
+            tools=lambda rights: catalog.of(rights).listed(rights),
+            tools_of_turn=self._tools_of_turn(begin_step) if begin_step is not None else None,
+            on_finished=on_finished,
         )
+        self._teams = Lazy(lambda: TeamCoordinator(s.state, s.spill.scope, s.tasks(), AgentMembers(self.spawner)))
+        self.bus = AgentBus(self.spawner, s.tasks(), lambda: self._teams.made)
 
-    @cached_property
-    def bus(self) -> AgentBus:
-        """How calls reach them."""
-        return AgentBus(self.spawner, self.tasks, lambda: self.teams if "teams" in self.__dict__ else None)
-
-    @cached_property
+    @property
     def teams(self) -> TeamCoordinator:
-        return TeamCoordinator(self.state, self.spill.scope, self.tasks, AgentMembers(self.spawner))
+        return self._teams()
 
-    async def with_letters(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext, call_next: CallNext
-    ) -> ToolResult:
-        """The result of a call, and with it what members of a team wrote to their lead."""
-        if "teams" not in self.__dict__:
-            return await call_next(arguments)
-        return await self.teams.deliver_to_lead(spec, arguments, ctx, call_next)
+    async def with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
+        """A call's result, and what agents and members of a team have written to the session that called."""
+        if (teams := self._teams.made) is not None:
+            result = await teams.with_letters(spec, result, ctx)
+        return self.bus.with_mail(spec, result, ctx)
 
-    def with_mail(self, spec: ToolSpec, result: ToolResult, ctx: ToolContext) -> ToolResult:
-        """A call's result, and with it what agents wrote to the session that called."""
-        return self.bus.with_mail(spec, result, ctx) if "bus" in self.__dict__ else result
-
-    def _tools_of_turn(self, ctx: ToolContext) -> Sequence[AnyTool]:
+    def _tools_of_turn(self, begin_step: BeginStep) -> Callable[[ToolContext], Sequence[AnyTool]]:
         """What the next turn of an agent sees."""
-        assert self.begin_step is not None
-        catalog = self.catalog.of(ctx.rights)
-        permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
-        seen = self.begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
-        return [permitted[name] for name in seen if name in permitted]
+
+        def tools(ctx: ToolContext) -> Sequence[AnyTool]:
+            catalog = self._catalog.of(ctx.rights)
+            permitted = {tool.spec.name: tool for tool in catalog.tools() if ctx.rights.permits(tool.spec.rule_name)}
+            shown = begin_step(ctx, {tool.spec.name: tool.spec for tool in catalog.listed(ctx.rights)})
+            return [permitted[name] for name in shown if name in permitted]
+
+        return tools
 
     def _command_line(self) -> Engine | None:
-        if not self.options.command:
+        options = self._services.settings.agent
+        if not options.command:
             return None
         from goat_mcp.agents.command_line import CommandLine
 
-        return CommandLine(self.options, self.guard, replace(self.environment, passed_on=self.options.command_env))
+        environment = replace(self._services.environment, passed_on=options.command_env)
+        return CommandLine(options, self._services.guard, environment)
 
-    async def _call(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
+    async def _call_turn(self, calls: Sequence[ToolCall]) -> Sequence[ToolResult]:
         """The calls of one agent's turn, as a client's batch."""
-        return (await self.call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results
+        return (await self._call_all([CallRequest(call.name, call.arguments, call.ctx) for call in calls])).results

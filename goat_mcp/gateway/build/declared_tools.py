@@ -1,4 +1,4 @@
-"""What a user declares beside settings - tools, upstreams, toolsets, profiles, and skills - in one gateway.
+"""What a user declares outside settings - tools, upstreams, toolsets, profiles, and skills - in one gateway.
 
 All but skills is read again when it changes (design D15). Most starts have none of it: then nothing that reads YAML is
 loaded. Which directories count is `chosen_manifests`'.
@@ -17,7 +17,7 @@ from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR
 from goat_mcp.gateway.build import manifests as chosen_manifests
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
@@ -42,13 +42,13 @@ class DeclaredTools:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._given = settings
+        self._undeclared = settings
         self._read = chosen_manifests.read(settings)
         self._choice_problems: Sequence[ManifestProblem] = ()
         self._folder_problems: Sequence[ManifestProblem] = ()
         self._upstreams: Sequence[UpstreamConfig] | None = None
         self._logged: list[dict[str, Any]] = []
-        self.toolsets: Declared = {}
+        self.toolsets: DeclaredToolsets = {}
         if self._read is not None:
             settings, self._choice_problems = chosen_manifests.with_declared_profiles(settings, self._read.users)
         self.settings = settings
@@ -82,7 +82,7 @@ class DeclaredTools:
         """What manifests declare, as it is now; None where there are none."""
         return None if self._manifests is None else self._manifests.declared
 
-    def choose_again(self, choose: Callable[[Settings, Declared], ChosenT]) -> ChosenT | None:
+    def choose_again(self, choose: Callable[[Settings, DeclaredToolsets], ChosenT]) -> ChosenT | None:
         """What `choose` makes of toolsets and profiles as they are declared now, which is in force then. None where
         that is what they were.
 
@@ -91,23 +91,23 @@ class DeclaredTools:
         """
         if self._manifests is None:
             return None
-        wanted, problems = chosen_manifests.with_declared_profiles(self._given, self._manifests.declared)
+        with_profiles, problems = chosen_manifests.with_declared_profiles(self._undeclared, self._manifests.declared)
         toolsets = chosen_manifests.declared_toolsets(self._manifests.declared)
         with_gone = {**self.toolsets, **toolsets}
-        kept = {name: options for name, options in self.settings.profiles.items() if name not in wanted.profiles}
-        said = [f"no usable profile {name} is declared" for name in kept]
+        kept = {name: options for name, options in self.settings.profiles.items() if name not in with_profiles.profiles}
+        complaints = [f"no usable profile {name} is declared" for name in kept]
 
         def usable(
-            profiles: Mapping[str, ProfileOptions], toolsets: Declared
-        ) -> tuple[Settings, Declared, ChosenT] | None:
-            settings = self._given.model_copy(update={"profiles": profiles})
+            profiles: Mapping[str, ProfileOptions], toolsets: DeclaredToolsets
+        ) -> tuple[Settings, DeclaredToolsets, ChosenT] | None:
+            settings = self._undeclared.model_copy(update={"profiles": profiles})
             try:
                 return settings, toolsets, choose(settings, toolsets)
             except BrokenSettings as broken:
-                said.append(broken.message)
+                complaints.append(broken.message)
                 return None
 
-        profiles = {**wanted.profiles, **kept}
+        profiles = {**with_profiles.profiles, **kept}
         found = usable(profiles, toolsets) or usable(profiles, with_gone)
         if found is None:
             # One of them breaks it: the others count.
@@ -115,7 +115,7 @@ class DeclaredTools:
             for name, options in profiles.items():
                 if now.get(name) != options and (more := usable({**now, name: options}, with_gone)) is not None:
                     now, found = more[0].profiles, more
-        self._choice_problems = (*problems, *map(self._stays, dict.fromkeys(said)))
+        self._choice_problems = (*problems, *map(self._stays, dict.fromkeys(complaints)))
         if found is None or (found[0].profiles, found[1]) == (self.settings.profiles, self.toolsets):
             return None
         self.settings, self.toolsets, chosen = found
@@ -126,7 +126,7 @@ class DeclaredTools:
 
         assert self._manifests is not None
         return ManifestProblem(
-            self._manifests.folders[0], 0, f"{what}: what was declared before stays in use", "mend it"
+            self._manifests.folders[0], 0, f"{what}: what was declared before stays in use", "fix it"
         )
 
     def upstreams(self) -> Sequence[DeclaredEntry]:
@@ -138,12 +138,12 @@ class DeclaredTools:
             for document in self._manifests.declared.upstreams
         ]
 
-    def beside(self, upstreams: Sequence[UpstreamConfig]) -> None:
+    def know_upstreams(self, upstreams: Sequence[UpstreamConfig]) -> None:
         """All upstreams that there are now: toolsets may name them."""
         self._upstreams = upstreams
 
     def reached_by_tools(self, writable: Sequence[Path]) -> None:
-        """Calls may write in other places now: what of the manifests lies there counts as it is at this moment."""
+        """Calls may write in other directories now: manifests in them count as they are at this moment."""
         if self._manifests is None:
             return
         from goat_mcp.manifests.sealed_copy import is_within_reach

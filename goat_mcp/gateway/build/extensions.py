@@ -1,19 +1,108 @@
-"""The extensions the settings choose among the installed ones. Nothing that looks for packages is loaded for none."""
+"""Code of the user's own around calls: hooks, those of the Claude Code files that the user names, and extensions.
+
+Nothing that runs programs or looks for packages is loaded if there are none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from goat_mcp.calls.permissions.condition import RuleConditions
 from goat_mcp.catalog.registry import Registry
-from goat_mcp.settings.settings import BrokenSettings
+from goat_mcp.gateway.build.services import Services
+from goat_mcp.settings.settings import BrokenSettings, Settings
+from goat_mcp.state.sessions import Sessions
 
-if TYPE_CHECKING:  # most starts have none
+if TYPE_CHECKING:  # loaded when a file is named, or a hook or an extension is configured
     from goat_mcp.calls.extensions.installed import InstalledExtension
     from goat_mcp.calls.extensions.steps import Steps
+    from goat_mcp.calls.hooks import Hooks
+    from goat_mcp.calls.hooks.programs import Programs
+    from goat_mcp.settings.claude import ClaudeSettings
 
 
-def chosen_extensions(names: Sequence[str]) -> Sequence[InstalledExtension]:
+@dataclass(frozen=True, kw_only=True)
+class UserCode:
+    """What the user wraps around calls; `claude_files` are those that the user names. `programs` are hooks of the settings, `functions` of a program that embeds us.
+
+    `steps` are None if no extension looks at steps: they then cost nothing.
+    """
+
+    claude_files: Sequence[ClaudeSettings]
+    programs: Programs | None
+    functions: Hooks | None
+    extensions: Sequence[InstalledExtension]
+    steps: Steps | None
+
+
+def read_user_code(imported: Sequence[ClaudeSettings], services: Services, functions: Hooks | None) -> UserCode:
+    """The hooks and extensions that the settings choose. Raises `BrokenSettings` for one that is broken."""
+    programs = _hook_programs(imported, services)
+    extensions = _chosen_extensions(services.settings.extensions)
+    return UserCode(
+        claude_files=imported,
+        programs=programs,
+        functions=functions,
+        extensions=extensions,
+        steps=_chosen_steps(extensions, services),
+    )
+
+
+def claude_settings(settings: Settings) -> tuple[ClaudeSettings, ...]:
+    """What the files say that `claude_settings` names. Raises `BrokenSettings`, naming file and line."""
+    if not settings.claude_settings:
+        return ()
+    from goat_mcp.settings.claude import BrokenClaudeSettings, read_claude_settings
+
+    try:
+        return tuple(read_claude_settings(file, settings.contents.get(file)) for file in settings.claude_settings)
+    except BrokenClaudeSettings as broken:
+        raise BrokenSettings(str(broken), "Fix the file, or do not name it in claude_settings.") from None
+
+
+def _hook_programs(imported: Sequence[ClaudeSettings], services: Services) -> Programs | None:
+    """All hooks that are programs, ours before those of Claude Code's files. None if there are none."""
+    s, settings = services, services.settings
+    if not any(settings.hooks.entries()) and not any(file.hooks for file in imported):
+        return None
+    from goat_mcp.calls.hooks.command import BrokenHook, check_condition, own_hooks
+    from goat_mcp.calls.hooks.programs import Programs
+    from goat_mcp.calls.hooks.running import HookRunner
+
+    def project() -> Path | None:
+        return next(iter(s.workspace.roots), None)
+
+    matches_rule = RuleConditions(lambda: tuple(map(str, s.workspace.roots)), s.directories.real_path)
+    try:
+        hooks = (*own_hooks(settings.hooks), *(hook for file in imported for hook in file.hooks))
+        for hook in hooks:
+            check_condition(hook, matches_rule)
+    except BrokenHook as broken:
+        raise BrokenSettings(f"hooks: {broken}", "Fix the hook and start again.") from None
+    runner = HookRunner(s.environment, s.guard, project)
+    facts = _Facts(s.sessions, project, lambda session_key: s.modes.of(session_key).value)
+    return Programs(hooks, runner, facts, matches_rule, s.telemetry.warning)
+
+
+class _Facts:
+    """Implements `hooks.programs.SessionFacts`."""
+
+    def __init__(self, sessions: Sessions, project: Callable[[], Path | None], mode_of: Callable[[str], str]) -> None:
+        self._sessions = sessions
+        self._project = project
+        self._mode_of = mode_of
+
+    def directory(self, session_key: str) -> str:
+        return str(self._sessions.of(session_key).cwd or self._project() or "")
+
+    def mode(self, session_key: str) -> str:
+        return self._mode_of(session_key)
+
+
+def _chosen_extensions(names: Sequence[str]) -> Sequence[InstalledExtension]:
     """In the order of the settings. Raises `BrokenSettings` for one that is not installed or cannot be loaded."""
     if not names:
         return ()
@@ -22,17 +111,16 @@ def chosen_extensions(names: Sequence[str]) -> Sequence[InstalledExtension]:
     try:
         return installed_extensions(names)
     except BrokenExtension as broken:
-        raise BrokenSettings(f"extensions: {broken}", "Mend or install it, or take it off the list.") from broken
+        raise BrokenSettings(f"extensions: {broken}", "Fix or install it, or take it off the list.") from broken
 
 
-def chosen_steps(extensions: Sequence[InstalledExtension], on_bug: Callable[[str, Exception], None]) -> Steps | None:
-    """None where no extension looks at steps: they then cost nothing."""
+def _chosen_steps(extensions: Sequence[InstalledExtension], services: Services) -> Steps | None:
     steps = [(extension.name, extension.step) for extension in extensions if extension.step is not None]
     if not steps:
         return None
     from goat_mcp.calls.extensions.steps import Steps
 
-    return Steps(steps, on_bug)
+    return Steps(steps, lambda name, bug: services.telemetry.unexpected("step", f"extension {name}", bug))
 
 
 def register_tools(extensions: Sequence[InstalledExtension], registry: Registry, changed: Callable[[], None]) -> None:
@@ -47,5 +135,14 @@ def register_tools(extensions: Sequence[InstalledExtension], registry: Registry,
         except Exception as problem:
             raise BrokenSettings(
                 f"extensions: {extension.name!r} cannot register its tools: {type(problem).__name__}: {problem}",
-                "Mend it, or take it off the list.",
+                "Fix it, or take it off the list.",
             ) from problem
+
+
+def notices(imported: Sequence[ClaudeSettings]) -> Iterator[str]:
+    """What the user should know of the files: what of them has no effect, and what a failing hook of theirs means."""
+    for file in imported:
+        yield from file.notes
+        passing = sum(not hook.refuses_on_failure for hook in file.hooks)
+        if passing:
+            yield f"{file.path}: {passing} hooks keep Claude Code's meaning: one that fails lets the call go on"

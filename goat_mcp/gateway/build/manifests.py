@@ -16,7 +16,7 @@ from goat_mcp.catalog.profile_options import ProfileOptions, ProfileTools
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.names import SEPARATOR, TOOL_ALIASES
 from goat_mcp.core.spec import Toolset
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.state.directory import StateDirectory
 
@@ -73,7 +73,7 @@ def read(settings: Settings) -> ReadManifests | None:
     return ReadManifests(folders, users, shipped())
 
 
-def wants_shipped(settings: Settings, toolsets: Declared) -> bool:
+def wants_shipped(settings: Settings, toolsets: DeclaredToolsets) -> bool:
     """Whether anything of that set may be on: one of its toolsets is named, or one of the user's own."""
     named = [*settings.catalog.toolsets]
     for profile in settings.profiles.values():
@@ -99,7 +99,7 @@ def copy_of(folder: Path, settings: Settings, state: StateDirectory) -> Path:
     try:
         return sealed_copy(folder, state, settings.contents)
     except Unsealable as why:
-        raise BrokenSettings(f"manifests: {folder}: {why}", "Mend it, or name another directory.") from None
+        raise BrokenSettings(f"manifests: {folder}: {why}", "Fix it, or name another directory.") from None
 
 
 def why_off(name: str) -> ToolError | None:
@@ -116,7 +116,7 @@ def why_off(name: str) -> ToolError | None:
     )
 
 
-def declared_toolsets(declared: ManifestSet) -> Declared:
+def declared_toolsets(declared: ManifestSet) -> DeclaredToolsets:
     return {document.name: document.tools for document in declared.toolsets}
 
 
@@ -146,7 +146,7 @@ def _problem(document: ProfileDocument, error: Any) -> ManifestProblem:
         *above, name = error["loc"]
         known = (ProfileTools if above == ["tools"] else ProfileOptions).model_fields
         return document.document.problem(place, f"spec.{key} is unknown", _near_or_known(str(name), known))
-    return document.document.problem(place, f"spec.{key}: {error['msg']}", "mend the value")
+    return document.document.problem(place, f"spec.{key}: {error['msg']}", "fix the value")
 
 
 def unknown_tool_settings(settings: Settings, declared: ManifestSet | None) -> list[dict[str, Any]]:

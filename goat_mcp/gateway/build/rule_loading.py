@@ -25,8 +25,8 @@ _SEARCH_RULE = re.compile(r"\s*(?:Grep|Glob)\(")
 
 
 def rules_of(settings: Settings, imported: Sequence[ClaudeSettings] = ()) -> RuleSet:
-    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and its place
-    (R-PERM-7)."""
+    """All rules in force, those of Claude Code's files too. Raises `BrokenSettings` naming the rule and where it is
+    written (R-PERM-7)."""
     listed = settings.permissions
     rules = RuleSet.of(
         allow=[*_parsed(settings, Effect.ALLOW, listed.allow), *_imported(imported, Effect.ALLOW)],
@@ -53,7 +53,7 @@ def _imported(files: Sequence[ClaudeSettings], effect: Effect) -> list[Rule]:
                 may_name_all = effect is not Effect.ALLOW
                 rule = parse_rule(text, origin=listed.origin, base=str(project), may_name_all=may_name_all)
             except BrokenRule as broken:
-                raise BrokenSettings(str(broken), "Mend it, or do not name the file in claude_settings.") from None
+                raise BrokenSettings(str(broken), "Fix it, or do not name the file in claude_settings.") from None
             rules.append(rule)
     return rules
 
@@ -83,7 +83,7 @@ def _parsed(settings: Settings, effect: Effect, texts: Sequence[str]) -> list[Ru
         except BrokenRule as broken:
             raise BrokenSettings(
                 f"permissions.{effect.value}, {origin_of_rule(settings, effect, text)}: {broken}",
-                "Mend the rule and start again.",
+                "Fix the rule and start again.",
             ) from None
     return rules
 

@@ -1,30 +1,47 @@
-"""Which tools the settings choose: the filter of the catalog, and what is odd about the choice."""
+"""Which tools the settings choose: the catalog's filter, the profiles, and problems of the choice."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+from goat_mcp.catalog.catalog import Catalog
+from goat_mcp.catalog.deferred_listing import DeferredListing
 from goat_mcp.catalog.filter import TEAMS_VARIABLE, CatalogFilter, CatalogProfile
-from goat_mcp.gateway.build.toolsets import Declared, labels_in, split
-from goat_mcp.core.names import NAME_ALIASES, SEPARATOR, TOOLSET_PREFIX, UPSTREAM_PREFIX
-from goat_mcp.core.spec import Toolset
+from goat_mcp.catalog.profile_options import ProfileOptions
 from goat_mcp.catalog.registry import Registry
+from goat_mcp.core.errors import ToolError
+from goat_mcp.core.names import (
+    NAME_ALIASES,
+    RESOURCE_PREFIX,
+    SEPARATOR,
+    TOOLSET_PREFIX,
+    UPSTREAM_PREFIX,
+    InvalidName,
+    clean_server_name,
+)
+from goat_mcp.core.spec import Toolset
 from goat_mcp.settings.settings import BrokenSettings, Settings
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 
-_NO_TOOLSETS: Declared = {}
+if TYPE_CHECKING:  # most starts select nothing
+    from goat_mcp.catalog.presets import Selections
+
+DeclaredToolsets = Mapping[str, Sequence[str]]
+"""What each declared toolset holds: names of tools and of resources, and `toolset:NAME`."""
+_NO_TOOLSETS: DeclaredToolsets = {}
 
 
 class ChosenTools:
-    """`catalog.*` of the settings, over the upstreams there are."""
+    """`catalog.*` and `profiles` of the settings, over the upstreams there are."""
 
     def __init__(
         self,
         settings: Settings,
         upstreams: Sequence[UpstreamConfig],
-        toolsets: Declared = _NO_TOOLSETS,
+        toolsets: DeclaredToolsets = _NO_TOOLSETS,
         resources: Collection[str] = (),
     ) -> None:
         """`toolsets` and `resources` are those that manifests declare."""
@@ -34,47 +51,92 @@ class ChosenTools:
         self._chosen = settings.catalog
         self._upstreams = upstreams
 
+    def catalog(self, registry: Registry, why_missing: Callable[[str], ToolError | None]) -> Catalog:
+        """The catalog over all tools. Raises `BrokenSettings` as `filter` and `profiles` do."""
+        chosen = self._chosen
+        deferred = DeferredListing(chosen.mode, chosen.token_budget)
+        return Catalog(registry, self.filter(), why_missing, deferred, chosen.schema_dialect, self.profiles())
+
     def filter(self) -> CatalogFilter:
         """What a client may see. Raises `BrokenSettings` for a name that nobody knows."""
         chosen = self._chosen
-        toolsets, also_on = split(chosen.toolsets, self._declared, "catalog.toolsets")
+        toolsets, also_on = self._split(chosen.toolsets, "catalog.toolsets")
         toolsets = _with_teams(toolsets)
         if chosen.allow is None and not chosen.deny and not chosen.presets:
             return CatalogFilter(toolsets=toolsets, also_on=also_on)
-        # Most starts select nothing.
-        from goat_mcp.catalog.presets import BrokenSelection, Selections
+        from goat_mcp.catalog.presets import BrokenSelection
 
-        flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
         key = "catalog.presets"
         try:
-            selections = Selections(
-                chosen.presets,
-                flat_names=flat_names,
-                toolsets=labels_in(self._declared),
-                resources=self._resources,
-            )
+            selections = self._selections()
             key = "catalog.allow"
             allow = selections.labels(chosen.allow) if chosen.allow is not None else None
             key = "catalog.deny"
             deny = selections.labels(chosen.deny)
         except BrokenSelection as broken:
-            raise BrokenSettings(f"{key}: {broken}", "Mend it and start again.") from None
+            raise BrokenSettings(f"{key}: {broken}", "Fix it and start again.") from None
         return CatalogFilter(toolsets=toolsets, also_on=also_on, allow=allow, deny=deny)
 
     def profiles(self) -> Mapping[str, CatalogProfile]:
-        """Raises `BrokenSettings`."""
+        """Raises `BrokenSettings` for a name that nobody knows, in a profile or of one."""
         settings = self._settings
-        if not settings.profiles and not settings.profile and not settings.profile_of_client:
-            return {}
-        # Most starts have none.
-        from goat_mcp.gateway.build.profiles import chosen_profiles
+        by_client = [(f"profile_of_client.{client}", name) for client, name in settings.profile_of_client.items()]
+        for key, name in [("profile", settings.profile), *by_client]:
+            if name and name not in settings.profiles:
+                known = f"there are {', '.join(settings.profiles)}" if settings.profiles else "there are none"
+                raise BrokenSettings(
+                    f"{key}: {name!r} is no profile; {known}", "Add it under profiles, or correct the name."
+                )
+        return {
+            name: CatalogProfile(
+                filter=self._filter_of(name, options),
+                name_cap=options.name_cap,
+                dialect=options.schema_dialect,
+                token_budget=options.token_budget,
+            )
+            for name, options in settings.profiles.items()
+        }
 
-        flat_names = any(upstream.naming == "flat" for upstream in self._upstreams)
-        return chosen_profiles(settings, flat_names=flat_names, toolsets=self._declared, resources=self._resources)
+    def _filter_of(self, profile: str, options: ProfileOptions) -> CatalogFilter:
+        allow, deny = options.tools.allow, options.tools.deny
+        allowed: frozenset[str] | None = None
+        denied = frozenset[str]()
+        if allow is not None or deny:
+            from goat_mcp.catalog.presets import BrokenSelection
+
+            key = "allow"
+            try:
+                selections = self._selections()
+                allowed = selections.labels(allow) if allow is not None else None
+                key = "deny"
+                denied = selections.labels(deny)
+            except BrokenSelection as broken:
+                raise BrokenSettings(f"profiles.{profile}.tools.{key}: {broken}", "Fix it and start again.") from None
+        servers = options.upstreams
+        named = get_args(Toolset) if options.toolsets is None else options.toolsets
+        own, also_on = self._split(named, f"profiles.{profile}.toolsets")
+        return CatalogFilter(
+            toolsets=own,
+            also_on=also_on,
+            allow=allowed,
+            deny=denied,
+            servers=None if servers is None else frozenset(_server(profile, server) for server in servers),
+            only_reads=options.read_only,
+        )
+
+    def _selections(self) -> Selections:
+        from goat_mcp.catalog.presets import Selections
+
+        return Selections(
+            self._chosen.presets,
+            flat_names=any(upstream.naming == "flat" for upstream in self._upstreams),
+            toolsets=_labels_in(self._declared),
+            resources=self._resources,
+        )
 
     def check_allowed_are_on(self, registry: Registry) -> None:
         """A tool or toolset that is allowed by its own name is meant to be there; a preset may hold more than is."""
-        on = _with_teams(split(self._chosen.toolsets, self._declared, "catalog.toolsets")[0])
+        on = _with_teams(self._split(self._chosen.toolsets, "catalog.toolsets")[0])
         for entry in self._chosen.allow or ():
             name = NAME_ALIASES.get(entry.strip(), entry.strip())
             tool = registry.get(name)
@@ -87,32 +149,62 @@ class ChosenTools:
 
     def unknown_servers(self) -> list[dict[str, Any]]:
         """Selections that name a server nobody configured: no error, since one settings file serves many lists."""
-        known = [f"{UPSTREAM_PREFIX}{upstream.server}" for upstream in self._upstreams]
-        return [
-            {
-                "name": entry,
-                "reason_code": "unknown_server",
-                "detail": f"catalog.{key} selects nothing: no upstream has this name{_or(known)}",
-            }
+        servers = [upstream.server for upstream in self._upstreams]
+        known = [f"{UPSTREAM_PREFIX}{server}" for server in servers]
+        hint = f"; there are {', '.join(known)}" if known else ""
+        found = [
+            (entry, f"catalog.{key} selects nothing: no upstream has this name{hint}")
             for key, entries in (("allow", self._chosen.allow), ("deny", self._chosen.deny))
             for entry in entries or ()
             if entry.startswith(UPSTREAM_PREFIX) and SEPARATOR.join(entry.split(SEPARATOR)[:2]) not in known
-        ] + self._unknown_in_profiles()
+        ]
+        found += [
+            (server, f"profiles.{name}.upstreams selects nothing: no upstream has this name")
+            for name, options in self._settings.profiles.items()
+            for server in options.upstreams or ()
+            if _server(name, server) not in servers
+        ]
+        return [{"name": name, "reason_code": "unknown_server", "detail": detail} for name, detail in found]
 
-    def _unknown_in_profiles(self) -> list[dict[str, Any]]:
-        if not self._settings.profiles:
-            return []
-        from goat_mcp.gateway.build.profiles import unknown_servers
+    def _split(self, chosen: Sequence[str], key: str) -> tuple[tuple[Toolset, ...], frozenset[str]]:
+        """Our toolsets among them, and the labels of what the declared ones hold. Raises `BrokenSettings`."""
+        ours = get_args(Toolset)
+        labels: set[str] = set()
+        for name in chosen:
+            if name in ours:
+                continue
+            if name not in self._declared:
+                known = [*ours, *self._declared]
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                raise BrokenSettings(f"{key}: {name!r} is no toolset; {hint}", "Correct the name, or declare it.")
+            labels |= _labels_in(self._declared)[name]
+        return tuple(cast("Toolset", name) for name in chosen if name in ours), frozenset(labels)
 
-        return unknown_servers(self._settings, [upstream.server for upstream in self._upstreams])
+
+def _labels_in(declared: DeclaredToolsets) -> Mapping[str, frozenset[str]]:
+    """Of each declared toolset, the labels of what it holds."""
+    return {
+        name: frozenset(label for entry in entries for label in _labels(entry)) for name, entries in declared.items()
+    }
 
 
-def _or(known: Sequence[str]) -> str:
-    return f"; there are {', '.join(known)}" if known else ""
+def _labels(entry: str) -> Sequence[str]:
+    if entry.startswith(TOOLSET_PREFIX) or SEPARATOR in entry:
+        return (entry,)
+    return (NAME_ALIASES.get(entry, entry), f"{RESOURCE_PREFIX}{entry}")
+
+
+def _server(profile: str, name: str) -> str:
+    """The part that names of its tools have of an upstream."""
+    try:
+        return clean_server_name(name.removeprefix(UPSTREAM_PREFIX))
+    except InvalidName as problem:
+        raise BrokenSettings(f"profiles.{profile}.upstreams: {problem}", "Name upstreams as in their file.") from None
 
 
 def _with_teams(chosen: Sequence[Toolset]) -> tuple[Toolset, ...]:
-    """Those of the settings, and the teams where their variable is set. Raises `BrokenSettings`."""
+    """Those of the settings, and the teams if their variable is set. Raises `BrokenSettings`."""
     if os.environ.get(TEAMS_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off"):
         return (*chosen, "teams")
     if "teams" in chosen:

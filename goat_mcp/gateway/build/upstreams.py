@@ -3,55 +3,58 @@ whenever one of the files has changed since (CFG-4). Reaching upstreams is the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from goat_mcp.catalog.registry import Registry
+from goat_mcp.gateway.build.services import Services
 from goat_mcp.gateway.build.tools import ChosenTools
-from goat_mcp.gateway.build.toolsets import Declared
+from goat_mcp.gateway.build.tools import DeclaredToolsets
 from goat_mcp.gateway.build.declared_tools import DeclaredTools
-from goat_mcp.gateway.diagnostics import log_entry_problem
-from goat_mcp.settings.settings import Settings
-from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.telemetry import Telemetry
+from goat_mcp.settings.settings import Settings
 from goat_mcp.upstreams.config.upstream_files import BrokenUpstreamsFile, UpstreamFiles, UpstreamProblem
-from goat_mcp.upstreams.config.watched_files import WatchedFiles
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.config.upstream_files import WatchedFiles
+from goat_mcp.upstreams.oauth.logins import Logins
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 from goat_mcp.files.workspace.protected import protected_reason
+
+if TYPE_CHECKING:  # loaded with the first confined upstream, or when somebody logs in
+    from goat_mcp.commands.sandbox.options import SandboxOptions
+    from goat_mcp.processes.launch import Confined
+    from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
 
 
 class ConfiguredUpstreams:
     """`at_start` is what was read first, `chosen` the choice of tools over what was read last.
 
-    `writable` is where calls may write: a file there stays what it was when it was read first.
-    Raises `BrokenUpstreamsFile`.
+    A file where calls may write stays what it was when it was read first. Raises `BrokenUpstreamsFile`.
     """
 
     def __init__(
         self,
         settings: Settings,
         declared: DeclaredTools,
-        references: SecretReferences,
-        telemetry: Telemetry,
-        *,
-        writable: Callable[[], Sequence[Path]],
+        services: Services,
     ) -> None:
         self._settings = settings
         self._declared = declared
-        self._telemetry = telemetry
-        self._writable = writable
+        self._telemetry = services.telemetry
+        self._writable = services.directories.writable
         self._files = WatchedFiles(
             settings.upstreams,
             contents=settings.contents,
-            references=references,
+            references=services.references,
             default=settings.default_upstreams,
             is_open=self._tools_may_write,
             declared=declared.upstreams,
         )
         self.at_start = self._with_name_cap(self._files.load())
         self._configs = self.at_start.configs
-        declared.beside(self._configs)
+        declared.know_upstreams(self._configs)
         self._resources: set[str] = set()
         self.chosen = self._choice(settings, declared.toolsets)
 
@@ -65,7 +68,7 @@ class ConfiguredUpstreams:
                 if problem not in upstreams.problems:
                     log_entry_problem(self._telemetry, problem)
             self._configs = files.configs
-            self._declared.beside(self._configs)
+            self._declared.know_upstreams(self._configs)
             self.chosen = self._choice(self._settings, self._declared.toolsets)
             upstreams.apply(files)
 
@@ -86,14 +89,14 @@ class ConfiguredUpstreams:
             self._settings, self.chosen = self._declared.settings, chosen
         return chosen
 
-    def _usable(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+    def _usable(self, settings: Settings, toolsets: DeclaredToolsets) -> ChosenTools:
         """Raises `BrokenSettings`."""
         chosen = self._choice(settings, toolsets)
         chosen.filter()
         chosen.profiles()
         return chosen
 
-    def _choice(self, settings: Settings, toolsets: Declared) -> ChosenTools:
+    def _choice(self, settings: Settings, toolsets: DeclaredToolsets) -> ChosenTools:
         # One that goes leaves its name: what was chosen by it is no mistake for that.
         documents = self._declared.documents
         self._resources |= {tool.name for tool in documents.tools} if documents is not None else set()
@@ -112,3 +115,41 @@ class ConfiguredUpstreams:
             for root in self._writable()
             for folder in (root, root.resolve())
         )
+
+
+def log_entry_problem(telemetry: Telemetry, problem: UpstreamProblem) -> None:
+    telemetry.warning("upstream entry", name=problem.name, reason_code=problem.reason_code, problem=problem.message)
+
+
+def build_upstreams(
+    services: Services,
+    configured: ConfiguredUpstreams,
+    registry: Registry,
+    *,
+    instance: str,
+    why_denied: Callable[[str], str],
+    login_person: LoginPrompt | None,
+) -> Upstreams:
+    """The upstreams of the start, with what is known of their tools from earlier processes."""
+    s = services
+
+    async def confine(options: SandboxOptions, directory: Path) -> Confined | None:
+        return await s.sandbox().confine_upstream(options, directory)
+
+    upstreams = Upstreams(
+        configured.at_start.configs,
+        registry=registry,
+        state=s.state,
+        telemetry=s.telemetry,
+        guard=s.guard,
+        problems=configured.at_start.problems,
+        why_denied=why_denied,
+        confine=confine,
+        roots=s.directories.roots_for_upstreams,
+        on_change=lambda: s.announcements.changed("goat://status"),
+        logins=Logins(s.state, s.http, s.references.hide, warn=s.telemetry.warning, person=login_person),
+        instance=instance,
+        on_updated=s.announcements.changed,
+    )
+    upstreams.load_warm_catalogs()
+    return upstreams

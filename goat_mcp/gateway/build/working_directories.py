@@ -21,7 +21,7 @@ from goat_mcp.files.workspace.default_roots import default_roots
 
 
 class WorkingDirectories:
-    """`workspace` is the door to what lies in them, `file_rules` what the permission rules say of it.
+    """`workspace` gives access to what lies in them, `file_rules` what the permission rules say of it.
 
     `wants_client_roots` while nobody has said where: then the client is asked.
     Raises `BrokenSettings` for a directory that is none.
@@ -64,8 +64,12 @@ class WorkingDirectories:
                 remedy="start goat-mcp with --workspace, or in that directory",
             )
 
+    def keep_roots(self) -> None:
+        """The client said that its roots have changed, and not to what."""
+        self.wants_client_roots = False
+
     def client_roots_changed(self) -> None:
-        """A client has said so. Where its roots are the workspace, they are wanted again."""
+        """A client has said so. If its roots are the workspace, they are asked for again."""
         self.wants_client_roots = self._has_client_roots
 
     def roots_for_upstreams(self, client_has_some: bool) -> Sequence[Path]:
@@ -84,7 +88,7 @@ class WorkingDirectories:
         return str(self.workspace.roots[0]) if self.workspace.roots else ""
 
     def real_path(self, asked: str) -> str:
-        """Where a path leads; as it was asked for where that cannot be told."""
+        """Where a path leads; the path itself if that is not known."""
         try:
             return str(self.workspace.real_path(self.workspace.resolve(asked)))
         except ToolError:

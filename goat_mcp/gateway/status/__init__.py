@@ -1,1 +1,1 @@
-"""What a gateway tells of itself, for `goat-mcp status`, `goat://status` and `doctor`. It changes nothing."""
+"""What a gateway reports about itself, for `goat-mcp status`, `goat://status` and `doctor`. It changes nothing."""

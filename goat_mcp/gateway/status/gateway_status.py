@@ -1,6 +1,6 @@
 """The status of one gateway as a document (OBS-1, R-PROC-1, R-LIMIT-1, R-PERM-5, R-HOOK-2).
 
-Where it goes, to a file or to a client, is the business of `publishing` and `resource`.
+`publishing` writes it to a file, `StatusResource` shows it to clients.
 """
 
 from __future__ import annotations
@@ -8,22 +8,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from goat_mcp import __version__
 from goat_mcp.calls.hooks.command import HookCommand
-from goat_mcp.calls.permissions.rules import RuleSet
 from goat_mcp.commands.call_setup import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
-from goat_mcp.commands.sandbox.sandbox import SandboxState
-from goat_mcp.core.redaction import Redactor
+from goat_mcp.core.context import ToolContext
+from goat_mcp.core.resources import Entry, Reading, json_entry, json_reading
+from goat_mcp.core.rights import Rights
 from goat_mcp.files.search.cancellable import SEARCH_LIMIT_S
 from goat_mcp.files.search.listing import MAX_ENTRIES
-from goat_mcp.gateway.status.times import iso
-from goat_mcp.gateway.status.upstream_entry import upstream_entry, with_ages
-from goat_mcp.processes.pids_cgroup import PidsCgroups
-from goat_mcp.settings.settings import Settings
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.gateway.build.services import Services
+from goat_mcp.gateway.status.upstream_entry import iso, upstream_entry, with_ages
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.upstreams import Upstreams
 
 STATUS_URI = "goat://status"
@@ -32,37 +29,25 @@ _OPERATORS_OF_UPSTREAM = ("stderr_tail", "file", "target")
 
 
 class GatewayStatus:
-    """Makes the document anew each time: it is cheap, and nothing of it is kept."""
+    """Makes a new document each time: it is cheap, and nothing of it is kept."""
 
     def __init__(
         self,
-        settings: Settings,
-        *,
+        services: Services,
         upstreams: Upstreams,
-        redactor: Redactor,
-        approval: str,
-        mode: str,
-        rules: RuleSet,
-        roots: Callable[[], Sequence[Path]],
-        sandbox: Callable[[], SandboxState | None],
-        cgroups: PidsCgroups,
+        *,
+        asks_go_to: str,
         hooks: Sequence[HookCommand],
         problems: Callable[[], list[dict[str, Any]]],
-        transport: str,
         started_s: float,
     ) -> None:
-        self._settings = settings
+        self.transport = "http" if services.serves_http else "stdio"
+        self._services = services
+        self._settings = services.settings
         self._upstreams = upstreams
-        self._redactor = redactor
-        self._approval = approval
-        self._mode = mode
-        self._rules = rules
-        self._roots = roots
-        self._sandbox = sandbox
-        self._cgroups = cgroups
+        self._asks_go_to = asks_go_to
         self._hooks = hooks
         self._problems = problems
-        self.transport = transport
         self._started_s = started_s
 
     def raw(self) -> dict[str, Any]:
@@ -74,7 +59,7 @@ class GatewayStatus:
             "pid": os.getpid(),
             "transport": self.transport,
             "started": iso(self._started_s),
-            "workspace": [str(root) for root in self._roots()],
+            "workspace": [str(root) for root in self._services.workspace.roots],
             "config_files": [str(file) for file in self._settings.config_files],
             "upstream_files": [str(file) for file in self._settings.upstreams],
             "notices": list(self._settings.notices),
@@ -97,7 +82,7 @@ class GatewayStatus:
 
     def without_secrets(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """May run in any thread."""
-        return self._redactor.tree(raw)
+        return self._services.redactor.tree(raw)
 
     def document(
         self, *, for_operator: bool = True, shows: Callable[[str], bool] = lambda server: True
@@ -111,7 +96,7 @@ class GatewayStatus:
         shown = {config.name for config in self._upstreams.configs if shows(config.server)}
         if len(shown) == len(self._upstreams.configs):
             return raw
-        # What is wrong with an entry is told by its name, and may speak of others.
+        # A problem of an entry names it, and may name others.
         upstreams = [entry for entry in raw["upstreams"] if entry["name"] in shown]
         return {**raw, "upstreams": upstreams, "problems": [], "ignored_keys": []}
 
@@ -129,11 +114,13 @@ class GatewayStatus:
         }
 
     def _permissions(self) -> dict[str, Any]:
-        rules = {name: [rule.text for rule in getattr(self._rules, name).rules] for name in ("allow", "ask", "deny")}
-        return {"mode": self._mode, "asks_go_to": self._approval, "rules": rules}
+        listed = self._services.rules
+        rules = {name: [rule.text for rule in getattr(listed, name).rules] for name in ("allow", "ask", "deny")}
+        return {"mode": self._services.modes.default.value, "asks_go_to": self._asks_go_to, "rules": rules}
 
     def _sandbox_state(self) -> dict[str, Any]:
-        state = self._sandbox()
+        sandbox = self._services.sandbox.made
+        state = sandbox.known_state() if sandbox is not None else None
         if state is None:
             wanted = self._settings.sandbox
             return {"name": "not tried yet", "wanted": "" if wanted is None else str(wanted), "reason": ""}
@@ -144,9 +131,10 @@ class GatewayStatus:
         counts in a sandbox of bubblewrap only, or nothing."""
         if not self._settings.bash.max_processes:
             return {"kind": "none", "reason": "bash.max_processes is 0"}
-        if not self._cgroups.is_needed:
+        cgroups = self._services.cgroups()
+        if not cgroups.is_needed:
             return {"kind": "rlimit", "reason": ""}
-        reason = self._cgroups.why_not
+        reason = cgroups.why_not
         if reason:
             return {"kind": "none", "reason": f"goat-mcp runs as root and can make no cgroup: {reason}"}
         return {"kind": "cgroup", "reason": ""}
@@ -173,3 +161,26 @@ def _hook(hook: HookCommand) -> dict[str, Any]:
         "failure_denies": hook.refuses_on_failure,
         "keeps_claude_codes_meaning": hook.is_imported,
     }
+
+
+class StatusResource:
+    """`goat://status`: what `goat-mcp status` shows, for clients.
+
+    Over stdio the client is the operator's own program; over HTTP it may be anybody who has a token.
+    """
+
+    templates: Sequence[Entry] = ()
+    entries = (
+        json_entry(STATUS_URI, "status", "This server and each MCP server behind it: state, reason, what is withheld"),
+    )
+
+    def __init__(self, status: GatewayStatus, shown: Callable[[Rights], Callable[[str], bool]]) -> None:
+        """`shown`: which servers a reader with these rights may know of."""
+        self._status = status
+        self._shown = shown
+
+    async def read(self, uri: str, ctx: ToolContext) -> Reading | None:
+        if uri != STATUS_URI:
+            return None
+        is_operator = self._status.transport == "stdio"
+        return json_reading(self._status.document(for_operator=is_operator, shows=self._shown(ctx.rights)))

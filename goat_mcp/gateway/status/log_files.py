@@ -81,7 +81,7 @@ class LogReader:
         try:
             with path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < start:
-                    start = 0  # it was begun anew
+                    start = 0  # it was started again
                 file.seek(start)
                 data = file.read(2 * MAX_BYTES)
         except OSError:

@@ -1,23 +1,39 @@
-"""`status/PID.json` in the state directory: what each serving process tells of itself.
+"""`status/PID.json` in the state directory: what each serving process reports about itself.
 
-A file of a process that is gone, or whose number another one has by now, is never shown and removed where it is met.
+A file of a process that is gone, or whose number another process has by now, is never shown, and removed when found.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import anyio
+import anyio.to_thread
+
+from goat_mcp.core.announcements import Announcements
 from goat_mcp.processes.process_table import living_process
+from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import TEMP_PREFIX, write_private
 
+if TYPE_CHECKING:  # whoever only reads the files does without
+    from goat_mcp.gateway.status.gateway_status import GatewayStatus
+
+_STATUS_URI = "goat://status"
 _FOLDER = "status"
 _SUFFIX = ".json"
+DEBOUNCE_S = 0.25
+MAX_DEBOUNCE_S = 2.0
+REST_SHARE = 20.0
+"""How many times as long as writing took nothing is written: an upstream that keeps changing its state, and many of
+them, must not take more than a twentieth of the time of a processor with it."""
+REFRESH_S = 10.0
 
 
 class ProcessFiles:
@@ -63,8 +79,62 @@ class ProcessFiles:
         except (OSError, ValueError):
             return None
         match document:
-            case {"pid": int(told), "process_started": int(started)} if (told, started) == (int(pid), process.started):
+            case {"pid": int(owner), "process_started": int(started)} if (owner, started) == (
+                int(pid),
+                process.started,
+            ):
                 return cast("dict[str, Any]", document)
             case _:
                 # Of an earlier process that had this number. Its own first write replaces it.
                 return None
+
+
+class StatusPublisher:
+    """Keeps the file of this process true while it serves: written on change, and now and then for the rest.
+
+    It begins after the start, and nothing of it is on the way of a call.
+    """
+
+    def __init__(self, status: GatewayStatus, files: ProcessFiles, announcements: Announcements, warn: Warn) -> None:
+        self._status = status
+        self._files = files
+        self._warn = warn
+        self._changed = anyio.Event()
+        self._written: object = None
+        announcements.listen(self._status_changed, lambda uri, principal: uri == _STATUS_URI)
+
+    async def run(self) -> None:
+        """Until cancelled; then the file is removed."""
+        try:
+            await anyio.to_thread.run_sync(self._files.running)  # clears away what others left
+            while True:
+                self._changed = anyio.Event()
+                began_s = time.monotonic()
+                await self._write()
+                rest_s = min((time.monotonic() - began_s) * REST_SHARE, MAX_DEBOUNCE_S)
+                with anyio.move_on_after(REFRESH_S):
+                    await self._changed.wait()
+                await anyio.sleep(max(DEBOUNCE_S, rest_s))
+        finally:
+            self._files.remove()
+
+    def _status_changed(self, uri: str, principal: str | None) -> None:
+        if uri == _STATUS_URI:
+            self._changed.set()
+
+    async def _write(self) -> None:
+        raw = self._status.raw()
+        # To the end, also when we are cancelled meanwhile: the file that is removed then is the last one written.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._write_in_thread, raw)
+
+    def _write_in_thread(self, raw: dict[str, object]) -> None:
+        document = self._status.without_secrets(raw)
+        if document == self._written:
+            return
+        try:
+            self._files.write(document)
+            self._written = document
+        except OSError as problem:
+            self._warn("status not written", problem=problem.strerror or str(problem))
+            self._written = document  # logged once, not every time

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from goat_mcp.gateway.status.times import iso, seconds
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
 from goat_mcp.upstreams.status import UpstreamStatus
 
@@ -15,7 +15,7 @@ _MOMENTS = ("since_s", "next_try_s", "catalog_at_s")
 
 
 def upstream_entry(status: UpstreamStatus, config: UpstreamConfig | None, now_s: float) -> dict[str, Any]:
-    """Every field of `status`, so that nothing it learns to tell is left out here, and what is configured."""
+    """Every field of `status`, so that a new one is never left out here, and what is configured."""
     entry = {name: value for name, value in dataclasses.asdict(status).items() if name not in _MOMENTS}
     entry["state"] = str(status.state)
     entry["reason_code"] = str(status.reason_code)
@@ -35,7 +35,7 @@ def with_ages(document: Mapping[str, Any], now_s: float) -> dict[str, Any]:
 
 
 def _age_s(at: str | None, now_s: float) -> int | None:
-    return None if at is None else max(0, round(now_s - seconds(at)))
+    return None if at is None else max(0, round(now_s - datetime.fromisoformat(at).timestamp()))
 
 
 def _configured(config: UpstreamConfig) -> dict[str, Any]:
@@ -55,3 +55,8 @@ def _era(version: str) -> str:
     if not version:
         return ""
     return "stateless" if version >= STATELESS_VERSION else "handshake"
+
+
+def iso(at_s: float) -> str:
+    """Seconds since 1970 as `2026-11-22T10:00:00Z`."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

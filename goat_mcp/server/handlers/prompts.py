@@ -6,15 +6,14 @@ from typing import Any
 
 import mcp_types as types
 
-from goat_mcp.core.context import ToolContext
-from goat_mcp.core.result import ToolResult
+from goat_mcp.core.errors import UpstreamError
 from goat_mcp.gateway.gateway import Gateway
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.downgrade_result import downgraded_completion, downgraded_messages
-from goat_mcp.server.error_responses import check
-from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.error_responses import check, relayed_error
+from goat_mcp.server.handlers.lists import ResourceLists
 from goat_mcp.server.requests import Requests
-from goat_mcp.server.sanitize_result import sanitized_item
+from goat_mcp.server.sanitize_result import sanitized_answer
 
 
 class Prompts:
@@ -29,26 +28,30 @@ class Prompts:
         return await self._lists.page("prompts", "prompts", (), params, self._requests.reader(ctx).rights)
 
     async def get(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        async def work(context: ToolContext) -> ToolResult:
-            return await self._gateway.items.get_prompt(params.name, params.arguments, context)
-
-        outcome = await self._requests.converse(ctx, params, work)
+        calls = self._gateway.on_demand.resource_calls()
+        outcome = await self._requests.converse(
+            ctx, params, lambda context: calls.get_prompt(params.name, params.arguments, context)
+        )
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         from goat_mcp.catalog.resource_tools import messages_of
 
-        return downgraded_messages(sanitized_item(messages_of(check(outcome))), ctx.protocol_version)
+        return downgraded_messages(sanitized_answer(messages_of(check(outcome))), ctx.protocol_version)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        asked = params.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
+        sent = params.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
         if self._is_ours(params):
             # Known, and nothing to choose from (AGG-2).
             return downgraded_completion({}, ctx.protocol_version)
-        ready = self._requests.context(ctx)
-        outcome = await self._requests.relayed(self._gateway.items.complete({**asked, "_meta": ready.meta}, ready))
+        context = self._requests.context(ctx)
+        try:
+            calls = self._gateway.on_demand.resource_calls()
+            outcome = await calls.complete({**sent, "_meta": context.meta}, context)
+        except UpstreamError as refused:
+            raise relayed_error(refused) from None
         from goat_mcp.catalog.resource_tools import completion_of
 
-        return downgraded_completion(sanitized_item(completion_of(check(outcome))), ctx.protocol_version)
+        return downgraded_completion(sanitized_answer(completion_of(check(outcome))), ctx.protocol_version)
 
     def _is_ours(self, params: types.CompleteRequestParams) -> bool:
         uri = params.ref.uri if isinstance(params.ref, types.ResourceTemplateReference) else None

@@ -1,29 +1,35 @@
-"""Resources as MCP requests: lists and reads, of our own and of upstreams. What they hold, others know."""
+"""Resources as MCP requests: lists, reads and subscriptions, of our own and of upstreams."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
 from goat_mcp.core.context import ToolContext
-from goat_mcp.core.errors import ErrorCode
-from goat_mcp.core.result import ToolResult
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.core.surrogates import visible_surrogates
 from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.server.changes import MAX_SUBSCRIPTIONS, ChangeHub
 from goat_mcp.server.client_channel import Context
 from goat_mcp.server.downgrade_result import downgraded_contents
-from goat_mcp.server.error_responses import check, no_such_resource
-from goat_mcp.server.handlers.resource_lists import ResourceLists
+from goat_mcp.server.error_responses import check, no_such_resource, refusal, relayed_error
+from goat_mcp.server.handlers.lists import ResourceLists
 from goat_mcp.server.requests import Requests
-from goat_mcp.server.sanitize_result import sanitized_item
+from goat_mcp.server.sanitize_result import sanitized_answer
 
 if TYPE_CHECKING:  # loaded when somebody asks for one
     from goat_mcp.core.resources import Reading
 
 OWN = "goat://"
 """What our own URIs begin with. No upstream is asked for one."""
+LISTEN_WAIT_S = 10.0
+"""How long a change stream waits for upstreams before it says which changes it reports."""
 
 
 class Resources:
@@ -53,17 +59,15 @@ class Resources:
         if uri.startswith(OWN):
             raise no_such_resource(uri, ctx.protocol_version)
 
-        async def work(context: ToolContext) -> ToolResult:
-            return await self._gateway.items.read(uri, context)
-
-        outcome = await self._requests.converse(ctx, params, work)
+        calls = self._gateway.on_demand.resource_calls()
+        outcome = await self._requests.converse(ctx, params, lambda context: calls.read(uri, context))
         if isinstance(outcome, types.InputRequiredResult):
             return outcome
         if outcome.error_code == ErrorCode.TOOL_NOT_FOUND:
             raise no_such_resource(uri, ctx.protocol_version)
         from goat_mcp.catalog.resource_tools import contents_of
 
-        return downgraded_contents(sanitized_item(contents_of(check(outcome), uri)), ctx.protocol_version, uri)
+        return downgraded_contents(sanitized_answer(contents_of(check(outcome), uri)), ctx.protocol_version, uri)
 
     async def own_reading(self, uri: str, reader: ToolContext) -> Reading | None:
         """What one of our own holds; None where there is nothing, or nothing of this principal's."""
@@ -75,3 +79,80 @@ class Resources:
 
     def _own(self, member: str) -> Sequence[Mapping[str, Any]]:
         return [entry for provider in self._gateway.resources.providers for entry in getattr(provider, member)]
+
+
+class Subscriptions:
+    """Handlers of `resources/subscribe`, `resources/unsubscribe` and `subscriptions/listen` (CHG-3, CHG-4).
+
+    If somebody watches a resource of an upstream, that upstream is watched for as long.
+    """
+
+    def __init__(self, gateway: Gateway, changes: ChangeHub, resources: Resources, requests: Requests) -> None:
+        self._gateway = gateway
+        self._changes = changes
+        self._resources = resources
+        self._requests = requests
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        uri = str(params.uri)
+        if self._changes.is_subscribed(ctx, uri):
+            return types.EmptyResult()
+        try:
+            release = await self._watch(ctx, uri)
+        except ToolError as refused:
+            raise refusal(refused) from None
+        except UpstreamError as refused:
+            raise relayed_error(refused) from None
+        if not await self._changes.subscribe(ctx, uri, release):
+            release()
+            raise MCPError(code=types.INVALID_PARAMS, message=f"a client may watch {MAX_SUBSCRIPTIONS} resources")
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._changes.unsubscribe(ctx, str(params.uri))
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """One change stream. Its acknowledgement names what is really watched, and nothing else."""
+        requested = list(dict.fromkeys(map(str, params.notifications.resource_subscriptions or ())))[:MAX_SUBSCRIPTIONS]
+        with ExitStack() as watched:
+            agreed = await self._watch_all(ctx, requested, watched)
+            filter = params.notifications.model_copy(update={"resource_subscriptions": agreed or None})
+            return await self._changes.listen(ctx, params.model_copy(update={"notifications": filter}))
+
+    async def _watch_all(self, ctx: Context, uris: list[str], watched: ExitStack) -> list[str]:
+        agreed: set[str] = set()
+
+        async def watch(uri: str) -> None:
+            with suppress(ToolError, UpstreamError, MCPError):
+                release = await self._watch(ctx, uri)
+                watched.callback(release)
+                agreed.add(uri)
+
+        async with anyio.create_task_group() as group:
+            for uri in uris:
+                group.start_soon(watch, uri)
+        return [uri for uri in uris if uri in agreed]
+
+    async def _watch(self, ctx: Context, uri: str) -> Callable[[], None]:
+        """Watch this one where it comes from, until what is returned is called.
+
+        Raises `MCPError` where nobody has it, `ToolError` and `UpstreamError` where its upstream does not agree.
+        """
+        if uri.startswith(OWN):
+            # What cannot be read cannot be watched.
+            if await self._resources.own_reading(uri, self._requests.reader(ctx)) is None:
+                raise no_such_resource(uri, ctx.protocol_version)
+            return _nothing
+        source = await self._gateway.on_demand.resource_calls().find_owner(uri, self._requests.reader(ctx))
+        if source is None:
+            raise no_such_resource(uri, ctx.protocol_version)
+        subscriptions = self._gateway.upstreams.upstream(source).subscriptions
+        await subscriptions.add(uri, LISTEN_WAIT_S)
+        return partial(subscriptions.remove, uri)
+
+
+def _nothing() -> None:
+    """Nobody else watches our own."""

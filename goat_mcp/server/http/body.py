@@ -8,8 +8,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from goat_mcp.server.http.guard import Refusal
-from goat_mcp.server.http.principal import principal_of
+from goat_mcp.server.http.guard import Refusal, principal_of
 from goat_mcp.server.stdio.frame_validation import find_fault
 
 BODY_DEADLINE_S = 30.0

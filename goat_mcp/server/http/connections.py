@@ -19,8 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from goat_mcp.server.http.fair_shares import FairShares, Holding, NoRoom
 from goat_mcp.server.http.framing import StrictConnection
-from goat_mcp.server.http.guard import Refusal
-from goat_mcp.server.http.principal import principal_of
+from goat_mcp.server.http.guard import Refusal, principal_of
 
 TOKEN_DEADLINE_S = 5.0
 LINGER_S = 1.0

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from goat_mcp.server.client_profiles import PATH_PROFILE
+from goat_mcp.server.caller_identity import PATH_PROFILE
 
 MCP_PATH = "/mcp"
 
@@ -83,3 +84,14 @@ class HttpGuard:
 
     def _allowed_origins(self) -> frozenset[str]:
         return frozenset(f"http://{host}" for host in self.allowed_hosts)
+
+
+def principal_of(scope: Scope, *, needs_token: bool) -> str | None:
+    """Who an HTTP request is from: the holder of its token, whatever path, profile or session it names.
+
+    None without a valid token. On a server that needs none, all clients are one principal.
+    """
+    user = scope.get("user")
+    if isinstance(user, AuthenticatedUser):
+        return user.access_token.subject or user.access_token.client_id
+    return None if needs_token else ""

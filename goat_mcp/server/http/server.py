@@ -56,16 +56,16 @@ def parse_address(text: str) -> Address:
         return Address(socket_path=Path(text.removeprefix("unix:")).expanduser().absolute())
     host, separator, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    wanted = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
+    remedy = "Write e.g. --http 127.0.0.1:8765 or --http unix:/run/user/1000/goat.sock."
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", wanted)
+        raise ToolError(ErrorCode.CONFIG, f"--http {text!r} is not HOST:PORT or unix:PATH", remedy)
     if host != "localhost":
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", wanted) from None
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r}: {host!r} is not an IP address", remedy) from None
         if address.is_unspecified:
-            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", wanted)
+            raise ToolError(ErrorCode.CONFIG, f"--http {text!r} would listen on every address; name one", remedy)
     return Address(host=host, port=int(port))
 
 

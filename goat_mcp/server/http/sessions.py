@@ -1,4 +1,4 @@
-"""Whose the sessions of the handshake era are, and which of them ends if another one is wanted (R-HTTP-4b).
+"""Whose the sessions of the handshake era are, and which of them ends to make room for another (R-HTTP-4b).
 
 The SDK keeps the sessions; here they are counted, and ended as a client ends them: with a DELETE.
 """
@@ -17,8 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from goat_mcp.server.http.fair_shares import FairShares, Holding, NoRoom
-from goat_mcp.server.http.guard import Refusal
-from goat_mcp.server.http.principal import principal_of
+from goat_mcp.server.http.guard import Refusal, principal_of
 
 _NO_ROOM = Refusal(503, "too many sessions of this client, all of them in use; end some", ((b"retry-after", b"1"),))
 

@@ -14,7 +14,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.core.principals import OPERATOR
-from goat_mcp.server.client_profiles import token_scope
+from goat_mcp.server.caller_identity import token_scope
 from goat_mcp.state.file_safety import UnsafeFile, create_secret_file, read_secret_file
 
 TOKEN_BYTES = 32
@@ -45,7 +45,7 @@ class StaticToken(TokenVerifier):
 
 
 def profile_tokens(files: Mapping[str, Path], token: str) -> dict[str, str]:
-    """The tokens of profiles, by profile, beside the operator's. Raises `ToolError(CONFIG)` also for one twice."""
+    """The tokens of profiles, by profile, apart from the operator's. Raises `ToolError(CONFIG)` also for one twice."""
     tokens: dict[str, str] = {}
     for profile, path in files.items():
         own = read_or_create_token(path)

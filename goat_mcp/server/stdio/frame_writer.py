@@ -17,11 +17,59 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic_core import PydanticSerializationError, to_json
 
-from goat_mcp.server.open_requests import OpenRequests
+from goat_mcp.server.stdio.frame_validation import Fault
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 WRITE_BUFFER_BYTES = 256 * 1024
 """What may lie unread by the client before those who send have to wait."""
+
+
+class OpenRequests:
+    """Refuses a second request under an id that is still open: its sender could not tell the answers apart (PR-12)."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, types.RequestId] = {}
+        self._none_open = anyio.Event()
+
+    def arrives(self, message: types.JSONRPCMessage) -> Fault | None:
+        """Note a message of the client; the fault of one that must not be passed on."""
+        if isinstance(message, types.JSONRPCRequest):
+            return self.opens(message.id)
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            # What was cancelled is never answered.
+            self._forget(str((message.params or {}).get("requestId")))
+        return None
+
+    def opens(self, request_id: types.RequestId) -> Fault | None:
+        """Note a request; its fault, if that id is taken."""
+        key = str(request_id)  # the SDK takes 1 and "1" for the same request, too
+        if key in self._ids:
+            reason = "this id belongs to a request that has not been answered yet"
+            return Fault(types.INVALID_REQUEST, reason, request_id)
+        self._ids[key] = request_id
+        return None
+
+    def leaves(self, message: types.JSONRPCMessage) -> None:
+        """Note a message of ours: an answer closes its request."""
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self.closes(message.id)
+
+    def closes(self, request_id: types.RequestId | None) -> None:
+        """Note the answer to a request."""
+        self._forget(str(request_id))
+
+    async def all_closed(self, within_s: float) -> list[types.RequestId]:
+        """Wait until none is open. Returns those that are, once the time is up."""
+        with anyio.move_on_after(within_s):
+            while self._ids:
+                self._none_open = anyio.Event()
+                await self._none_open.wait()
+        return list(self._ids.values())
+
+    def _forget(self, key: str) -> None:
+        self._ids.pop(key, None)
+        if not self._ids:
+            self._none_open.set()
 
 
 class FrameWriter:
@@ -32,7 +80,7 @@ class FrameWriter:
         self._requests = requests
         self._on_lost = on_lost
         self._is_closed = False
-        self._unheard: dict[str, anyio.Event] = {}
+        self._held_back: dict[str, anyio.Event] = {}
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -65,7 +113,7 @@ class FrameWriter:
 
     def post(self, message: types.JSONRPCMessage) -> None:
         """Write without waiting, also when the stream is closed: the pipe ends after it."""
-        if self._unheard and (answered := self._unheard.pop(str(getattr(message, "id", "")), None)) is not None:
+        if self._held_back and (answered := self._held_back.pop(str(getattr(message, "id", "")), None)) is not None:
             answered.set()
             return
         self._requests.leaves(message)
@@ -73,7 +121,7 @@ class FrameWriter:
 
     def keep_back(self, request_id: str) -> anyio.Event:
         """The client is not to see the answer to this request, which is not its own. Set once there is one."""
-        answered = self._unheard[request_id] = anyio.Event()
+        answered = self._held_back[request_id] = anyio.Event()
         return answered
 
     async def flush(self) -> None:
@@ -109,6 +157,6 @@ def _dump(message: types.JSONRPCMessage) -> bytes:
 
 
 def _escaped(frame: dict[str, Any]) -> bytes:
-    """With what UTF-8 lacks told as text: an escape that stands for it is JSON, but few clients read it."""
+    """With what UTF-8 lacks written as text: an escape that stands for it is JSON, but few clients read it."""
     text = json.dumps(frame, ensure_ascii=False)
     return _SURROGATE.sub(lambda half: rf"\\u{ord(half[0]):x}", text).encode()

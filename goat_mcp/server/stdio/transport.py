@@ -10,6 +10,7 @@ import asyncio
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -26,31 +27,110 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from goat_mcp.core.restart import Restart
-from goat_mcp.server.open_requests import OpenRequests
-from goat_mcp.server.restart_handoff import HandoffOfSessions
+from goat_mcp.server.restart_handoff import StdioHandoff
 from goat_mcp.server.stdio.fast_path import FastPath
 from goat_mcp.server.stdio.frame_validation import Fault, read_strictly, request_id_of
-from goat_mcp.server.stdio.frame_writer import FrameWriter
-from goat_mcp.server.stdio.stoppable_reader import StoppableReader
+from goat_mcp.server.stdio.frame_writer import FrameWriter, OpenRequests
 from goat_mcp.state.telemetry import Telemetry
 
 Inbound = SessionMessage | Exception
 Streams = tuple[ContextReceiveStream[Inbound], WriteStream[SessionMessage]]
 
 
+HELD_BYTES = 512 * 1024
+"""What may lie here unread before the pipe is left to fill."""
+
+
+class StoppableReader(asyncio.Protocol):
+    """What comes out of a pipe, until `stop`: then what came by then, and the end. The rest stays in the pipe.
+
+    Of a line that does not end, a little more than `max_bytes` are kept: enough to know that it is too long.
+    A `StreamReader` would have to be waited for inside a cancel scope, one for each frame.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._kept_bytes = 0
+        self._since_line_end: list[bytes] = []
+        self._chunks: deque[bytes] = deque()
+        self._held_bytes = 0
+        self._pipe: asyncio.ReadTransport | None = None
+        self._is_full = False
+        self._has_ended = False
+        self._lost: Exception | None = None
+        self._news: asyncio.Future[None] | None = None
+        self.is_stopped = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._pipe = cast("asyncio.ReadTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes > HELD_BYTES and self._pipe is not None and not self._is_full:
+            self._is_full = True
+            self._pipe.pause_reading()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_ended, self._lost = True, exc
+        self._wake()
+
+    async def read(self) -> bytes:
+        """The next of what came; nothing at the end. Raises what the pipe was lost by."""
+        while not self._chunks:
+            if self.is_stopped or self._has_ended:
+                if self._lost is not None:
+                    raise self._lost
+                return b""
+            self._news = asyncio.get_running_loop().create_future()
+            try:
+                await self._news
+            finally:
+                self._news = None
+        chunk = self._chunks.popleft()
+        self._held_bytes -= len(chunk)
+        if self._is_full and not self.is_stopped and self._pipe is not None and self._held_bytes < HELD_BYTES // 2:
+            self._is_full = False
+            self._pipe.resume_reading()
+        if b"\n" in chunk:
+            self._since_line_end.clear()
+            self._kept_bytes = 0
+        if self._kept_bytes <= self._max_bytes:
+            self._since_line_end.append(chunk)
+            self._kept_bytes += len(chunk)
+        return chunk
+
+    def stop(self) -> None:
+        """Leave the rest in the pipe."""
+        self.is_stopped = True
+        if self._pipe is not None and not self._is_full:
+            self._pipe.pause_reading()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    @property
+    def unread(self) -> bytes:
+        """The beginning of a line that has not ended."""
+        return b"".join(self._since_line_end).rpartition(b"\n")[2]
+
+
 @asynccontextmanager
 async def stdio_streams(
-    short_calls: FastPath, *, max_frame_bytes: int, telemetry: Telemetry, succession: HandoffOfSessions | None = None
+    fast_path: FastPath, *, max_frame_bytes: int, telemetry: Telemetry, handoff: StdioHandoff | None = None
 ) -> AsyncGenerator[Streams]:
     """Yield (read, write) over this process's stdin and stdout, which nobody else can reach meanwhile."""
     if sys.platform == "win32" or not (_is_pollable(0) and _is_pollable(1)):
         async with stdio_server() as streams:
             yield streams
         return
-    if succession is not None:
-        succession.restart.prevented = ""
+    if handoff is not None:
+        handoff.restart.allow()
     async with wire_streams(
-        *_take_wire(), short_calls, max_frame_bytes=max_frame_bytes, telemetry=telemetry, succession=succession
+        *_take_wire(), fast_path, max_frame_bytes=max_frame_bytes, telemetry=telemetry, handoff=handoff
     ) as streams:
         yield streams
 
@@ -59,17 +139,17 @@ async def stdio_streams(
 async def wire_streams(
     wire_in: int,
     wire_out: int,
-    short_calls: FastPath,
+    fast_path: FastPath,
     *,
     max_frame_bytes: int,
     telemetry: Telemetry,
-    succession: HandoffOfSessions | None = None,
+    handoff: StdioHandoff | None = None,
 ) -> AsyncGenerator[Streams]:
-    """Yield (read, write) over two pipes, of all messages but the calls that go the short way."""
+    """Yield (read, write) over two pipes, of all messages but the calls that take the fast path."""
     loop = asyncio.get_running_loop()
     source = StoppableReader(max_frame_bytes)
-    if succession is not None and succession.handover.unread:
-        source.data_received(succession.handover.unread)
+    if handoff is not None and handoff.state.unread:
+        source.data_received(handoff.state.unread)
     read_transport, _ = await loop.connect_read_pipe(lambda: source, os.fdopen(wire_in, "rb", buffering=0))
     write_transport, write_protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(wire_out, "wb", buffering=0)
@@ -87,35 +167,35 @@ async def wire_streams(
 
             async def read_wire() -> None:
                 # Calls end before the SDK hears of the end, and closes the way out.
-                async with inbound_send, _ended(short_calls):
-                    if succession is not None:
-                        await succession.greet_again(inbound_send, writer)
+                async with inbound_send, _ended(fast_path):
+                    if handoff is not None:
+                        await handoff.greet_again(inbound_send, writer)
                     async for frame in frames(source, max_frame_bytes):
                         value = _read(frame, max_frame_bytes)
-                        if short_calls.takes(value):
+                        if fast_path.takes(value):
                             call = cast("dict[str, Any]", value)
                             if (fault := requests.opens(call["id"])) is not None:
                                 refuse(fault)
                             else:
-                                short_calls.start(call, writer)
+                                fast_path.start(call, writer)
                             continue
-                        if succession is not None:
-                            succession.handover.note(value)
+                        if handoff is not None:
+                            handoff.state.note(value)
                         message = value if isinstance(value, Fault) else _parse(frame or b"")
                         fault = message if isinstance(message, Fault) else requests.arrives(message)
                         if fault is not None:
                             refuse(fault)
-                        elif not isinstance(message, Fault) and short_calls.passes_on(message):
+                        elif not isinstance(message, Fault) and fast_path.passes_on(message):
                             await inbound_send.send(SessionMessage(message))
-                    if succession is not None and source.is_stopped:
-                        await succession.prepare(wire_in, wire_out, source.unread, requests, writer)
+                    if handoff is not None and source.is_stopped:
+                        await handoff.prepare(wire_in, wire_out, source.unread, requests, writer)
 
             async def stop_reading(restart: Restart) -> None:
                 await restart.wanted.wait()
                 source.stop()
 
-            if succession is not None:
-                group.start_soon(stop_reading, succession.restart)
+            if handoff is not None:
+                group.start_soon(stop_reading, handoff.restart)
             group.start_soon(read_wire)
             yield inbound, writer
             group.cancel_scope.cancel()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -19,28 +19,18 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredItems, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
 from goat_mcp.upstreams.pinning.pinned_resources import KINDS, PinnedResources
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.retry_policy import SupervisorLimits
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 _KINDS_OF: Mapping[str, tuple[Kind, ...]] = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
 """By what a notice speaks of: the lists to read again."""
 _METHOD_NOT_FOUND = -32601
-
-
-class OfferingLimits(Protocol):
-    """How often and how long an upstream is asked for its lists."""
-
-    @property
-    def list_timeout_s(self) -> float: ...
-
-    @property
-    def relist_interval_s(self) -> float: ...
-
-    @property
-    def relist_after_failure_s(self) -> float: ...
 
 
 class OfferingCache:
@@ -53,7 +43,7 @@ class OfferingCache:
         offers: Offerings,
         warm: WarmCatalog,
         telemetry: Telemetry,
-        limits: OfferingLimits,
+        limits: SupervisorLimits,
         gate: PinGate,
         on_listed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -68,8 +58,8 @@ class OfferingCache:
         self._wanted = anyio.Event()
         self._items: StoredItems | None = None
         self._shown = StoredItems()
-        self._looked = False
-        self._connection: LiveConnection | None = None
+        self._has_loaded = False
+        self._connection: Connection | None = None
         self.first_outcome = anyio.Event()
         self._problems: dict[Kind, str] = {}
         self._truncated: dict[Kind, str] = {}
@@ -126,14 +116,14 @@ class OfferingCache:
 
     def load_warm(self) -> None:
         """Show what the last run stored, once. Nothing is listed for it."""
-        if not self._looked:
-            self._looked = True
+        if not self._has_loaded:
+            self._has_loaded = True
             stored = self._warm.load_items(self._config.server, self._config.fingerprint)
             if stored is not None and self._items is None:
                 self._show(stored)
                 self.first_outcome.set()
 
-    async def keep(self, connection: LiveConnection) -> None:
+    async def keep(self, connection: Connection) -> None:
         """Until cancelled: list when somebody wants it and after each notice of change, at most once per interval."""
         await self._wanted.wait()
         self._connection = connection
@@ -170,22 +160,36 @@ class OfferingCache:
         """What clients may see of templates that another way of listing brought."""
         return self._pinned.shown_of("templates", templates)
 
-    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+    async def settled(self, connection: Connection, max_wait_s: float) -> None:
         """Return once what this connection offers is known, changes that it has announced included; as `PinGate`."""
         self.want()
         await self._gate.settled(connection, max_wait_s)
 
-    def admit(self, kind: Kind, key: str) -> None:
-        """Raises `ToolError(QUARANTINED)` for one that may not be used as it is now."""
-        if kind != "resources":
-            self._pinned.admit(kind, key)
+    async def admit(
+        self, method: str, params: Mapping[str, Any], connection: Connection, max_wait_s: float, *, is_listed: bool
+    ) -> None:
+        """Wait for the list that a request needs, and hold the request against it: `prompts/get`, a read of what a
+        template stands for, a completion. Raises `ToolError(QUARANTINED)` for what may not be used as it is now.
 
-    @property
-    def must_be_listed(self) -> bool:
-        """Whether nothing of it may be used before it has been listed and approved."""
-        return self._config.pin == "strict" and not self.is_known
+        `is_listed`: whether the connection is one whose lists are read.
+        """
+        ref = params.get("ref") or params
+        name, uri = ref.get("name"), ref.get("uri")
+        is_prompt = method == "prompts/get" or ref.get("type") == "ref/prompt"
+        self.load_warm()
+        must_be_listed = self._config.pin == "strict" and not self.is_known
+        # A read of a plain resource waits for no list.
+        if not is_prompt and not self._templates_of(str(uri)) and not must_be_listed:
+            return
+        if is_listed:
+            await self.settled(connection, max_wait_s)
+        if is_prompt:
+            self._pinned.admit("prompts", str(name))
+            return
+        for template in self._templates_of(str(uri)):
+            self._pinned.admit("templates", template)
 
-    def templates_of(self, uri: str) -> tuple[str, ...]:
+    def _templates_of(self, uri: str) -> tuple[str, ...]:
         """The templates it lists, shown or not, that a request about this URI, or template, is about.
 
         None where it lists the URI as a resource.
@@ -203,7 +207,7 @@ class OfferingCache:
         if self._items is not None:
             self._show(self._items)
 
-    async def _refresh(self, connection: LiveConnection, kinds: Set[Kind]) -> list[Kind]:
+    async def _refresh(self, connection: Connection, kinds: Set[Kind]) -> list[Kind]:
         """List these kinds and show what came. Returns those that could not be listed."""
         from goat_mcp.upstreams.listing.entry_validation import METHODS, SINGULAR, usable_items
         from goat_mcp.upstreams.listing.paging import Listed

@@ -18,19 +18,17 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.listing.cross_server_references import cross_server_references
 from goat_mcp.upstreams.listing.proxy_tool import CallRelay, UpstreamSpec, upstream_tool
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.listing.risk import assess
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
-from goat_mcp.upstreams.pinning.pinned_definitions import definition_hash
+from goat_mcp.upstreams.pinning.pin_lock import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
-    from goat_mcp.upstreams.listing.listed_entries import UsableEntries
+    from goat_mcp.upstreams.listing.entry_validation import UsableEntries
+    from goat_mcp.upstreams.transports.connection import Connection
 
 
 class ToolCache:
@@ -55,7 +53,7 @@ class ToolCache:
         self._pins = gate.pins
         self._seen: tuple[SeenDefinitions, ...] | None = None
         self._entries: tuple[Mapping[str, Any], ...] = ()
-        self._is_unsure = False
+        self._has_unapproved = False
         self._unusable: tuple[RejectedEntry, ...] = ()
         self._stored: StoredCatalog | None = None
         self.withheld: tuple[RejectedEntry, ...] = ()
@@ -77,12 +75,14 @@ class ToolCache:
     @property
     def is_known(self) -> bool:
         """Whether nothing need be started for a list. What no pin speaks of must be listed to be approved."""
-        return self._seen is not None and not self._is_unsure
+        return self._seen is not None and not self._has_unapproved
 
     @property
     def mentions(self) -> tuple[str, ...]:
         """What its texts say of other servers' tools. Looked for when somebody wants to know: only `status` does."""
         if self._mentions is None:
+            from goat_mcp.upstreams.listing.suspicious_texts import cross_server_references
+
             self._mentions = cross_server_references(self._config.server, self._entries)
         return self._mentions
 
@@ -104,18 +104,18 @@ class ToolCache:
                 for entry, sha256, is_plain in zip(stored.entries, hashes, plain, strict=True)
             )
         )
-        self._is_unsure = len(self.withheld) > len(self._unusable)
+        self._has_unapproved = len(self.withheld) > len(self._unusable)
         return stored.version
 
-    async def refresh(self, connection: LiveConnection, version: str, timeout_s: float, *, shows: bool = True) -> str:
+    async def refresh(self, connection: Connection, version: str, timeout_s: float, *, shows: bool = True) -> str:
         """List again, pin what is new and, if `shows`, show what came. Returns what went wrong; empty if nothing."""
         if self._is_closed:
             return ""
         with self._gate.listing(connection):
             return await self._refresh(connection, version, timeout_s, shows)
 
-    async def _refresh(self, connection: LiveConnection, version: str, timeout_s: float, shows: bool) -> str:
-        from goat_mcp.upstreams.listing.listed_entries import usable_entries
+    async def _refresh(self, connection: Connection, version: str, timeout_s: float, shows: bool) -> str:
+        from goat_mcp.upstreams.listing.entry_validation import usable_entries
 
         try:
             with anyio.fail_after(timeout_s):
@@ -142,7 +142,7 @@ class ToolCache:
             return ""
         seen = await anyio.to_thread.run_sync(self._settled, usable)
         self._store(seen, version)
-        self._is_unsure = False
+        self._has_unapproved = False
         self._publish(seen)
         return ""
 
@@ -239,6 +239,6 @@ def _plain(entries: Iterable[Mapping[str, Any]]) -> tuple[bool, ...]:
 
 def _usable(definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What clients see of a definition that was listed once."""
-    from goat_mcp.upstreams.listing.listed_entries import usable_entries
+    from goat_mcp.upstreams.listing.entry_validation import usable_entries
 
     return next(iter(usable_entries([definition]).entries), None)

@@ -1,24 +1,69 @@
 """What each upstream last listed, on disk: it answers before any upstream runs (LIF-2, ISO-4).
 
-Two files per upstream: its tools are read at every start, the rest when somebody asks for it.
+Two files per upstream: its tools are read at every start, the rest when somebody asks for it. Each is 0600, with a head
+that names its format and a checksum; a file that does not match is set aside and written again later. Reading is
+start-up time: standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from goat_mcp.catalog.schemas.dialects import RULES_VERSION
 from goat_mcp.files.documents.visible_text import VISIBLE_RULES
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.state.private_file import no_warning
-from goat_mcp.upstreams.cache.checked_file import CheckedFile
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.state.private_file import no_warning, set_aside
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
+
+T = TypeVar("T")
+
+
+class CheckedFile(NamedTuple):
+    """`head` says what the file is about; another head means another file."""
+
+    head: str
+    warn: Warn
+
+    def read(self, path: Path, parse: Callable[[dict[str, Any]], T | None]) -> T | None:
+        """None where nothing usable is stored; what is there but broken is renamed to `.corrupt`."""
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            return None
+        head, _, body = raw.partition(b"\n")
+        try:
+            if head.decode("ascii", "replace") == self._first_line(body):
+                return parse(json.loads(body))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+        set_aside(path, self.warn)
+        return None
+
+    def write(self, path: Path, tree: Mapping[str, Any]) -> None:
+        """Replace the file in one step. Raises `OSError`."""
+        body = json.dumps(tree).encode("ascii")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".catalog-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(self._first_line(body).encode("ascii") + b"\n" + body)
+            Path(temporary).replace(path)
+        except OSError:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def _first_line(self, body: bytes) -> str:
+        return f"{self.head} {hashlib.sha256(body).hexdigest()}"
+
 
 _ASKS_SUFFIX = ".asks"
 _FOLDER = "catalog"
@@ -177,3 +222,22 @@ def _entries(stored: Any) -> Entries:
     if not isinstance(stored, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", stored)):
         raise TypeError("no list of entries")
     return tuple(cast("list[dict[str, Any]]", stored))
+
+
+class KnownAsks:
+    """Whether one upstream has ever asked a client anything, remembered over restarts."""
+
+    def __init__(self, config: UpstreamConfig, warm: WarmCatalog) -> None:
+        self._config = config
+        self._warm = warm
+        self._known: bool | None = None
+
+    def has_asked(self) -> bool:
+        if self._known is None:
+            self._known = self._warm.asks(self._config.server, self._config.fingerprint)
+        return self._known
+
+    def learn(self) -> None:
+        if not self.has_asked():
+            self._known = True
+            self._warm.note_asks(self._config.server, self._config.fingerprint)

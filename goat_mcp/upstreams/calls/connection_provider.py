@@ -1,16 +1,19 @@
-"""A request's way to a connection, and to a second one where the first failed in a way that allows it."""
+"""A request's way to a connection, and to a second one if the first failed in a way that allows it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 
-from goat_mcp.core.errors import UpstreamError
-from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError, cut_middle
+from goat_mcp.upstreams.config.entry import UpstreamConfig
+from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, LoginWanted
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 _UNSUPPORTED_VERSION = -32022
 _ENDING_S = 0.5
@@ -26,7 +29,7 @@ class ConnectionProvider(Protocol):
         """Raises `ToolError(UPSTREAM_DOWN)` at once while the upstream is known to be down."""
         ...
 
-    async def ready(self, max_wait_s: float) -> LiveConnection:
+    async def ready(self, max_wait_s: float) -> Connection:
         """A connection, started if need be. Raises `ToolError(UPSTREAM_DOWN)`."""
         ...
 
@@ -34,11 +37,13 @@ class ConnectionProvider(Protocol):
         """Start it, if need be. Nobody waits for it."""
         ...
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """A request has its connection or waits for one: it is not idle."""
+    def begin_use(self) -> None:
+        """A request has its connection or waits for one, until `end_use`: it is not idle."""
         ...
 
-    def drop(self, connection: LiveConnection, *, is_failure: bool, why: str) -> None:
+    def end_use(self) -> None: ...
+
+    def drop(self, connection: Connection, *, is_failure: bool, why: str) -> None:
         """The connection is of no more use; get another."""
         ...
 
@@ -50,7 +55,7 @@ class ConnectionProvider(Protocol):
         """A request was answered."""
         ...
 
-    def doubt(self, connection: LiveConnection) -> None:
+    def probe(self, connection: Connection) -> None:
         """A request ran out of time: is anybody there?"""
         ...
 
@@ -58,14 +63,14 @@ class ConnectionProvider(Protocol):
         """A request was not let in, and no other would be: a login is wanted."""
         ...
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         """A transport failure that leaves the connection usable."""
         ...
 
 
 async def with_retry(
-    lifeline: ConnectionProvider,
-    run: Callable[[LiveConnection], Awaitable[T]],
+    provider: ConnectionProvider,
+    run: Callable[[Connection], Awaitable[T]],
     wait_left_s: Callable[[], float],
     *,
     is_read: bool = False,
@@ -74,53 +79,86 @@ async def with_retry(
 
     Tells the supervisor what it learns. Raises what `run` raises, and `ToolError(UPSTREAM_DOWN)`.
     """
-    with lifeline.in_use():
-        return await _run(lifeline, run, wait_left_s, is_read=is_read)
+    provider.begin_use()
+    try:
+        may_repeat = True
+        while True:
+            connection = await provider.ready(wait_left_s())
+            try:
+                answer = await run(connection)
+            except UpstreamError as refused:
+                if refused.code != _UNSUPPORTED_VERSION or not may_repeat:
+                    provider.worked()
+                    raise
+                provider.forget_version()
+                provider.drop(connection, is_failure=False, why="it no longer speaks the revision on record")
+            except LinkFault as failure:
+                never_ran = _never_ran(provider, connection, failure.fault)
+                may_run_again = never_ran or (is_read and failure.fault.kind is FaultKind.LOST)
+                if not may_run_again or not may_repeat:
+                    raise
+                if not never_ran:
+                    with anyio.move_on_after(min(_ENDING_S, wait_left_s())):
+                        await connection.closed.wait()
+            else:
+                provider.worked()
+                return answer
+            may_repeat = False
+    finally:
+        provider.end_use()
 
 
-async def _run(
-    lifeline: ConnectionProvider,
-    run: Callable[[LiveConnection], Awaitable[T]],
-    wait_left_s: Callable[[], float],
-    *,
-    is_read: bool,
-) -> T:
-    may_repeat = True
-    while True:
-        connection = await lifeline.ready(wait_left_s())
-        try:
-            answer = await run(connection)
-        except UpstreamError as refused:
-            if refused.code != _UNSUPPORTED_VERSION or not may_repeat:
-                lifeline.worked()
-                raise
-            lifeline.forget_version()
-            lifeline.drop(connection, is_failure=False, why="it no longer speaks the revision on record")
-        except LinkFault as failure:
-            never_ran = _never_ran(lifeline, connection, failure.fault)
-            may_run_again = never_ran or (is_read and failure.fault.kind is FaultKind.LOST)
-            if not may_run_again or not may_repeat:
-                raise
-            if not never_ran:
-                with anyio.move_on_after(min(_ENDING_S, wait_left_s())):
-                    await connection.closed.wait()
-        else:
-            lifeline.worked()
-            return answer
-        may_repeat = False
-
-
-def _never_ran(lifeline: ConnectionProvider, connection: LiveConnection, fault: Fault) -> bool:
+def _never_ran(provider: ConnectionProvider, connection: Connection, fault: Fault) -> bool:
     """Tell the supervisor, and say whether the request provably never ran."""
     if fault.kind is FaultKind.SESSION_LOST:
-        lifeline.drop(connection, is_failure=False, why=fault.detail)
+        provider.drop(connection, is_failure=False, why=fault.detail)
         return True
     if fault.kind is FaultKind.UNREACHABLE:
-        lifeline.drop(connection, is_failure=True, why=fault.detail)
+        provider.drop(connection, is_failure=True, why=fault.detail)
         return True
     if fault.kind is FaultKind.AUTH_REQUIRED and not fault.wanted_scopes and "403" not in fault.detail:
         # A right that one request lacks says nothing of the others.
-        lifeline.refused(fault)
+        provider.refused(fault)
     if fault.kind is FaultKind.LOST or (fault.kind is FaultKind.HTTP_STATUS and "429" not in fault.detail):
-        lifeline.stumbled(fault.detail)
+        provider.request_failed(fault.detail)
     return False
+
+
+_DETAIL_CHARS = 300
+
+
+def error_message(config: UpstreamConfig, fault: Fault, *, is_call: bool) -> ToolError:
+    """The error for a fault of this upstream. A call may have taken effect; a read or the like leaves nothing."""
+    name, detail = config.name, cut_middle(fault.detail, _DETAIL_CHARS)
+    facts = {"upstream": name, "reason": str(fault.kind)}
+    not_run = "; the call did not run" if is_call else ""
+    if fault.kind is FaultKind.AUTH_REQUIRED:
+        message = f"upstream {name} refused our credentials ({detail}){not_run}"
+        if fault.wanted_scopes is not None:
+            return LoginWanted(message, config.login_step, facts=facts, scopes=fault.wanted_scopes)
+        return ToolError(ErrorCode.AUTH, message, config.login_step, facts=facts)
+    if is_call and fault.kind in (FaultKind.UNREACHABLE, FaultKind.SESSION_LOST):
+        message = f"upstream {name} cannot be reached ({detail}){not_run}"
+        return ToolError(ErrorCode.UPSTREAM_DOWN, message, "Call again later.", facts=facts)
+    if fault.kind is FaultKind.MALFORMED:
+        did, other_way = (
+            ("ran the call", "check the outcome another way")
+            if is_call
+            else ("answered", "use another way to the same data")
+        )
+        return ToolError(
+            ErrorCode.UPSTREAM, f"upstream {name} {did}, but {detail}", f"Ask it for less, or {other_way}.", facts=facts
+        )
+    if fault.detail == "HTTP 429":
+        return ToolError(
+            ErrorCode.RATE, f"upstream {name} limits our rate (HTTP 429)", "Call again later.", facts=facts
+        )
+    if not is_call:
+        message = f"upstream {name} cannot be reached: {detail}"
+        return ToolError(ErrorCode.UPSTREAM, message, "Call again later.", facts=facts)
+    return ToolError(
+        ErrorCode.OUTCOME_UNKNOWN,
+        f"upstream {name} was lost during the call ({detail}); the call may have taken effect",
+        "Check its outcome before calling again.",
+        facts={**facts, "outcome": "unknown"},
+    )

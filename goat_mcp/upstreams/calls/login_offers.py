@@ -1,24 +1,34 @@
-"""Who may be offered the login of one upstream, and what a call hears that got none. Loaded by the first in need.
+"""The login of one upstream, offered to clients whose calls need it (AUT-3): each is asked once, all wait for the end.
 
-A login is the operator's, for all clients of this goat-mcp: only the operator's own clients make one. Contract: AUT-3.
+A login is the operator's, for all clients of this goat-mcp: only the operator's own clients make one. The address goes
+to a client by URL elicitation, in the way of its era. To accept means that the page is being opened; the login is over
+when the browser is back. Loaded by the first call that needs one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from goat_mcp.core.client_side import ClientSide
+import anyio
+
+from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
+from goat_mcp.core.heartbeat import with_heartbeat
 from goat_mcp.core.principals import OWNERS
+from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.calls.offered_login import OfferedLogin, Outcome
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LoginWanted
-from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers
+from goat_mcp.upstreams.oauth.logins import LazyLogin
+from goat_mcp.upstreams.oauth.pending_login import PendingLogin
+from goat_mcp.upstreams.server_requests.request_handlers import ELICITATION, covers, labelled
+from goat_mcp.upstreams.status import ReasonCode
 
 _URLS_SINCE = "2025-11-25"
 _URLS: Mapping[str, Any] = {ELICITATION: {"url": {}}}
@@ -30,15 +40,15 @@ class LoginOffers:
     def __init__(
         self,
         config: UpstreamConfig,
-        door: LoginDoor,
+        login: LazyLogin,
         spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
         telemetry: Telemetry,
     ) -> None:
         self._config = config
-        self._door = door
+        self._login = login
         self._spawn = spawn
         self._telemetry = telemetry
-        self._offered: OfferedLogin | None = None
+        self._current_offer: OfferedLogin | None = None
 
     async def offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
         """Returns once somebody has logged in. Raises `wanted` where this client cannot be asked, or may not be.
@@ -48,11 +58,11 @@ class LoginOffers:
         client = ctx.client
         if client is None or not self._may_ask(ctx.principal, client):
             raise wanted
-        offered = self._offered
+        offered = self._current_offer
         if offered is not None and offered.has_met(wanted):
             return
         if offered is None or not offered.is_open:
-            offered = self._offered = OfferedLogin(self._config.name, self._door.begin(wanted.scopes))
+            offered = self._current_offer = OfferedLogin(self._config.name, self._login.begin(wanted.scopes))
             self._spawn(self._kept(offered))
         outcome = await offered.outcome_for(ctx, client)
         self._telemetry.debug("login offered", upstream=self._config.name, call_id=ctx.call_id, outcome=str(outcome))
@@ -61,11 +71,11 @@ class LoginOffers:
 
     def session_ended(self, session_key: str) -> None:
         """A client is gone: a login that only it knew of is ended."""
-        if self._offered is not None:
-            self._offered.session_ended(session_key)
+        if self._current_offer is not None:
+            self._current_offer.session_ended(session_key)
 
     def _may_ask(self, principal: str, client: ClientSide) -> bool:
-        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._door.wants_a_person:
+        if principal not in OWNERS or ELICITATION not in self._config.allow or not self._login.wants_a_person:
             return False
         return client.protocol_version >= _URLS_SINCE and covers(client.capabilities, _URLS)
 
@@ -99,3 +109,194 @@ class LoginOffers:
             step,
             facts={"upstream": self._config.name, "reason": ReasonCode.AUTH_REQUIRED, "login": str(outcome)},
         )
+
+
+RESERVE_S = 10.0
+"""What is left of the time of a call that waited in vain for a sign of life: for its connection."""
+SEND_TIMEOUT_S = 2.0
+
+T = TypeVar("T")
+
+
+class Outcome(StrEnum):
+    """What became of a login, for one call."""
+
+    DONE = "done"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    NOT_SHOWN = "not_shown"
+    UNFINISHED = "unfinished"
+    FAILED = "failed"
+
+
+_ANSWERS = {"accept": Outcome.DONE, "decline": Outcome.DECLINED, "cancel": Outcome.CANCELLED}
+
+
+@dataclass(eq=False)
+class _Question:
+    """Put to one client. `answer` is None while it is open, and where its call ended before there was one."""
+
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    answer: Outcome | None = None
+
+
+class OfferedLogin:
+    """`run` is its task. It ends early when no call waits for it any more, and no client was left with its page."""
+
+    def __init__(self, upstream: str, pending: PendingLogin) -> None:
+        self._upstream = make_visible(upstream)
+        self._pending = pending
+        self._questions: dict[str, _Question] = {}
+        """By session."""
+        self._shown: list[tuple[ClientSide, str]] = []
+        """Whom to tell by which id that it is done: clients of the handshake era."""
+        self._waiting = 0
+        self._left: set[str] = set()
+        """Sessions whose calls have given up waiting while somebody may still be at the page."""
+        self._is_closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is of use to one more call."""
+        return not self._is_closed and not self._pending.over.is_set()
+
+    def has_met(self, wanted: LoginWanted) -> bool:
+        """Whether somebody has logged in since that was wanted: it is worth another try."""
+        pending = self._pending
+        return pending.is_done and wanted.at_s < pending.over_s and wanted.scopes in ("", pending.scopes)
+
+    @property
+    def problem(self) -> str:
+        return self._pending.problem
+
+    async def run(self) -> None:
+        """Live until it is over, one way or another."""
+        await self._pending.run()
+        if self._pending.is_done:
+            async with anyio.create_task_group() as group:
+                for client, name in self._shown:
+                    group.start_soon(_announce_done, client, name)
+
+    def session_ended(self, session_key: str) -> None:
+        """A client is gone."""
+        self._questions.pop(session_key, None)
+        self._left.discard(session_key)
+        self._end_if_unwanted()
+
+    async def outcome_for(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+        """Ask this client, if nobody has, and wait."""
+        self._waiting += 1
+        try:
+            outcome = await (self._of_parked(ctx, client) if client.is_stateless else self._of_held(ctx, client))
+            if outcome is Outcome.UNFINISHED:
+                self._left.add(ctx.session_key)
+            return outcome
+        finally:
+            self._waiting -= 1
+            self._end_if_unwanted()
+
+    def _end_if_unwanted(self) -> None:
+        if not self._waiting and not self._left:
+            self._is_closed = True
+            self._pending.give_up()
+
+    async def _of_held(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+        """For a client whose request is held open while it is asked."""
+
+        async def whole() -> Outcome:
+            await self._pending.known.wait()
+            answer: Outcome | None = None
+            if not self._pending.over.is_set():
+                answer = await self._unless_over(lambda: self._answer_of(ctx, client))
+            return await self._end() if answer is None or answer is Outcome.DONE else answer
+
+        with anyio.move_on_after(_patience_s(ctx)):
+            return await with_heartbeat(whole, ctx, self._what_is_waited_for)
+        return Outcome.UNFINISHED
+
+    async def _of_parked(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+        """For a client that is asked by the answer to its request, and comes back with another request."""
+        with anyio.move_on_after(_patience_s(ctx)):
+            await self._pending.known.wait()
+        if not self._pending.known.is_set():
+            return Outcome.UNFINISHED
+        if self._pending.over.is_set():
+            return await self._end()
+        # Once it is asked nothing goes on without it, also where somebody else has logged in meanwhile.
+        answer = await self._answer_of(ctx, client)
+        if answer is not Outcome.DONE:
+            return answer
+        with anyio.move_on_after(_patience_s(ctx)):
+            return await with_heartbeat(self._end, ctx, self._what_is_waited_for)
+        return Outcome.UNFINISHED
+
+    @property
+    def _what_is_waited_for(self) -> str:
+        return f"waiting for the login to {self._upstream}"
+
+    async def _end(self) -> Outcome:
+        await self._pending.over.wait()
+        return Outcome.DONE if self._pending.is_done else Outcome.FAILED
+
+    async def _answer_of(self, ctx: ToolContext, client: ClientSide) -> Outcome:
+        """What this client answers to the question. `DONE` is its consent."""
+        key = ctx.session_key
+        while (question := self._questions.get(key)) is not None:
+            with anyio.move_on_after(_patience_s(ctx) if client.is_stateless else None):
+                await self._unless_over(question.answered.wait)
+            if question.answer is not None:
+                return question.answer
+            if self._pending.over.is_set():
+                return Outcome.DONE
+            if not question.answered.is_set():
+                # Parked, and perhaps forgotten: a client of that era may go away without a word.
+                break
+        return await self._ask(key, client)
+
+    async def _ask(self, key: str, client: ClientSide) -> Outcome:
+        question = self._questions[key] = _Question()
+        url = self._pending.url
+        params = {
+            "mode": "url",
+            "message": f"log in at {make_visible(urlsplit(url).netloc)}, so that a call can go on. goat-mcp keeps this "
+            f"login and uses it for all calls to {self._upstream}.",
+            "url": url,
+        }
+        if not client.is_stateless:
+            params["elicitationId"] = f"login-{secrets.token_hex(8)}"
+            self._shown.append((client, params["elicitationId"]))
+        try:
+            given = await client.ask({"login": labelled(self._upstream, ClientRequest("elicitation/create", params))})
+            answer = question.answer = _ANSWERS.get(str(given["login"].get("action")), Outcome.CANCELLED)
+        except ClientRefused:
+            answer = question.answer = Outcome.NOT_SHOWN
+        finally:
+            if question.answer is not Outcome.DONE and self._questions.get(key) is question:
+                # Its next call is asked again; other calls that wait for this answer have it.
+                del self._questions[key]
+            question.answered.set()
+        return answer
+
+    async def _unless_over(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """The outcome of `work`; None where the login is over first."""
+        outcome: list[T] = []
+        async with anyio.create_task_group() as group:
+
+            async def stop() -> None:
+                await self._pending.over.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(stop)
+            outcome.append(await work())
+            group.cancel_scope.cancel()
+        return outcome[0] if outcome else None
+
+
+def _patience_s(ctx: ToolContext) -> float | None:
+    """How long a call waits; None for as long as the login lasts, where its client hears that it is alive."""
+    return None if ctx.wants_progress else max(0.0, ctx.wait_left_s() - RESERVE_S)
+
+
+async def _announce_done(client: ClientSide, name: str) -> None:
+    with anyio.move_on_after(SEND_TIMEOUT_S):
+        await client.tell("notifications/elicitation/complete", {"elicitationId": name})

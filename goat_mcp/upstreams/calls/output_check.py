@@ -34,7 +34,7 @@ class _Known:
 
     schema: Mapping[str, Any]
     compiled: BoundedSchema | None
-    was_told: bool = False
+    was_reported: bool = False
     is_costly: bool = False
     max_weight: int = _MAX_WEIGHT
 
@@ -69,12 +69,12 @@ class OutputCheck:
             return
         self.mismatches += 1
         path, keyword, demand = found
-        if not known.was_told:
+        if not known.was_reported:
             # What the result holds stays out of the log.
             self._telemetry.warning(
                 "result breaks its outputSchema", upstream=self._upstream, tool=tool[:200], path=path, keyword=keyword
             )
-            known.was_told = True
+            known.was_reported = True
         if self._mode == "strict":
             raise ToolError(
                 ErrorCode.UPSTREAM,

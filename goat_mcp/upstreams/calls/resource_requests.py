@@ -1,7 +1,6 @@
-"""Requests to one upstream that are no tool calls: reads, prompts, completions; in its places and in time.
+"""Requests to one upstream that are no tool calls: reads, prompts, completions; within its limits and in time.
 
-What comes is passed on as it came (REL-1), but for what belongs to the hop. What is said of a
-failure is in `worded_faults`.
+What comes is passed on as it came (REL-1), but for what belongs to the hop.
 """
 
 from __future__ import annotations
@@ -16,49 +15,48 @@ from goat_mcp.core.client_side import RootsOf, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError, UpstreamError
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.calls.after_login import OfferLogin, after_login, nobody_to_log_in
 from goat_mcp.upstreams.calls.concurrency_limiter import Permit, UpstreamLimiter
-from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, with_retry
-from goat_mcp.upstreams.calls.progress import ProgressRelay
+from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider, error_message, with_retry
+from goat_mcp.upstreams.calls.multi_round import OfferLogin, in_rounds, with_login
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.envelope import strip_result
 from goat_mcp.upstreams.faults import LinkFault, LoginWanted
-from goat_mcp.upstreams.pinning.resource_gate import ResourceGate
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
-from goat_mcp.upstreams.server_requests.multi_round import in_rounds
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+from goat_mcp.upstreams.progress import CallClock, ProgressRelay
 
 if TYPE_CHECKING:  # few entries want it
     from goat_mcp.upstreams.calls.visible_results import VisibleResults
+    from goat_mcp.upstreams.transports.connection import Connection
 
 SHARE = 4
-"""These requests get one in so many of an upstream's places: however slow they are, tool calls have the others."""
+"""These requests get one in so many of an upstream's permits: however slow they are, tool calls have the others."""
 MAX_URI_CHARS = 8_000
 T = TypeVar("T")
 ConnectionFor = Callable[[ToolContext | None], AbstractAsyncContextManager[ConnectionProvider]]
-"""The way to a connection for the client behind a request; None where there is none."""
+"""The way to a connection for the client behind a request; None if there is none."""
+Admit = Callable[[str, Mapping[str, Any], "Connection", float], Awaitable[None]]
+"""Waits for the lists that a request needs. Raises `ToolError(QUARANTINED)` for what may not be used as it is now."""
 
 
 class ResourceRequests:
-    """`slots` are those of the upstream's tool calls, too."""
+    """`limiter` is that of the upstream's tool calls, too."""
 
     def __init__(
         self,
         config: UpstreamConfig,
         connection_for: ConnectionFor,
-        slots: UpstreamLimiter,
+        limiter: UpstreamLimiter,
         roots: RootsOf = no_roots,
         *,
-        gate: ResourceGate,
+        admit: Admit,
         visible: VisibleResults | None = None,
-        offer_login: OfferLogin = nobody_to_log_in,
+        offer_login: OfferLogin | None = None,
     ) -> None:
-        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `after_login`."""
+        """`visible`: what makes the text of results visible, where it is to be; `offer_login`: see `with_login`."""
         self._config = config
         self._roots = roots
         self._connection_for = connection_for
-        self._slots = slots
-        self._gate = gate
+        self._limiter = limiter
+        self._admit = admit
         self._visible = visible
         self._offer_login = offer_login
         self._share = UpstreamLimiter(config.name, max(1, config.concurrency // SHARE), "requests other than calls")
@@ -90,7 +88,7 @@ class ResourceRequests:
     async def run_for(
         self,
         caller: ToolContext | None,
-        run: Callable[[LiveConnection], Awaitable[T]],
+        run: Callable[[Connection], Awaitable[T]],
         max_wait_s: float,
         what: str,
     ) -> T:
@@ -100,11 +98,12 @@ class ResourceRequests:
     async def _offering(
         self, caller: ToolContext | None, send: Callable[[float], Awaitable[T]], max_wait_s: float
     ) -> T:
-        if caller is None:
+        if caller is None or self._offer_login is None:
             return await send(max_wait_s)
-        return await after_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
+        return await with_login(self._offer, caller, lambda waiting: send(min(max_wait_s, waiting.wait_left_s())))
 
     async def _offer(self, ctx: ToolContext, wanted: LoginWanted) -> None:
+        assert self._offer_login is not None
         with ctx.while_elsewhere():
             await self._offer_login(ctx, wanted)
 
@@ -118,10 +117,10 @@ class ResourceRequests:
     async def complete(self, params: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any] | None:
         """The upstream's result of `completion/complete`; None where it completes nothing. Raises like `read`."""
 
-        async def run(connection: LiveConnection) -> Mapping[str, Any] | None:
+        async def run(connection: Connection) -> Mapping[str, Any] | None:
             if not connection.offers("completions"):
                 return None
-            await self._gate.admit("completion/complete", params, connection, ctx.wait_left_s())
+            await self._admit("completion/complete", params, connection, ctx.wait_left_s())
             return await connection.ask("completion/complete", params)
 
         raw = await self.run(run, ctx.wait_left_s(), "complete this", ctx)
@@ -141,7 +140,7 @@ class ResourceRequests:
         progress = ProgressRelay(ctx.progress) if ctx is not None and ctx.wants_progress else None
 
         async def send(more: Mapping[str, Any]) -> dict[str, Any]:
-            async def run(connection: LiveConnection) -> dict[str, Any]:
+            async def run(connection: Connection) -> dict[str, Any]:
                 if not connection.offers(capability):
                     raise ToolError(
                         ErrorCode.NOT_FOUND,
@@ -149,7 +148,7 @@ class ResourceRequests:
                         "ListMcpResources shows what other servers offer." if capability == "resources" else "",
                         facts={"upstream": self._config.name},
                     )
-                await self._gate.admit(method, params, connection, max_wait_s if ctx is None else ctx.wait_left_s())
+                await self._admit(method, params, connection, max_wait_s if ctx is None else ctx.wait_left_s())
                 on_progress = progress.report if progress is not None else None
                 return await connection.ask(
                     method, params, name=name, more=more, client=client, on_progress=on_progress
@@ -157,7 +156,9 @@ class ResourceRequests:
 
             if ctx is None:
                 return await self.run(run, max_wait_s, what)
-            return await after_login(
+            if self._offer_login is None:
+                return await self.run(run, ctx.wait_left_s(), what, ctx)
+            return await with_login(
                 self._offer, ctx, lambda waiting: self.run(run, waiting.wait_left_s(), what, waiting)
             )
 
@@ -169,22 +170,22 @@ class ResourceRequests:
 
     async def run(
         self,
-        run: Callable[[LiveConnection], Awaitable[T]],
+        run: Callable[[Connection], Awaitable[T]],
         max_wait_s: float,
         what: str,
         ctx: ToolContext | None = None,
     ) -> T:
-        """Run it in a place of the upstream's, in time; again on a new connection if the first was lost."""
+        """Run it with a permit and in time; again on a new connection if the first was lost."""
         name = self._config.name
         until_s = anyio.current_time() + max_wait_s
 
         def left_s() -> float:
             return max(0.0, until_s - anyio.current_time())
 
-        async def run_in_time(connection: LiveConnection, *places: Permit) -> T:
+        async def run_in_time(connection: Connection, *permits: Permit) -> T:
             limit_s = min(left_s(), self._config.timeout_s)
             clock = CallClock(limit_s, limit_s)
-            caller = connection.callers.one(ctx, clock, *places) if ctx is not None else nullcontext()
+            caller = connection.callers.one(ctx, clock, *permits) if ctx is not None else nullcontext()
             with caller, clock.scope:
                 return await run(connection)
             raise ToolError(
@@ -195,21 +196,23 @@ class ResourceRequests:
             )
 
         try:
-            async with self._connection_for(ctx) as lifeline:
-                lifeline.check()
-                async with self._share.one(left_s()) as share, self._slots.one(left_s()) as place:
+            async with self._connection_for(ctx) as provider:
+                provider.check()
+                principal = ctx.principal if ctx is not None else ""
+                async with (
+                    self._share.permit(left_s(), principal) as share,
+                    self._limiter.permit(left_s(), principal) as permit,
+                ):
 
-                    async def run_there(connection: LiveConnection) -> T:
-                        return await run_in_time(connection, share, place)
+                    async def run_there(connection: Connection) -> T:
+                        return await run_in_time(connection, share, permit)
 
-                    return await with_retry(lifeline, run_there, left_s, is_read=True)
+                    return await with_retry(provider, run_there, left_s, is_read=True)
         except UpstreamError as error:
             if self._visible is None:
                 raise
             raise self._visible.of_error(error) from None
         except LinkFault as failure:
-            from goat_mcp.upstreams.calls.error_messages import error_message
-
             raise error_message(self._config, failure.fault, is_call=False) from None
         except ToolError as error:
             if error.code is not ErrorCode.UPSTREAM_DOWN:

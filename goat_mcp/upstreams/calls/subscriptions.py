@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import anyio
@@ -18,7 +17,10 @@ from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.calls.connection_provider import ConnectionProvider
 from goat_mcp.upstreams.config.entry import UpstreamConfig
 from goat_mcp.upstreams.faults import LinkFault
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 ANSWER_S = 10.0
 """How long an upstream may take to say yes."""
@@ -33,7 +35,7 @@ class Subscriptions:
     def __init__(
         self,
         config: UpstreamConfig,
-        lifeline: ConnectionProvider,
+        provider: ConnectionProvider,
         telemetry: Telemetry,
         on_updated: Callable[[str], None],
         *,
@@ -41,8 +43,7 @@ class Subscriptions:
     ) -> None:
         """`on_updated` hears the watched URIs that changed, and must not block."""
         self._config = config
-        self._lifeline = lifeline
-        self._held = ExitStack()
+        self._provider = provider
         self._telemetry = telemetry
         self._on_updated = on_updated
         self._reopen_s = reopen_s
@@ -59,10 +60,10 @@ class Subscriptions:
         """One more watches this URI. Raises `ToolError` or `UpstreamError` where the upstream does not agree."""
         if not self._counts:
             # Who is watched is not idle (LIF-7).
-            self._held.enter_context(self._lifeline.in_use())
+            self._provider.begin_use()
         self._counts[uri] += 1
         try:
-            connection = await self._lifeline.ready(max_wait_s)
+            connection = await self._provider.ready(max_wait_s)
             if not connection.subscribes:
                 raise self._tells_nothing(uri)
             if connection.stateless:
@@ -75,13 +76,15 @@ class Subscriptions:
 
     def remove(self, uri: str) -> None:
         """One less watches it."""
+        if uri not in self._counts:
+            return
         self._counts[uri] -= 1
         if self._counts[uri] <= 0:
             del self._counts[uri]
             self._refused.pop(uri, None)
             self._changed.set()
         if not self._counts:
-            self._held.close()
+            self._provider.end_use()
 
     def updated(self, uri: str) -> None:
         """The upstream says that this, or something below it, has changed. What nobody watches is nobody's business."""
@@ -97,7 +100,7 @@ class Subscriptions:
         for uri in list(self._counts):
             self._on_updated(uri)
 
-    async def keep(self, connection: LiveConnection, hears: anyio.Event) -> None:
+    async def keep(self, connection: Connection, hears: anyio.Event) -> None:
         """Until cancelled: have this connection tell of all that is watched.
 
         Sets `hears` once changes of its lists are told, or are known not to be. If somebody else has set it by then,
@@ -115,7 +118,7 @@ class Subscriptions:
             hears.set()
             await self._keep_subscribed(connection)
 
-    async def _keep_subscribed(self, connection: LiveConnection) -> None:
+    async def _keep_subscribed(self, connection: Connection) -> None:
         for uri in list(self._counts):
             await self._quietly(self._subscribe(connection, uri))
         while True:
@@ -124,13 +127,13 @@ class Subscriptions:
             for uri in self._live - set(self._counts):
                 await self._quietly(self._unsubscribe(connection, uri))
 
-    async def _subscribe(self, connection: LiveConnection, uri: str) -> None:
+    async def _subscribe(self, connection: Connection, uri: str) -> None:
         async with self._turn(uri):
             if uri in self._counts and uri not in self._live:
                 await self._request(connection, "resources/subscribe", uri)
                 self._live |= {uri}
 
-    async def _unsubscribe(self, connection: LiveConnection, uri: str) -> None:
+    async def _unsubscribe(self, connection: Connection, uri: str) -> None:
         async with self._turn(uri):
             if uri not in self._counts:
                 self._live -= {uri}
@@ -148,7 +151,7 @@ class Subscriptions:
             turn = self._turns[uri] = anyio.Lock()
         return turn
 
-    async def _request(self, connection: LiveConnection, method: str, uri: str) -> None:
+    async def _request(self, connection: Connection, method: str, uri: str) -> None:
         try:
             with anyio.fail_after(ANSWER_S):
                 await connection.ask(method, {"uri": uri}, name=uri)
@@ -191,7 +194,7 @@ class Subscriptions:
             facts={"upstream": self._config.name},
         )
 
-    async def _keep_listening(self, connection: LiveConnection, hears: anyio.Event) -> None:
+    async def _keep_listening(self, connection: Connection, hears: anyio.Event) -> None:
         """Hold the change stream; when it was lost, list again once it stands, for changes were missed."""
         if not connection.listened_lists:
             hears.set()
@@ -214,7 +217,7 @@ class Subscriptions:
 
     async def _streams(
         self,
-        connection: LiveConnection,
+        connection: Connection,
         watched: frozenset[str],
         streams: anyio.abc.TaskGroup,
         hears: anyio.Event,
@@ -247,7 +250,7 @@ class Subscriptions:
             current.scope.cancel()
             current = replacement
 
-    async def _open(self, connection: LiveConnection, watched: frozenset[str], streams: anyio.abc.TaskGroup) -> _Stream:
+    async def _open(self, connection: Connection, watched: frozenset[str], streams: anyio.abc.TaskGroup) -> _Stream:
         connection.notices.acknowledgement = anyio.Event()
         stream = _Stream(watched)
         filter: dict[str, Any] = dict(connection.listened_lists)
@@ -264,7 +267,7 @@ class Subscriptions:
         settled.set()
         return stream
 
-    async def _hold(self, connection: LiveConnection, filter: Mapping[str, Any], stream: _Stream) -> None:
+    async def _hold(self, connection: Connection, filter: Mapping[str, Any], stream: _Stream) -> None:
         with stream.scope:
             try:
                 await connection.listen(filter)

@@ -1,22 +1,27 @@
-"""One upstream as configured: what to launch or call, and how its tools are named and bounded."""
+"""One upstream as configured: what to launch or call and in which folder, how its tools are named and bounded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from goat_mcp.commands.sandbox.options import SandboxOptions
 from goat_mcp.core.names import NAME_CAP, SEPARATOR, UPSTREAM_PREFIX
+from goat_mcp.upstreams.faults import StartFailure
+from goat_mcp.upstreams.status import ReasonCode
 
-if TYPE_CHECKING:  # few entries have any
+if TYPE_CHECKING:  # loaded when a process is started, and by the few entries that have such keys
+    from goat_mcp.processes.launch import Confined
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_CONCURRENCY = 16
-INQUIRIES = ("elicitation", "roots", "sampling")
+SERVER_REQUESTS = ("elicitation", "roots", "sampling")
 DEFAULT_ALLOW = frozenset({"elicitation", "roots"})
 """Sampling spends the user's model on whatever an upstream wants, so it waits for the user's word (R-UP-8)."""
 
@@ -112,3 +117,64 @@ class UpstreamConfig:
         else:
             facts = ["http", target.url, sorted(target.headers)]
         return hashlib.sha256(json.dumps([self.server, *facts]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+WORKSPACE = "${workspace}"
+
+
+def needs_workspace(target: StdioLaunch | HttpEndpoint) -> bool:
+    """Whether the entry names the caller's workspace: each gets a process of its own then."""
+    if not isinstance(target, StdioLaunch):
+        return False
+    return any(WORKSPACE in text for text in (target.command, *target.args, *target.env.values(), target.cwd or ""))
+
+
+def follows_client(target: StdioLaunch | HttpEndpoint) -> bool:
+    """Whether it says nothing of a folder: a handshake client that tells its roots has a process in the first."""
+    return isinstance(target, StdioLaunch) and target.cwd is None and not needs_workspace(target)
+
+
+def first_existing(roots: Sequence[Path]) -> Path | None:
+    """The first of a client's roots that can be worked in: it may be on another machine."""
+    for root in roots:
+        with suppress(OSError):
+            if root.is_dir():
+                return root
+    return None
+
+
+def in_workspace(target: StdioLaunch | HttpEndpoint, root: Path | None) -> StdioLaunch | HttpEndpoint:
+    """As it is started for a client whose workspace is `root`. Raises `StartFailure` where it needs one that is not."""
+    if not isinstance(target, StdioLaunch):
+        return target
+    if not needs_workspace(target):
+        return replace(target, cwd=str(root or _elsewhere())) if target.cwd is None else target
+    if root is None:
+        raise StartFailure(
+            ReasonCode.NO_WORKSPACE, f"its entry says {WORKSPACE}, and neither the client nor the settings name one"
+        )
+
+    def named(text: str) -> str:
+        return text.replace(WORKSPACE, str(root))
+
+    return replace(
+        target,
+        command=named(target.command),
+        args=tuple(map(named, target.args)),
+        env={name: named(value) for name, value in target.env.items()},
+        cwd=named(target.cwd) if target.cwd is not None else str(root),
+    )
+
+
+def _elsewhere() -> Path:
+    """Where we were started ourselves, as a host without a workspace does it."""
+    here = Path.cwd()
+    return Path.home() if here == Path(here.anchor) else here
+
+
+RootOf = Callable[[], Path | None]
+"""The workspace that one connection is for."""
+
+Confine = Callable[[SandboxOptions, Path], "Awaitable[Confined | None]"]
+"""Finds the sandbox for an entry that wants one, started in this directory; None: it runs without after all. Raises
+`ToolError`."""

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from goat_mcp.commands.sandbox.options import SandboxOptions
+from pydantic import ValidationError
+
+from goat_mcp.commands.sandbox.options import SandboxMode, SandboxOptions
 from goat_mcp.core.names import InvalidName, clean_server_name
 from goat_mcp.core.redaction import is_likely_secret
 from goat_mcp.core.substitution import Unresolved, secret_reference_in
@@ -21,19 +23,19 @@ from goat_mcp.upstreams.config.entry import (
     DEFAULT_ALLOW,
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_S,
-    INQUIRIES,
+    SERVER_REQUESTS,
+    WORKSPACE,
     HttpEndpoint,
     StdioLaunch,
     UpstreamConfig,
 )
-from goat_mcp.upstreams.config.sandbox_keys import SANDBOX_KEYS, BrokenSandboxKeys, sandbox_options
 from goat_mcp.upstreams.config.self_launch import launches_us
-from goat_mcp.upstreams.config.work_folder import WORKSPACE
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 
 if TYPE_CHECKING:  # few entries have any
     from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 
+SANDBOX_KEYS = frozenset({"sandbox", "sandbox_network", "sandbox_read", "sandbox_write", "sandbox_domains"})
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
 _HTTP_KEYS = frozenset({"url", "headers", "oauth"})
 _OUR_KEYS = frozenset(
@@ -175,11 +177,21 @@ def _target(given: Mapping[str, Any]) -> StdioLaunch | HttpEndpoint:
     )
 
 
-def _sandbox(given: Mapping[str, Any]) -> SandboxOptions | None:
+def _sandbox(entry: Mapping[str, Any]) -> SandboxOptions | None:
+    """The sandbox that an entry wants; None where it wants none, as most do. Raises `BrokenEntry`."""
+    given = {key: value for key, value in entry.items() if key in SANDBOX_KEYS}
+    if not given:
+        return None
     try:
-        return sandbox_options(given)
-    except BrokenSandboxKeys as broken:
-        raise BrokenEntry(str(broken)) from None
+        options = SandboxOptions.model_validate(given)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise BrokenEntry(f"{key}: {first['msg']}; got {str(first['input'])[:60]!r}") from None
+    if options.sandbox is None:
+        key = min(given)
+        raise BrokenEntry(f"{key}: says what a sandbox shows, and there is none; write sandbox: auto or required")
+    return None if options.sandbox is SandboxMode.OFF else options
 
 
 def _oauth(value: Any) -> OAuthOptions | None:
@@ -298,8 +310,8 @@ def _allow(given: Mapping[str, Any]) -> frozenset[str]:
     value = given.get("allow")
     if value is None:
         return DEFAULT_ALLOW
-    if not isinstance(value, list) or not all(one in INQUIRIES for one in cast("list[Any]", value)):
-        raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(INQUIRIES)}")
+    if not isinstance(value, list) or not all(one in SERVER_REQUESTS for one in cast("list[Any]", value)):
+        raise BrokenEntry(f"allow: {_shown(value)} is not a list of {', '.join(SERVER_REQUESTS)}")
     return frozenset(cast("list[str]", value))
 
 

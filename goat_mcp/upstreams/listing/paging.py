@@ -1,4 +1,8 @@
-"""Draining a paginated list of an upstream within bounds (AGG-4): pages, entries, bytes, and no cursor twice."""
+"""A paginated list of an upstream, read within bounds (AGG-4): pages, entries, bytes, and no cursor twice.
+
+If the upstream is a gateway too, each entry has the gateways it came through, and those that came from us are left out:
+without that two gateways that are each other's upstreams would list each other's tools of each other, and so on.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
+from goat_mcp.core.gateway_chain import HOPS_KEY, hops_in, why_cyclic
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 
 MAX_PAGES = 100
@@ -77,3 +82,36 @@ def _size(page: Any) -> int:
     except ValueError:
         # A lone surrogate, which only the slow encoder takes.
         return len(json.dumps(page))
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+"""By the member of a page that holds entries: what one is known by, where that is not its name."""
+
+
+def take_chained(listed: Listed, member: str, *, instance: str, peer: str) -> None:
+    """Set `listed.paths` and `listed.cyclic`, and leave in `listed.entries` what may be used, without its hops.
+
+    `instance` is our id, `peer` that of the gateway that listed them in this `member` of its pages.
+    """
+    key = KEYS.get(member, "name")
+    kept: list[Any] = []
+    for raw in listed.entries:
+        entry: Mapping[str, Any] = cast("Mapping[str, Any]", raw) if isinstance(raw, Mapping) else _NOTHING
+        name = entry.get(key)
+        path = (peer, *hops_in(entry.get("_meta")))
+        if why := why_cyclic(path, instance):
+            listed.cyclic.append((str(name)[:200], why))
+            continue
+        if isinstance(name, str):
+            listed.paths[name] = path
+        kept.append(_without_hops(entry) if len(path) > 1 else raw)
+    listed.entries[:] = kept
+
+
+def _without_hops(entry: Mapping[str, Any]) -> dict[str, Any]:
+    meta = {key: value for key, value in entry["_meta"].items() if key != HOPS_KEY}
+    bare = {key: value for key, value in entry.items() if key != "_meta"}
+    return {**bare, "_meta": meta} if meta else bare

@@ -77,13 +77,13 @@ def assess(
     claimed = claimed_risk(annotations or _NOTHING_STATED)
     effective = claimed if trusted else max(claimed, signalled_risk(name, input_schema))
     published = _published(annotations, effective)
-    told = published or _NOTHING_STATED
+    shown = published or _NOTHING_STATED
     # What is published of them are truth values; missing ones are as the protocol has them.
     hints = Hints(
-        read_only=told.get("readOnlyHint", False),
-        destructive=told.get("destructiveHint", True),
-        idempotent=told.get("idempotentHint", False),
-        open_world=told.get("openWorldHint", True),
+        read_only=shown.get("readOnlyHint", False),
+        destructive=shown.get("destructiveHint", True),
+        idempotent=shown.get("idempotentHint", False),
+        open_world=shown.get("openWorldHint", True),
     )
     side_effect = _SIDE_EFFECTS.get(effective, SideEffect.NETWORK)
     decision = effective

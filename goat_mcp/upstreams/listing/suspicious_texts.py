@@ -6,9 +6,10 @@ decision. Honest texts must not be reported: a warning that is often wrong is re
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
@@ -17,6 +18,7 @@ from goat_mcp.files.documents.visible_text import drop_hidden
 
 MAX_CHARS = 200_000
 """Of one definition; what comes after them is not looked at."""
+MAX_MENTIONS = 20
 HIDES = "hides characters"
 _TAGS = re.compile(r"[\U000e0020-\U000e007e]|\\U000e00([2-7][0-9a-f])")
 _ESCAPES = re.compile(
@@ -197,3 +199,18 @@ def _plain(text: str) -> str:
 
 def _letter(tag: re.Match[str]) -> str:
     return chr(int(tag[1], 16)) if tag[1] else chr(ord(tag[0]) - 0xE0000)
+
+
+def cross_server_references(server: str, entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """`tool: mcp__other__name` for each mention in the entries of `server`, at most `MAX_MENTIONS`."""
+    found: dict[str, None] = {}
+    for entry in entries:
+        texts = json.dumps([entry.get(part) for part in ("title", "description", "inputSchema")])
+        if UPSTREAM_PREFIX not in texts:
+            continue
+        for mention in _CANONICAL.finditer(texts):
+            if mention[1] != server:
+                found[f"{entry.get('name')}: {mention[0]}"] = None
+                if len(found) == MAX_MENTIONS:
+                    return tuple(found)
+    return tuple(found)

@@ -1,1 +1,1 @@
-"""Logging in to HTTP upstreams (AUT-1 to AUT-3). `logins` is the door; the rest is loaded by an upstream that asks."""
+"""Logging in to HTTP upstreams (AUT-1 to AUT-3). `logins` is loaded at the start, the rest by the first login."""

@@ -33,11 +33,9 @@ from pydantic_core import from_json, to_json
 from goat_mcp.core.errors import ToolError
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
-from goat_mcp.upstreams.oauth.destinations import Destinations
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused, RenewalRefused
-from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
-from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, ProviderRequests, shown
-from goat_mcp.upstreams.oauth.stored_login import LoginFacts, LoginSecrets, StoredLogin
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginPrompt, LoginRefused, RenewalRefused
+from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginSecrets, StoredLogin
+from goat_mcp.upstreams.oauth.provider_requests import TIMEOUT_S, Destinations, ProviderRequests, shown
 from goat_mcp.web.http import HttpClient
 
 _MAX_CHALLENGE_CHARS = 8_000
@@ -81,8 +79,8 @@ class Flow:
         self._hide = hide
         self._name = name
         self._principal = principal
-        self._places = Destinations(url, options.allow_hosts)
-        self._requests = ProviderRequests(self._places, http, hide)
+        self._destinations = Destinations(url, options.allow_hosts)
+        self._requests = ProviderRequests(self._destinations, http, hide)
 
     async def log_in(
         self, person: LoginPrompt | None, *, challenge: str = "", previous: StoredLogin | None = None, scopes: str = ""
@@ -92,7 +90,7 @@ class Flow:
         `challenge` is the upstream's `WWW-Authenticate`, `scopes` are asked for beside the usual ones. Raises
         `LoginRefused` and `AuthServerDown`.
         """
-        self._places.refuse_plain_upstream()
+        self._destinations.refuse_plain_upstream()
         wanted = self._wanted_scopes(challenge, previous, scopes)
         memory = _Memory(client=self._known_client(person, previous, wanted))
         provider = self._provider(memory, person)
@@ -143,7 +141,7 @@ class Flow:
 
         Raises `LoginRefused` and `AuthServerDown`.
         """
-        place = self._places.checked(self._url, "its address")
+        target = self._destinations.checked(self._url, "its address")
         body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": stamp_request({}, stateless=True)}
         bearer = {} if token is None else {"authorization": f"Bearer {token}"}
         stamps = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "server/discover"}
@@ -151,10 +149,10 @@ class Flow:
         try:
             async with self._http.stream(
                 "POST",
-                place.url,
+                target.url,
                 headers={**headers, **kinds, **stamps, **bearer},
                 content=to_json(body),
-                allow_hosts=(place.authority,),
+                allow_hosts=(target.authority,),
                 timeout_s=TIMEOUT_S,
             ) as response:
                 return response.status, response.headers.get("www-authenticate", "")
@@ -224,7 +222,7 @@ class Flow:
             supported = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
             is_basic = not supported or "client_secret_basic" in supported
             client.token_endpoint_auth_method = "client_secret_basic" if is_basic else "client_secret_post"
-        target = self._places.checked(url, "the address of its login page")
+        target = self._destinations.checked(url, "the address of its login page")
         await person.visit(target.url)
 
     def _wanted_scopes(self, challenge: str, previous: StoredLogin | None, scopes: str) -> str:

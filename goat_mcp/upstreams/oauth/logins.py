@@ -1,8 +1,7 @@
-"""The door to upstreams' logins. What is behind it is loaded once one is stored, or an upstream asks for one."""
+"""The logins of upstreams. Their code is loaded once one is stored, or an upstream asks for one."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,22 +9,16 @@ from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
+from goat_mcp.upstreams.oauth.login_contract import FOLDER, LoginPrompt, slot_of
 from goat_mcp.web.http import HttpClient
 
 if TYPE_CHECKING:  # loaded with the first login
     from goat_mcp.state.system_keyring import SystemKeyring
-    from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
     from goat_mcp.upstreams.oauth.pending_login import PendingLogin
     from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 
-FOLDER = "oauth"
 OWNER = "owner"
 """The principal of logins that `auth login` makes: whoever runs goat-mcp, on behalf of all its clients."""
-
-
-def slot_of(resource: str, principal: str) -> str:
-    """Names the logins at one resource for one principal, in file names."""
-    return hashlib.sha256(f"{resource}\0{principal}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class Logins:
@@ -48,14 +41,14 @@ class Logins:
         self._keyring = keyring
         self._person = person
 
-    def of(self, config: UpstreamConfig, principal: str = OWNER) -> LoginDoor | None:
+    def of(self, config: UpstreamConfig, principal: str = OWNER) -> LazyLogin | None:
         """The upstream's login; None for one that is no HTTP server, or has its credentials in its headers."""
         target = config.target
         if not isinstance(target, HttpEndpoint) or not target.may_log_in:
             return None
         slot = slot_of(target.url, principal)
         has_person = self._person is not None
-        return LoginDoor(self.state, slot, lambda: self.load(config, target, principal), target, has_person)
+        return LazyLogin(self.state, slot, lambda: self.load(config, target, principal), target, has_person)
 
     def load(self, config: UpstreamConfig, target: HttpEndpoint, principal: str = OWNER) -> UpstreamLogin:
         """The login itself, with all its code."""
@@ -76,7 +69,7 @@ class Logins:
         )
 
 
-class LoginDoor:
+class LazyLogin:
     """One upstream's login, as its requests see it."""
 
     def __init__(

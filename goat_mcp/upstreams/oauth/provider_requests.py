@@ -1,11 +1,13 @@
-"""The requests of a login, as we send them: through our guarded client, to places that were checked.
+"""The requests of a login: sent through our guarded client, and only to addresses that were checked (R-UP-9).
 
-What they say, and what their answers mean, is the SDK's provider's business.
+What they say, and what their answers mean, is the SDK's provider's business. The upstream names these addresses itself,
+so they are not trusted. The origin the operator wrote may be anywhere; every other one must be public and https, except
+that an upstream on this machine may have its authorization server on this machine, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 import httpx2
@@ -14,10 +16,11 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from goat_mcp.core.errors import ErrorCode, ToolError
-from goat_mcp.upstreams.oauth.destinations import Destinations
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginRefused
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginRefused
 from goat_mcp.web.http import HttpClient
+from goat_mcp.web.http.addresses import why_not_public
 from goat_mcp.web.http.client import WholeResponse
+from goat_mcp.web.http.target import Target, parse_target
 
 TIMEOUT_S = 10.0
 _MAX_BYTES = 1024 * 1024
@@ -27,8 +30,8 @@ _MAX_REDIRECTS = 5
 class ProviderRequests:
     """Those about one upstream. `hide` is told every secret that an answer brings."""
 
-    def __init__(self, places: Destinations, http: HttpClient, hide: Callable[..., None]) -> None:
-        self._places = places
+    def __init__(self, destinations: Destinations, http: HttpClient, hide: Callable[..., None]) -> None:
+        self._destinations = destinations
         self._http = http
         self._hide = hide
 
@@ -44,8 +47,8 @@ class ProviderRequests:
             if name not in ("host", "content-length", "connection")
         }
         for _ in range(_MAX_REDIRECTS + 1):
-            target = self._places.checked(url, what)
-            allowed = (target.authority,) if self._places.may_be_private(target) else ()
+            target = self._destinations.checked(url, what)
+            allowed = (target.authority,) if self._destinations.may_be_private(target) else ()
             try:
                 response = await self._http.send(
                     request.method,
@@ -122,3 +125,50 @@ def _refuse_broken_metadata(response: WholeResponse) -> None:
 def shown(request: httpx2.Request) -> str:
     """Where a request goes, as people may see it."""
     return str(request.url).partition("?")[0][:200]
+
+
+class Destinations:
+    """The addresses one upstream's login may lead to."""
+
+    def __init__(self, url: str, allow_hosts: Collection[str] = ()) -> None:
+        self._upstream = _parsed(url, "its own address")
+        self._allow_hosts = allow_hosts
+
+    def refuse_plain_upstream(self) -> None:
+        """Raises `LoginRefused` for an upstream that would have its tokens over plain http."""
+        upstream = self._upstream
+        if upstream.scheme == "http" and not (_is_loopback(upstream) or upstream.is_among(self._allow_hosts)):
+            raise LoginRefused(
+                f"a token is never sent to {upstream.origin} over plain http; use https, or name "
+                f"{upstream.authority} in oauth.allow_hosts of its entry"
+            )
+
+    def checked(self, url: str, what: str) -> Target:
+        """The address a URL leads to. Raises `LoginRefused` if it may not; `what` says whose URL it is."""
+        target = _parsed(url, what)
+        if target.origin == self._upstream.origin or target.is_among(self._allow_hosts):
+            return target
+        if _is_loopback(target) and _is_loopback(self._upstream):
+            return target
+        if target.scheme == "http":
+            raise LoginRefused(
+                f"{what} is refused: {target.shown} is plain http; the operator can name {target.authority} in "
+                "oauth.allow_hosts of this upstream's entry"
+            )
+        return target
+
+    def may_be_private(self, target: Target) -> bool:
+        """Whether a private address is right for this one, once its name is resolved."""
+        is_ours = target.origin == self._upstream.origin or target.is_among(self._allow_hosts)
+        return is_ours or (_is_loopback(target) and _is_loopback(self._upstream))
+
+
+def _parsed(url: str, what: str) -> Target:
+    try:
+        return parse_target(url)
+    except ToolError as refused:
+        raise LoginRefused(f"{what} is refused: {refused.message}") from None
+
+
+def _is_loopback(target: Target) -> bool:
+    return target.host == "localhost" or why_not_public(target.host) == "loopback"

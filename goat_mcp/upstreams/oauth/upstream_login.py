@@ -20,10 +20,14 @@ from goat_mcp.state.file_lock import LockTimeout, file_lock
 from goat_mcp.state.private_file import no_warning
 from goat_mcp.upstreams.config.oauth_keys import OAuthOptions
 from goat_mcp.upstreams.oauth.flow import Flow
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded, LoginRefused, RenewalRefused
-from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
-from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable
-from goat_mcp.upstreams.oauth.stored_login import StoredLogin
+from goat_mcp.upstreams.oauth.login_contract import (
+    AuthServerDown,
+    LoginNeeded,
+    LoginPrompt,
+    LoginRefused,
+    RenewalRefused,
+)
+from goat_mcp.upstreams.oauth.login_store import LoginStore, LoginUnreadable, StoredLogin
 from goat_mcp.web.http import HttpClient
 
 LOCK_WAIT_S = 45.0
@@ -142,14 +146,14 @@ class UpstreamLogin:
     async def log_out(self) -> tuple[bool, str]:
         """Forget what is stored, here and at its authorization server. Whether it was told, and what was left over."""
         login = await self._load_if_readable()
-        was_told = login is not None and await self._flow.revoke(login)
+        was_reported = login is not None and await self._flow.revoke(login)
         left = ""
         async with file_lock(self._store.lock_file(self._url, self._principal), LOCK_WAIT_S):
             for facts in self._store.all():
                 if (facts.resource, facts.principal) == (self._url, self._principal):
                     left = await anyio.to_thread.run_sync(self._store.forget, facts) or left
         self._current = None
-        return was_told, left
+        return was_reported, left
 
     async def _renewed(self, refused: str | None, challenge: str) -> str:
         """Under the lock: what is stored now, renewed if that is the refused one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -15,7 +16,10 @@ import anyio
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamSpec
 from goat_mcp.upstreams.pinning.pins import UpstreamPins
-from goat_mcp.upstreams.transports.live_connection import LiveConnection
+
+if TYPE_CHECKING:  # loaded with the first connection
+    from goat_mcp.upstreams.transports.connection import Connection
+
 
 MAX_WAIT_S = 20.0
 
@@ -33,24 +37,24 @@ class PinGate:
     """The gate of one upstream's tools, or of what else it offers."""
 
     def __init__(
-        self, pins: UpstreamPins, announced: Callable[[LiveConnection], bool] = lambda one: one.tools_changed.is_set()
+        self, pins: UpstreamPins, announced: Callable[[Connection], bool] = lambda one: one.tools_changed.is_set()
     ) -> None:
         """`announced` is whether a connection has told of a change that nobody has begun to list."""
         self.pins = pins
         self._announced = announced
-        self._lists: WeakKeyDictionary[LiveConnection, _Lists] = WeakKeyDictionary()
+        self._lists: WeakKeyDictionary[Connection, _Lists] = WeakKeyDictionary()
 
     def admit(self, spec: UpstreamSpec) -> None:
         """Raises `ToolError(QUARANTINED)` for a tool that may not be called as it is now."""
         self.pins.check("tool", spec.native_name, spec.pin)
 
-    def _lists_of(self, connection: LiveConnection) -> _Lists:
+    def _lists_of(self, connection: Connection) -> _Lists:
         if (lists := self._lists.get(connection)) is None:
             lists = self._lists[connection] = _Lists()
         return lists
 
     @contextmanager
-    def listing(self, connection: LiveConnection) -> Generator[None]:
+    def listing(self, connection: Connection) -> Generator[None]:
         """Around reading the list of a connection, and pinning what is in it."""
         lists = self._lists_of(connection)
         lists.begun += 1
@@ -61,7 +65,7 @@ class PinGate:
             lists.end.set()
             lists.end = anyio.Event()
 
-    async def settled(self, connection: LiveConnection, max_wait_s: float) -> None:
+    async def settled(self, connection: Connection, max_wait_s: float) -> None:
         """Return once what this connection offers is known, all changes it has announced so far included.
 
         Also where it cannot be listed: the call is then held against what was known. Raises `ToolError(UPSTREAM_DOWN)`

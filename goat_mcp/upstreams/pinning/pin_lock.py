@@ -1,8 +1,9 @@
-"""`goat.lock`: what of each upstream was pinned and what waits for approval, by hash (PIN-1, R-UP-6).
+"""`goat.lock`: what was pinned and what waits for approval, by hash; and the definitions themselves (PIN-1, R-UP-6).
 
-One file for all processes of a user: every change is made under a lock, on what the file holds at that moment, and
-replaces it whole. Reading is start-up time: standard library only. What the hashes stand for is kept by
-`PinnedDefinitions`, what follows from them is decided by `UpstreamPins`.
+One lock file for all processes of a user: every change is made under a lock, on what the file holds at that moment, and
+replaces it whole. The definitions are in one file per upstream, `pins/SERVER.json`, 0600. Each is checked against its
+hash when it is used, so nothing there need be believed. Reading is start-up time: standard library only. What follows
+from the pins is decided by `UpstreamPins`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from goat_mcp.state.database import Warn
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.file_lock import exclusive
-from goat_mcp.state.private_file import no_warning, write_private
+from goat_mcp.state.private_file import no_warning, set_aside, write_private
+from goat_mcp.upstreams.envelope import passing_meta
 
 FILE_NAME = "goat.lock"
 _FORMAT = 1
@@ -192,3 +195,62 @@ def _parsed(raw: bytes) -> LockContent:
 
 def _kinds(kinds: Mapping[str, Mapping[str, list[str]]]) -> dict[str, Named]:
     return {kind: {name: Pin(*pin) for name, pin in named.items()} for kind, named in kinds.items()}
+
+
+def definition_hash(definition: Any) -> str:
+    """SHA-256 of canonical JSON (keys sorted, no blanks, ASCII), without the members that belong to the hop."""
+    if isinstance(definition, dict) and "_meta" in definition:
+        entry = cast("dict[str, Any]", definition)
+        definition = {**entry, "_meta": passing_meta(entry["_meta"])}
+    canonical = json.dumps(definition, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+class PinnedDefinitions:
+    """Reads and writes definitions below the state directory. Nothing is kept in memory."""
+
+    def __init__(self, state: StateDirectory, warn: Warn = no_warning) -> None:
+        self._state = state
+        self._warn = warn
+
+    def path(self, server: str) -> Path:
+        """Names that differ in case only are two files everywhere."""
+        digest = hashlib.sha256(server.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._state.path / "pins" / f"{server[:80]}-{digest[:8]}.json"
+
+    def are_kept(self, server: str) -> bool:
+        return self.path(server).is_file()
+
+    def some(self, server: str, hashes: Collection[str]) -> Mapping[str, Any]:
+        """Those of the definitions that are there and hold."""
+        stored = self._all(server)
+        return {sha256: stored[sha256] for sha256 in hashes if _is(stored.get(sha256), sha256)}
+
+    def keep(self, server: str, hashes: Collection[str], new: Mapping[str, Any]) -> None:
+        """Have exactly the definitions of `hashes`, taken from `new` where they are not stored. Raises `OSError`.
+
+        Only for who holds the lock of `goat.lock`.
+        """
+        stored = self._all(server)
+        if set(hashes) == set(stored):
+            return
+        kept = {sha256: definition for sha256, definition in {**stored, **new}.items() if sha256 in hashes}
+        self._state.folder("pins")
+        write_private(self.path(server), json.dumps(kept).encode("ascii"))
+
+    def _all(self, server: str) -> dict[str, Any]:
+        path = self.path(server)
+        try:
+            stored = json.loads(path.read_bytes())
+        except OSError:
+            return {}
+        except (ValueError, RecursionError):
+            stored = None
+        if not isinstance(stored, dict):
+            set_aside(path, self._warn)
+            return {}
+        return cast("dict[str, Any]", stored)
+
+
+def _is(definition: Any, sha256: str) -> bool:
+    return definition is not None and definition_hash(definition) == sha256

@@ -1,4 +1,7 @@
-"""What waits in `goat.lock`, compared with what is pinned, and its approval. Asking the person is the command's."""
+"""What waits in `goat.lock`, for commands: compared with what is pinned, checked for suspicious texts, approved.
+
+Asking the person is the command's business. `goat-mcp lock --check` compares the lock with what upstreams offer now.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX, InvalidName, clean_server_name
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.listing.suspicious_texts import why_suspicious
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
 from goat_mcp.upstreams.pinning.pins import lock_name
 
 LAUNCH = "launch"
@@ -115,3 +118,102 @@ def _lines(definition: Any, sha256: str) -> list[str]:
     if isinstance(definition, str):
         return [json.dumps(line).replace("\x7f", "\\u007f") for line in definition.split("\n")]
     return json.dumps(definition, indent=2, sort_keys=True).replace("\x7f", "\\u007f").splitlines()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`problem` says why it could not be asked; `is_off` that it is not pinned at all. All names are as in commands."""
+
+    name: str
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    launch_changed: bool = False
+    problem: str = ""
+    is_off: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Something is there that nobody approved or saw. That something is gone harms nobody."""
+        return bool(self.changed or self.added or self.launch_changed)
+
+    @property
+    def verdict(self) -> str:
+        if self.is_off:
+            return "not pinned (pin: off)"
+        if self.problem:
+            return f"not compared: {self.problem}"
+        return "differs" if self.differs else "as pinned"
+
+    def lines(self) -> list[str]:
+        """What differs, a line each."""
+        launch = ["it is launched in another way than when it was pinned"] if self.launch_changed else []
+        return [
+            *launch,
+            *(f"changed: {name}" for name in self.changed),
+            *(f"not pinned: {name}" for name in self.added),
+            *(f"gone: {name}" for name in self.gone),
+        ]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "changed": self.changed,
+            "added": self.added,
+            "gone": self.gone,
+            "launch_changed": self.launch_changed,
+            "problem": self.problem,
+        }
+
+
+def compared(
+    name: str, server: str, before: LockContent, after: ServerPins, seen: dict[str, dict[str, str]]
+) -> Comparison:
+    """`after` is what the lock would hold, `seen` what is offered now: hash by name, by kind."""
+    old = before.of(server)
+    changed: list[str] = []
+    added: list[str] = []
+    gone: list[str] = []
+    for kind, named in seen.items():
+        if kind in ("prompt", "template") and old.launch and kind not in old.pins:
+            # Listed only once somebody asks for it, which nobody had when the rest was pinned.
+            continue
+        for native, sha256 in named.items():
+            pin = old.pin(kind, native)
+            if pin is None:
+                added.append(lock_name(server, kind, native))
+            elif pin.sha256 != sha256:
+                changed.append(lock_name(server, kind, native))
+        gone += [lock_name(server, kind, native) for native in old.pins.get(kind, {}) if native not in named]
+    launch_changed = bool(old.launch and after.waiting_launch)
+    return Comparison(name, tuple(changed), tuple(added), tuple(gone), launch_changed)
+
+
+@dataclass(frozen=True)
+class Suspicious:
+    """One definition. `about` is as it waits, or would."""
+
+    about: Waiting
+    why: tuple[str, ...]
+    waits: bool
+
+    def __str__(self) -> str:
+        return f"{self.about.target}: its definition {'; '.join(self.why)}"
+
+
+def suspicious_in(
+    content: LockContent, definitions: PinnedDefinitions, servers: Collection[str] | None = None
+) -> list[Suspicious]:
+    """Those of these servers, or of all, by server. Takes a quarter of a millisecond for each definition."""
+    found: list[Suspicious] = []
+    for server, pins in sorted(content.servers.items()):
+        if servers is not None and server not in servers:
+            continue
+        kept = definitions.some(server, pins.hashes())
+        for waits, kinds in ((True, pins.waiting), (False, pins.pins)):
+            for kind, named in sorted(kinds.items()):
+                for name, pin in sorted(named.items()):
+                    if pin.sha256 in kept and (why := why_suspicious(kept[pin.sha256], server)):
+                        found.append(Suspicious(Waiting(server, kind, name, "", pin.sha256, pin.risk), why, waits))
+    return found

@@ -1,20 +1,21 @@
-"""The prompts and templates of one upstream as its pins allow them (PIN-1, R-UP-6). Resources are not pinned.
+"""The prompts, templates and instructions of one upstream as its pins allow them (PIN-1, R-UP-6).
 
-When to list them is the `OfferShelf`'s business, what holds a request up until then the `ItemGate`'s.
+Resources are not pinned. Nobody is sent instructions: a change of them is only reported.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from goat_mcp.catalog.offerings import Entry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.pinning.launch_fingerprint import launch_fingerprint
-from goat_mcp.upstreams.pinning.pinned_definitions import definition_hash
+from goat_mcp.upstreams.pinning.pin_lock import definition_hash
 from goat_mcp.upstreams.pinning.pins import SeenDefinitions, UpstreamPins
+from goat_mcp.upstreams.status import RejectedEntry
 
 if TYPE_CHECKING:  # loaded at the first list
     from goat_mcp.upstreams.listing.entry_validation import UsableItems
@@ -79,7 +80,7 @@ class PinnedResources:
         return tuple(one.entry for one in view.shown)
 
     def shown_of(self, kind: PinnedKind, listed: Sequence[Entry]) -> tuple[Entry, ...]:
-        """As `shown`, of what came another way than the shelf's lists, which stay what requests are held against."""
+        """As `shown`, of what came another way than the cache's lists, which stay what requests are held against."""
         if self._pins.is_off:
             return tuple(listed)
         words = KINDS[kind]
@@ -101,3 +102,26 @@ def _usable(kind: PinnedKind, definition: Mapping[str, Any]) -> Entry | None:
     from goat_mcp.upstreams.listing.entry_validation import usable_items
 
     return next(iter(usable_items(kind, [definition]).entries), None)
+
+
+MAX_KEPT_CHARS = 65_536
+"""Of longer ones the head is kept, with a hash of the whole."""
+
+
+def settle_instructions(pins: UpstreamPins, instructions: str) -> None:
+    """Pin what is seen for the first time, and note a change. Empty is none. Blocks: for a worker thread."""
+    if pins.is_off:
+        return
+    seen: list[SeenDefinitions] = []
+    if instructions:
+        definition = _definition(instructions)
+        seen = [SeenDefinitions("", definition_hash(definition), {}, definition)]
+    pins.hold("instructions", seen)
+    pins.settle("instructions", seen, launch_fingerprint(pins.config.target))
+
+
+def _definition(instructions: str) -> Any:
+    if len(instructions) <= MAX_KEPT_CHARS:
+        return instructions
+    whole = hashlib.sha256(instructions.encode("utf-8", "surrogatepass")).hexdigest()
+    return {"head": instructions[:MAX_KEPT_CHARS], "chars": len(instructions), "sha256": whole}

@@ -17,15 +17,13 @@ from goat_mcp.core.names import SEPARATOR, UPSTREAM_PREFIX
 from goat_mcp.files.documents.visible_text import make_visible
 from goat_mcp.state.telemetry import Telemetry
 from goat_mcp.upstreams.config.entry import UpstreamConfig
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, ServerPins
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock, PinnedDefinitions, ServerPins
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 Kind = Literal["tool", "prompt", "template", "instructions"]
 MAX_PINS = 20_000
 """Definitions of one upstream, waiting ones too. What comes after them is not shown: a lock must not grow for ever."""
-_NAMES_TOLD = 10
+_NAMES_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -143,14 +141,14 @@ class UpstreamPins:
         content = self.lock.content()
         if not self._must_write(content, kind, first, launch):
             return
-        told: list[str] = []
+        notes: list[str] = []
         new: list[str] = []
 
         def edit(content: LockContent) -> None:
             pins = content.servers.setdefault(self.config.server, ServerPins())
             known = pins.hashes()
             new[:] = [name for name, one in first.items() if one.sha256 not in known]
-            told[:] = self._merge(content, pins, kind, first, launch)
+            notes[:] = self._merge(content, pins, kind, first, launch)
             originals = {one.sha256: one.original for one in first.values() if one.original is not None}
             if not self.lock.only_compares:
                 self.definitions.keep(self.config.server, pins.hashes(), originals)
@@ -165,8 +163,8 @@ class UpstreamPins:
         self._first_seen.extend((kind, first[name]) for name in new)
         self._unsaved.pop(kind, None)
         self.problem = ""
-        if told:
-            self.telemetry.warning("upstream definitions", upstream=self.config.name, what="; ".join(told))
+        if notes:
+            self.telemetry.warning("upstream definitions", upstream=self.config.name, what="; ".join(notes))
 
     async def scan_first_sights(self) -> None:
         """Report what is suspicious in what has become known since. What waits for a list need not wait for this."""
@@ -263,7 +261,7 @@ class UpstreamPins:
         self, content: LockContent, pins: ServerPins, kind: Kind, seen: Mapping[str, SeenDefinitions], launch: str
     ) -> list[str]:
         """Bring `pins` up to what was seen. Returns what to tell the operator."""
-        told: list[str] = []
+        notes: list[str] = []
         is_new = not pins.launch
         if is_new and not self._must_wait(content):
             pins.launch = launch
@@ -271,7 +269,7 @@ class UpstreamPins:
             pins.waiting_launch = ""
         elif launch != pins.waiting_launch:
             pins.waiting_launch = launch
-            told.append("is launched in another way than when it was pinned" if not is_new else "its launch waits")
+            notes.append("is launched in another way than when it was pinned" if not is_new else "its launch waits")
         pinned, waiting = pins.pins.setdefault(kind, {}), pins.waiting.setdefault(kind, {})
         for name in [name for name in waiting if name not in seen]:
             del waiting[name]
@@ -295,12 +293,12 @@ class UpstreamPins:
                 waiting[name] = Pin(one.sha256, one.risk)
                 changed.append(name)
         if added:
-            told.append(f"{_several(kind)} pinned at first sight{_some(added)}")
+            notes.append(f"{_several(kind)} pinned at first sight{_some(added)}")
         if changed:
-            told.append(
+            notes.append(
                 f"{_several(kind)} that wait for approval{_some(changed)}; see goat-mcp lock show {self.config.server}"
             )
-        return told
+        return notes
 
     def _pin_unsaved(self, kind: Kind, seen: Mapping[str, SeenDefinitions]) -> None:
         content = self.lock.content()
@@ -363,5 +361,5 @@ def _several(kind: str) -> str:
 def _some(names: Iterable[str]) -> str:
     """After a colon; nothing for what has no name, as instructions."""
     listed = [make_visible(name[:100]) for name in names if name]
-    rest = f" and {len(listed) - _NAMES_TOLD} more" if len(listed) > _NAMES_TOLD else ""
-    return f": {', '.join(listed[:_NAMES_TOLD])}{rest}" if listed else ""
+    rest = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
+    return f": {', '.join(listed[:_NAMES_SHOWN])}{rest}" if listed else ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -20,24 +19,24 @@ import anyio
 
 from goat_mcp.core.client_side import ClientRefused, ClientRequest, ClientSide, RootsOf, Told
 from goat_mcp.core.context import ToolContext
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.files.documents.visible_json import make_json_visible
 from goat_mcp.upstreams.envelope import passing_meta, strip_result
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
-from goat_mcp.upstreams.server_requests.log_levels import is_wanted
+from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.request_handlers import (
     KIND_OF,
     ROOTS,
     covers,
     declared_for,
+    is_wanted,
     labelled,
     required_for,
     roots_result,
 )
-from goat_mcp.upstreams.token_bucket import TokenBucket
 
-MAX_UNTOLD = 256
+MAX_UNSENT = 256
 """Log messages kept for clients that are slow to take them; the oldest go."""
-TELL_TIMEOUT_S = 2.0
+SEND_TIMEOUT_S = 2.0
 LOGS_PER_S = 100.0
 LOGS_AT_ONCE = 500.0
 """Log messages of one connection that are passed on; what goes beyond is counted and dropped (R-UP-3)."""
@@ -46,30 +45,43 @@ _METHOD_NOT_FOUND = -32601
 _INVALID_REQUEST = -32600
 
 
-class CallPosition(Protocol):
-    """One of the few that an upstream works on at a time."""
+class LendablePermit(Protocol):
+    """For one of the few requests that an upstream works on at a time."""
 
-    def given_away(self) -> AbstractAsyncContextManager[None]:
+    def lent(self) -> AbstractAsyncContextManager[None]:
         """Until the block ends it is free for others."""
         ...
 
 
-@dataclass(eq=False)
 class Caller:
-    """One call: who made it, its clock, and the places it has, in the order in which it got them."""
+    """One call, in flight from entering to leaving: who made it, its clock, and its permits in the order of taking."""
 
-    session_key: str
-    client: ClientSide | None
-    clock: CallClock
-    places: Sequence[CallPosition] = ()
-    is_asking: bool = False
+    # Written out: a generator as a context costs three times as much, and every call has one of these.
+    __slots__ = ("_callers", "client", "clock", "is_asking", "permits", "session_key")
+
+    def __init__(self, callers: Callers, ctx: ToolContext, clock: CallClock, permits: Sequence[LendablePermit]) -> None:
+        self._callers = callers
+        self.session_key = ctx.session_key
+        self.client = ctx.client
+        self.clock = clock
+        self.permits = permits
+        self.is_asking = False
+
+    def __enter__(self) -> Caller:
+        self._callers.begins(self)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        self._callers.ends(self)
 
 
-class _Untold:
+class _Unsent:
     """Messages for one client."""
 
     def __init__(self) -> None:
-        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNTOLD)
+        self.messages: deque[tuple[str, Mapping[str, Any]]] = deque(maxlen=MAX_UNSENT)
         self.lock = anyio.Lock()
 
 
@@ -85,7 +97,7 @@ class Callers:
         roots: RootsOf,
         asked: Callable[[], None] = lambda: None,
     ) -> None:
-        """`allow`: the kinds of requests that are relayed. `asked` is told when the upstream asks a client anything."""
+        """`allow`: the kinds of requests that are relayed. `asked` is called when the upstream asks a client."""
         self.declared = declared
         self._allow = allow
         self._upstream = upstream
@@ -93,7 +105,7 @@ class Callers:
         self._on_asked = asked
         self._in_flight: list[Caller] = []
         self._sessions: set[str] = set()
-        """All that have ever made a call here: who of them a question is for can be told only where it is one."""
+        """All that have ever made a call here: who of them a question is for is known only if it is one."""
         self._asking: set[anyio.CancelScope] = set()
         self._showed_roots = False
         self._has_new_roots = False
@@ -101,15 +113,15 @@ class Callers:
         """The client's, as they are since it said that they had changed. It can be asked only during its calls."""
         self._notices: WeakValueDictionary[str, Told] = WeakValueDictionary()
         self._of_url: WeakValueDictionary[str, Told] = WeakValueDictionary()
-        self._untold: WeakKeyDictionary[Told, _Untold] = WeakKeyDictionary()
+        self._unsent: WeakKeyDictionary[Told, _Unsent] = WeakKeyDictionary()
         self._news = anyio.Event()
         self._logs = TokenBucket(LOGS_PER_S, LOGS_AT_ONCE)
         self.dropped_logs = 0
         """Log messages that clients wanted and did not get, for there were too many."""
 
-    def one(self, ctx: ToolContext, clock: CallClock, *places: CallPosition) -> InFlight:
-        """A call, in flight from entering to leaving. `places` are given away while its client is asked."""
-        return InFlight(self, Caller(ctx.session_key, ctx.client, clock, places))
+    def one(self, ctx: ToolContext, clock: CallClock, *permits: LendablePermit) -> Caller:
+        """A call, in flight from entering to leaving. `permits` are lent while its client is asked."""
+        return Caller(self, ctx, clock, permits)
 
     def begins(self, caller: Caller) -> None:
         self._sessions.add(caller.session_key)
@@ -144,7 +156,7 @@ class Callers:
             if roots := self._roots(self._has_roots_of_its_own()):
                 return roots_result(roots)
         self._on_asked()
-        caller, client = self._whom_to_ask(request)
+        caller, client = self._answerer(request)
         self._remember_url(params, client)
         with anyio.CancelScope() as scope:
             self._asking.add(scope)
@@ -161,10 +173,10 @@ class Callers:
     @asynccontextmanager
     async def _asked(self, caller: Caller) -> AsyncGenerator[None]:
         """A client is asked meanwhile, as far as can be known for this call."""
-        async with AsyncExitStack() as places:
-            for place in reversed(caller.places):
-                # Come back to in the order of coming, as all do: they would wait for each other.
-                await places.enter_async_context(place.given_away())
+        async with AsyncExitStack() as lent:
+            for permit in reversed(caller.permits):
+                # Taken back in the order of taking, as all do: otherwise they would wait for each other.
+                await lent.enter_async_context(permit.lent())
             with ExitStack() as clocks:
                 for one in self._in_flight:
                     # Whichever of them it is about.
@@ -181,7 +193,7 @@ class Callers:
             self._has_new_roots = True
 
     async def take_new_roots(self, client: ClientSide | None) -> bool:
-        """Whether the upstream is to be told, before this client's call, that the roots have changed."""
+        """Whether to notify the upstream, before this client's call, that the roots have changed."""
         if not self._has_new_roots or client is None:
             return False
         self._has_new_roots = False
@@ -197,7 +209,7 @@ class Callers:
         """Of the client whose call is in flight. Between calls nobody can be asked."""
         return any(caller.client is not None and ROOTS in caller.client.capabilities for caller in self._in_flight)
 
-    def _whom_to_ask(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
+    def _answerer(self, request: ClientRequest) -> tuple[Caller, ClientSide]:
         if len(self._sessions) > 1:
             raise ClientRefused(
                 _INVALID_REQUEST, "several clients have called over this connection: whose question is this?"
@@ -216,7 +228,7 @@ class Callers:
         """A notification of the upstream; those that are not for clients are left alone."""
         about = params or {}
         if method == "notifications/message":
-            wanting = [told for told in self._whom_to_tell() if is_wanted(about.get("level"), told.log_level)]
+            wanting = [client for client in self._log_receivers() if is_wanted(about.get("level"), client.log_level)]
             if not wanting:
                 return
             if not self._logs.take():
@@ -224,14 +236,14 @@ class Callers:
                 return
             logger = about.get("logger")
             about = {**about, "logger": f"{self._upstream}/{logger}" if logger else self._upstream}
-            for told in wanting:
-                self._tell(told, method, about)
+            for client in wanting:
+                self._send(client, method, about)
         elif method == "notifications/elicitation/complete":
-            told = self._of_url.pop(str(about.get("elicitationId")), None)
-            if told is not None:
-                self._tell(told, method, about)
+            client = self._of_url.pop(str(about.get("elicitationId")), None)
+            if client is not None:
+                self._send(client, method, about)
 
-    def _whom_to_tell(self) -> Sequence[Told]:
+    def _log_receivers(self) -> Sequence[Told]:
         """Whose call a message is about; between calls all clients of the connection. Of two clients' calls, none."""
         if not self._in_flight:
             return list(self._notices.values())
@@ -240,40 +252,40 @@ class Callers:
         wanting = [caller.client for caller in self._in_flight if caller.client is not None and caller.client.log_level]
         return wanting[:1]
 
-    def _tell(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
-        untold = self._untold.setdefault(client, _Untold())
-        told = {key: value for key, value in params.items() if key != "_meta"}
+    def _send(self, client: Told, method: str, params: Mapping[str, Any]) -> None:
+        unsent = self._unsent.setdefault(client, _Unsent())
+        about = {key: value for key, value in params.items() if key != "_meta"}
         if meta := passing_meta(params.get("_meta")):
-            told["_meta"] = meta
+            about["_meta"] = meta
         try:
-            told = make_json_visible(told)
+            about = make_json_visible(about)
         except RecursionError:
             self.dropped_logs += 1
             return
-        untold.messages.append((method, told))
+        unsent.messages.append((method, about))
         self._news.set()
 
     async def flush(self, client: Told) -> None:
-        """Tell this client all there is to tell now, also what is just being told by somebody else."""
-        untold = self._untold.get(client)
-        if untold is None:
+        """Send this client all there is to send now, also what somebody else is just sending."""
+        unsent = self._unsent.get(client)
+        if unsent is None:
             return
-        async with untold.lock:
-            while untold.messages:
-                method, params = untold.messages.popleft()
-                with anyio.move_on_after(TELL_TIMEOUT_S) as patience:
+        async with unsent.lock:
+            while unsent.messages:
+                method, params = unsent.messages.popleft()
+                with anyio.move_on_after(SEND_TIMEOUT_S) as patience:
                     await client.tell(method, params)
                 if patience.cancelled_caught:
                     # It does not read: nothing waits for it.
-                    untold.messages.clear()
+                    unsent.messages.clear()
 
-    async def keep_telling(self) -> None:
+    async def keep_sending(self) -> None:
         """Until cancelled."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
             async with anyio.create_task_group() as group:
-                for client in list(self._untold):
+                for client in list(self._unsent):
                     group.start_soon(self.flush, client)
 
     def _remember_url(self, params: Mapping[str, Any], client: ClientSide) -> None:
@@ -281,23 +293,3 @@ class Callers:
             self._of_url[name] = client.notices
             if len(self._of_url) > MAX_URL_ELICITATIONS:
                 self._of_url.pop(next(iter(self._of_url)))
-
-
-class InFlight:
-    """One call's time."""
-
-    # Written out: a generator as a context costs three times as much, and every call has one of these.
-    __slots__ = ("_caller", "_callers")
-
-    def __init__(self, callers: Callers, caller: Caller) -> None:
-        self._callers = callers
-        self._caller = caller
-
-    def __enter__(self) -> Caller:
-        self._callers.begins(self._caller)
-        return self._caller
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self._callers.ends(self._caller)

@@ -20,14 +20,13 @@ from goat_mcp.core.client_side import ClientRefused
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.core.gateway_chain import instance_in
 from goat_mcp.processes.process_guard import ProcessGuard
-from goat_mcp.upstreams.config.entry import HttpEndpoint, StdioLaunch
+from goat_mcp.upstreams.config.entry import Confine, HttpEndpoint, StdioLaunch
 from goat_mcp.upstreams.envelope import CLIENT_INFO, STATELESS_VERSION
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault, StartFailure
-from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.oauth.logins import LazyLogin
 from goat_mcp.upstreams.server_requests.callers import Callers
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import Outbox
-from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.transports.connection import Connection
 from goat_mcp.upstreams.transports.stdio_transport import stdio_transport
 
@@ -43,7 +42,7 @@ async def connect(
     start_timeout_s: float,
     callers: Callers,
     confine: Confine | None = None,
-    login: LoginDoor | None = None,
+    login: LazyLogin | None = None,
     instance: str = "",
 ) -> AsyncGenerator[Connection]:
     """Connect, find the era, and keep the connection. Raises `StartFailure`.
@@ -79,7 +78,7 @@ async def connect(
         group = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(group.cancel_scope.cancel)
         await group.start(_pump, connection, dispatcher)
-        group.start_soon(callers.keep_telling)
+        group.start_soon(callers.keep_sending)
         try:
             with anyio.fail_after(start_timeout_s):
                 await _negotiate(connection, dispatcher, known_version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, cast
@@ -24,10 +24,9 @@ from goat_mcp.core.client_side import ClientSide
 from goat_mcp.core.errors import UpstreamError
 from goat_mcp.upstreams.envelope import STATELESS_VERSION, stamp_request
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
-from goat_mcp.upstreams.listing.chained_entries import take_chained
-from goat_mcp.upstreams.listing.paging import Listed, drain
+from goat_mcp.upstreams.listing.paging import Listed, drain, take_chained
 from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.server_requests.log_levels import more_verbose
+from goat_mcp.upstreams.server_requests.request_handlers import more_verbose
 from goat_mcp.upstreams.transports.child_pipes import Outbox, StdioLink
 from goat_mcp.upstreams.transports.notices import Notices
 
@@ -59,7 +58,7 @@ class Connection:
     peer_instance: str = ""
     """The upstream's, where it is a gateway too."""
     _outbox: Outbox | None = None
-    _told_level: str = "info"
+    _log_level_set: str = "info"
     _param_headers: dict[str, tuple[Mapping[str, Any], dict[tuple[str, ...], str]]] = field(
         default_factory=dict[str, "tuple[Mapping[str, Any], dict[tuple[str, ...], str]]"]
     )
@@ -107,7 +106,7 @@ class Connection:
         `more` are members beside name and arguments; `client` is whom the upstream may ask and tell meanwhile.
         """
         params = {"name": name, "arguments": arguments, "_meta": meta, **(more if self.stateless else _NOTHING)}
-        await self._tell_of_roots(client)
+        await self._announce_new_roots(client)
         log_level = await self._log_level(client) if client is not None else ""
         if self._outbox is not None and on_progress is None:
             result = await self._call_directly(self._outbox, self._link, params, client)
@@ -121,7 +120,7 @@ class Connection:
             await self.callers.flush(client)
         return result
 
-    async def _tell_of_roots(self, client: ClientSide | None) -> None:
+    async def _announce_new_roots(self, client: ClientSide | None) -> None:
         """Tell a server of the handshake era that its client has other roots now: while the client can be asked."""
         if not self.stateless and await self.callers.take_new_roots(client):
             options: CallOptions = {"headers": {"mcp-protocol-version": self.version}} if self._is_http else {}
@@ -133,8 +132,8 @@ class Connection:
         Each client is told only what it wants itself.
         """
         level = client.log_level if self.stateless or self.offers("logging") else ""
-        if level and not self.stateless and more_verbose(level, self._told_level):
-            self._told_level = level
+        if level and not self.stateless and more_verbose(level, self._log_level_set):
+            self._log_level_set = level
             with suppress(UpstreamError):
                 await self.request("logging/setLevel", {"level": level})
         return level
@@ -194,7 +193,7 @@ class Connection:
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """The raw result of a request about `name`: a URI, or a prompt. Raises like `call_tool`."""
-        await self._tell_of_roots(client)
+        await self._announce_new_roots(client)
         params = {**params, **more} if more and self.stateless else params
         headers = {"mcp-name": encode_header_value(name)} if name and self._is_http and self.stateless else {}
         return await self.request(method, params, headers=headers, client=client, on_progress=on_progress)
@@ -254,9 +253,7 @@ class Connection:
             if self.stateless:
                 opts["headers"]["mcp-method"] = method
         try:
-            with self._link.large.awaiting(request_id) if self._is_http else nullcontext():
-                raw = await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts)
-                return self._result(self._link.large.whole(request_id, raw) if self._is_http else raw)
+            return self._result(await self._dispatcher.send_raw_request(method, self._stamped(params, client), opts))
         except MCPError as error:
             self._raise_failure(error, request_id)
         finally:

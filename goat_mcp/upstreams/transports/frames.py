@@ -5,9 +5,10 @@ Contract: R-UP-2, R-UP-3, REL-4. No processes and no event loop here.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -20,14 +21,11 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
 )
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from goat_mcp.core.surrogates import mended_in_steps, with_visible_surrogates
+from goat_mcp.core.surrogates import with_visible_surrogates
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks
-from goat_mcp.upstreams.transports.json_parts import JsonParts
-from goat_mcp.upstreams.transports.large_blocks import LARGE_BYTES, give_back_large_blocks
-from goat_mcp.upstreams.transports.large_frame import parsed_in_steps
-from goat_mcp.upstreams.transports.notice_limits import NoticeLimits
+from goat_mcp.upstreams.transports.notices import NoticeLimits
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _EDGE_BYTES = 512
@@ -40,6 +38,7 @@ _ID_LAST = re.compile(
 _UNREAD_LINE = 0.01
 _UNREAD_BYTES = 16 * 1024
 """A line that is not parsed costs so much of one that is, and 1 for so many bytes."""
+_LARGE_BYTES = 1024 * 1024
 _NO_OBJECT = "its answer is not JSON: it does not begin as an object"
 
 
@@ -56,14 +55,6 @@ class _Dropped:
     def add(self, part: bytes) -> None:
         self.tail = (self.tail + part[-_EDGE_BYTES:])[-_EDGE_BYTES:]
         self.size += len(part)
-
-
-@dataclass(frozen=True)
-class LargeFrame:
-    """A frame that takes long to parse. Who takes it goes through `steps`, which return the message, and lets others
-    have their turns in between."""
-
-    steps: Generator[None, None, JSONRPCMessage | None]
 
 
 @dataclass
@@ -88,11 +79,8 @@ class FrameReader:
         """Whether what arrives belongs to a line that cannot become a message any more."""
         return self._dropping is not None
 
-    def feed(self, data: bytes) -> Iterator[JSONRPCMessage | LargeFrame]:
-        """The messages that `data` completes, and the failures that it makes certain.
-
-        Nothing more may be fed, nor taken from the iterator, before a large frame has gone through its steps.
-        """
+    def feed(self, data: bytes) -> Iterator[JSONRPCMessage]:
+        """The messages that `data` completes, and the failures that it makes certain."""
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             message = self._line_end(data[start:end])
@@ -117,8 +105,6 @@ class FrameReader:
                 self.oversized_frames += len(part) > self.max_frame_bytes
                 return None
         self._held += part
-        if len(self._held) > LARGE_BYTES:
-            give_back_large_blocks()
         return self._drop_held() if len(self._held) > self.max_frame_bytes else None
 
     def _drop_held(self) -> JSONRPCMessage | None:
@@ -136,7 +122,7 @@ class FrameReader:
         if not was_oversized and dropped.size > self.max_frame_bytes:
             self.oversized_frames += 1
 
-    def _line_end(self, last: bytes) -> JSONRPCMessage | LargeFrame | None:
+    def _line_end(self, last: bytes) -> JSONRPCMessage | None:
         if not self._held and self._dropping is None:
             if len(last) <= self.max_frame_bytes:
                 return self._parse(last)
@@ -146,7 +132,7 @@ class FrameReader:
         if self._dropping is not None:
             return self._end_of(self._dropping) or failure
         line, self._held = self._held, bytearray()
-        return self._parse(line) if len(line) < LARGE_BYTES else LargeFrame(self._parse_in_steps(line))
+        return self._parse(line)
 
     def _end_of(self, dropped: _Dropped) -> JSONRPCMessage | None:
         self._dropping = None
@@ -185,16 +171,6 @@ class FrameReader:
             frame = loads(line)
         except ValueError as broken:
             return self._broken(line, broken)
-        return self._understood(frame)
-
-    def _parse_in_steps(self, line: bytearray) -> Generator[None, None, JSONRPCMessage | None]:
-        parts = JsonParts()
-        try:
-            frame = yield from parsed_in_steps(line, parts.loads)
-        except ValueError as broken:
-            return self._broken(line, broken)
-        if parts.have_halves and _goes_on(frame):
-            frame["params"] = yield from mended_in_steps(frame["params"])
         return self._understood(frame)
 
     def _broken(self, line: bytes | bytearray, broken: ValueError) -> JSONRPCMessage | None:
@@ -259,20 +235,35 @@ class FrameReader:
 
 def loads(line: bytes | bytearray) -> Any:
     """What a whole frame says. Raises `ValueError`."""
-    parts = JsonParts()
-    frame = parts.loads(line)
-    if parts.have_halves and _goes_on(frame):
-        return {**frame, "params": with_visible_surrogates(frame["params"])}
-    return frame
+    is_large = len(line) >= _LARGE_BYTES and gc.isenabled()
+    if is_large:
+        # It holds no garbage, and a full collection looks at each of its parts while all wait.
+        gc.disable()
+    try:
+        return from_json(line)
+    except ValueError:
+        # The fast parser refuses lone surrogates, which JavaScript writes.
+        if line.lstrip()[:1] != b"{":
+            raise
+        try:
+            return _loads_surrogates(line)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+    finally:
+        if is_large:
+            gc.enable()
 
 
-def _goes_on(frame: Any) -> bool:
-    """Whether it is a notice or a question.
+def _loads_surrogates(line: bytes | bytearray) -> Any:
+    """A notice or a question goes on to clients as it is, whose readers would refuse all of it for a lone surrogate.
 
-    These go on to clients as they are, whose readers, or whose transport, would refuse all of it for a lone surrogate.
-    Answers are mended where their client gets them: a name in them is said to its upstream again.
+    An answer is repaired when its client gets it: a name in it is sent to its upstream again.
     """
-    return isinstance(frame, dict) and "method" in frame and "params" in frame
+    frame: Any = json.loads(str(line, "utf-8", "surrogatepass"))
+    if isinstance(frame, dict) and "method" in frame and "params" in frame:
+        members = cast("dict[str, Any]", frame)
+        return {**members, "params": with_visible_surrogates(members["params"])}
+    return cast("Any", frame)
 
 
 def _may_be_message(line: bytes | bytearray) -> bool:

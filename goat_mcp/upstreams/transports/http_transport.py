@@ -1,15 +1,18 @@
 """A streamable-HTTP upstream: the SDK's transport over a client whose failures stay with the request they hit.
 
-Without that, one refused connection ends the SDK's task group and every other call with it. Here each failure
-becomes a JSON-RPC error that carries a `Fault`. Contract: LIF-5, LIF-6, R-UP-3.
+Without that, one refused connection ends the SDK's task group and every other call with it. Here each failure becomes a
+JSON-RPC error that carries a `Fault`. Requests carry the token of the upstream's login and no other: what a client
+authorised itself with to us never gets here (AUT-1). A flood of notices is dropped before it is parsed (R-UP-3).
+Contract: LIF-5, LIF-6, R-UP-3.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,16 +25,83 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream  # the SDK's tr
 from mcp.shared.message import SessionMessage
 from pydantic_core import from_json
 
+from goat_mcp.core.token_bucket import TokenBucket
 from goat_mcp.upstreams.config.entry import HttpEndpoint
 from goat_mcp.upstreams.faults import Fault, FaultKind, FaultMarks, StartFailure
-from goat_mcp.upstreams.oauth.authorised_requests import send_authorised
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
-from goat_mcp.upstreams.oauth.logins import LoginDoor
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.transports.large_blocks import LARGE_BYTES, give_back_large_blocks
-from goat_mcp.upstreams.transports.large_bodies import LargeAnswers, LargeBody, LargeEvents
-from goat_mcp.upstreams.transports.notice_limits import NoticeLimits
-from goat_mcp.upstreams.transports.unflooded_events import UnfloodedEvents
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
+from goat_mcp.upstreams.oauth.logins import LazyLogin
+from goat_mcp.upstreams.status import ReasonCode
+from goat_mcp.upstreams.transports.notices import NoticeLimits
+
+_EVENT = re.compile(rb"(?>(?:event: ?message\r?\n|id: ?[^\r\n]*\r?\n)*)data: ?(\{[^\r\n]*\})\r?\n\r?\n")
+_END = re.compile(rb"\r?\n\r?\n")
+_BARE_RETURN = re.compile(rb"\r[^\n]")
+_MAX_HELD_BYTES = 64 * 1024
+"""Of an event that is not whole yet; a longer one passes."""
+_BYTES_PER_S = 16 * 1024 * 1024
+"""Of notices that are dropped: about 100,000 small ones."""
+
+
+class UnfloodedEvents(httpx2.AsyncByteStream):
+    """`limits` are those of the connection, which may have several streams."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, limits: NoticeLimits) -> None:
+        self._body = body
+        self._limits = limits
+        self._dropped = TokenBucket(_BYTES_PER_S, _BYTES_PER_S)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = b""
+        passes_all = False  # it has line ends that nobody writes: all of it passes
+        is_inside = False  # of an event whose beginning has passed
+        async for chunk in self._body:
+            held += chunk
+            if passes_all or (passes_all := b"\r" in held and _BARE_RETURN.search(held) is not None):
+                yield held
+                held = b""
+                continue
+            end = max(held.rfind(b"\n\n") + 2, held.rfind(b"\n\r\n") + 3)
+            if end < 3:
+                if is_inside or len(held) > _MAX_HELD_BYTES:
+                    is_inside = True
+                    # What may be the beginning of its end stays.
+                    yield held[:-3]
+                    held = held[-3:]
+                continue
+            whole, held = held[:end], held[end:]
+            begin = 0
+            if is_inside and (found := _END.search(whole)) is not None:
+                begin, is_inside = found.end(), False
+            passed = self._passed(whole, begin)
+            if len(passed) < len(whole) and (wait_s := self._dropped.spend(len(whole) - len(passed))):
+                await anyio.sleep(wait_s)
+            if passed:
+                yield passed
+        if held:
+            yield held
+
+    def _passed(self, events: bytes, begin: int) -> bytes:
+        """What is left of whole events. What comes before `begin` is the rest of one that has passed."""
+        parts = [events[:begin]]
+        at = begin
+        while at < len(events):
+            found = _EVENT.match(events, at)
+            if found is not None:
+                end = found.end()
+                is_passed = self._limits.admits(found[1])
+            elif events[at] in b"\r\n":
+                end, is_passed = at + 1, True
+            else:
+                end = ended.end() if (ended := _END.search(events, at)) is not None else len(events)
+                is_passed = True
+            if is_passed:
+                parts.append(events[at:end])
+            at = end
+        return b"".join(parts)
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 _CONNECT_TIMEOUT_S = 10.0
@@ -50,7 +120,6 @@ class HttpTransport:
     """What is known of the connection beside its messages."""
 
     marks: FaultMarks
-    large: LargeAnswers = field(default_factory=LargeAnswers)
     limits: NoticeLimits = field(default_factory=NoticeLimits)
 
     def last_words(self) -> str:
@@ -75,8 +144,6 @@ class _BoundedBody(httpx2.AsyncByteStream):
         try:
             async for chunk in self._body:
                 taken += len(chunk)
-                if taken > LARGE_BYTES:
-                    give_back_large_blocks()
                 if self._max_bytes is not None and taken > self._max_bytes:
                     raise httpx2.StreamError(f"the answer is larger than {self._max_bytes} bytes")
                 yield chunk
@@ -90,9 +157,8 @@ class _BoundedBody(httpx2.AsyncByteStream):
 class _RequestScoped(httpx2.AsyncBaseTransport):
     """Answers for an upstream that cannot: refused, broken, not authorised, session gone."""
 
-    def __init__(self, link: HttpTransport, login: LoginDoor | None, tls: ssl.SSLContext) -> None:
+    def __init__(self, link: HttpTransport, login: LazyLogin | None, tls: ssl.SSLContext) -> None:
         self._marks = link.marks
-        self._large = link.large
         self._limits = link.limits
         self._login = login
         self._inner = httpx2.AsyncHTTPTransport(
@@ -137,10 +203,7 @@ class _RequestScoped(httpx2.AsyncBaseTransport):
             await response.aclose()
             return self._fault(request, 502, *wrong)
         body = _BoundedBody(_async_body(response), None if is_stream else MAX_BODY_BYTES)
-        if is_stream:
-            response.stream = LargeEvents(UnfloodedEvents(body, self._limits), self._large, MAX_BODY_BYTES)
-        else:
-            response.stream = LargeBody(body, self._large)
+        response.stream = UnfloodedEvents(body, self._limits) if is_stream else body
         return response
 
     async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
@@ -243,7 +306,7 @@ async def _tls_for(url: str) -> ssl.SSLContext:
 @asynccontextmanager
 async def http_transport(
     endpoint: HttpEndpoint,
-    login: LoginDoor | None = None,
+    login: LazyLogin | None = None,
 ) -> AsyncGenerator[tuple[HttpTransport, ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]:
     """Yield the streams. Nothing is sent before the first message."""
     # It writes a traceback with what came for every answer it cannot read, as often as an upstream sends one.
@@ -261,3 +324,39 @@ async def http_transport(
         streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=MAX_BODY_BYTES) as streams,
     ):
         yield link, *streams
+
+
+_SCOPE = re.compile(r'(?:^|[\s,])scope="([\x20\x21\x23-\x5b\x5d-\x7e]{1,1000})"')
+_INSUFFICIENT = re.compile(r'(?:^|[\s,])error="?insufficient_scope\b')
+
+
+async def send_authorised(
+    login: LazyLogin, request: httpx2.Request, send: Callable[[httpx2.Request], Awaitable[httpx2.Response]]
+) -> httpx2.Response:
+    """The answer. Raises `LoginNeeded` and `AuthServerDown`: then the request had no effect."""
+    token = await login.token()
+    response = await send(_bearing(request, token))
+    if response.status_code == 401:
+        challenge = await _challenge_of(response)
+        token = await login.after_refusal(token, challenge)
+        response = await send(_bearing(request, token))
+        if response.status_code == 401:
+            await response.aclose()
+            raise LoginNeeded("it refuses the token of its login")
+    if response.status_code == 403 and _INSUFFICIENT.search(response.headers.get("www-authenticate", "")):
+        challenge = await _challenge_of(response)
+        scopes = _SCOPE.search(challenge)
+        token = await login.with_more_scopes(token, scopes[1] if scopes else "", challenge)
+        response = await send(_bearing(request, token))
+    return response
+
+
+def _bearing(request: httpx2.Request, token: str | None) -> httpx2.Request:
+    if token is not None:
+        request.headers["authorization"] = f"Bearer {token}"
+    return request
+
+
+async def _challenge_of(response: httpx2.Response) -> str:
+    await response.aclose()
+    return response.headers.get("www-authenticate", "")

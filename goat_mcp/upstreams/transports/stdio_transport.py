@@ -1,6 +1,7 @@
-"""A stdio upstream's process: how it starts, and how it ends with everything it started.
+"""A stdio upstream's process: its environment, how it starts, and how it ends with everything it started.
 
-When to do either is the supervisor's business.
+The environment is an allow-list and what the entry declares, nothing else (R-UP-8, ISO-5). When to start and end it is
+the supervisor's business.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ from goat_mcp.processes.launch import Confined, Launch
 from goat_mcp.processes.process_guard import MARKER_VARIABLE, ProcessGuard
 from goat_mcp.processes.process_tree import ProcessTree, boot_ticks
 from goat_mcp.processes.stop_signals import unblocked_for_children
-from goat_mcp.upstreams.config.entry import StdioLaunch
+from goat_mcp.upstreams.config.entry import Confine, StdioLaunch
 from goat_mcp.upstreams.faults import FaultMarks, StartFailure
-from goat_mcp.upstreams.reason_code import ReasonCode
-from goat_mcp.upstreams.transports.child_environment import child_environment
+from goat_mcp.upstreams.status import ReasonCode
 from goat_mcp.upstreams.transports.child_pipes import ChildPipes, Inbox, Outbox, StdioLink
-from goat_mcp.upstreams.transports.confine import Confine
 from goat_mcp.upstreams.transports.frames import FrameReader
 
 CLOSE_WAIT_S = 2.0
@@ -156,3 +155,38 @@ async def _stop(transport: asyncio.SubprocessTransport, process: ChildPipes, tre
         await tree.end(wait_s)
     with anyio.move_on_after(wait_s):
         await process.exited.wait()
+
+
+_PASSED_ON = frozenset({"PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL"})
+_PASSED_ON_WINDOWS = frozenset(
+    {
+        "APPDATA",
+        "COMSPEC",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "PROGRAMFILES",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "TMP",
+        "USERNAME",
+        "USERPROFILE",
+    }
+)
+
+
+def child_environment(declared: Mapping[str, str], ours: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables for a child: the allow-listed ones of `ours` (default: this process), overlaid with `declared`."""
+    source = os.environ if ours is None else ours
+    allowed = _PASSED_ON_WINDOWS if sys.platform == "win32" else _PASSED_ON
+    kept = {
+        name: value
+        for name, value in source.items()
+        # `()` starts an exported shell function, which is code rather than data.
+        if (name.upper() in allowed or name.startswith("LC_")) and not value.startswith("()")
+    }
+    return {**kept, **declared}

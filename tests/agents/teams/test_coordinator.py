@@ -57,13 +57,9 @@ class Bench:
 
     async def mail_of_lead(self, containing: str) -> str:
         """The next built-in call's result, once mail has come."""
-
-        async def innermost(arguments: Any) -> ToolResult:
-            return text_result("done")
-
         with anyio.fail_after(60):
             while True:
-                result = await self.teams.deliver_to_lead(READ, {}, LEAD, innermost)
+                result = await self.teams.with_letters(READ, text_result("done"), LEAD)
                 if containing in result.text:
                     return result.text
                 await anyio.sleep(0.01)
@@ -162,13 +158,10 @@ async def test_mail_is_not_shown_to_others_nor_with_upstream_results(bench: Benc
     await bench.mail_of_lead("is waiting")
     await bench.send(as_member("tester"), to="main", message="secret")
 
-    async def innermost(arguments: Any) -> ToolResult:
-        return text_result("done")
-
     stranger = ToolContext(call_id="c", principal="somebody else")
     upstream = spec("mcp__a__b", toolset="upstream")
-    assert (await bench.teams.deliver_to_lead(READ, {}, stranger, innermost)).text == "done"
-    assert (await bench.teams.deliver_to_lead(upstream, {}, LEAD, innermost)).text == "done"
+    assert (await bench.teams.with_letters(READ, text_result("done"), stranger)).text == "done"
+    assert (await bench.teams.with_letters(upstream, text_result("done"), LEAD)).text == "done"
     assert "secret" in await bench.mail_of_lead("secret")
 
 

@@ -69,7 +69,7 @@ async def test_a_hook_that_guards_nothing_is_logged_once_a_client_has_its_list(
 
     async with gateway.running():
         before = list(heard)
-        gateway.listed.set()
+        gateway.first_list.set()
         with anyio.fail_after(60):
             await is_told.wait()
 

@@ -14,7 +14,7 @@ from goat_mcp.catalog.schemas.host_limits import host_findings
 from goat_mcp.catalog.schemas.portable import portable
 from goat_mcp.catalog.schemas.usable import for_handshake
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listing.listed_entries import usable_entries
+from goat_mcp.upstreams.listing.entry_validation import usable_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 
 CONFIG = UpstreamConfig(name="s", server="s", target=StdioLaunch("s"))

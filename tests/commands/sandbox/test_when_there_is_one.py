@@ -22,7 +22,7 @@ def wanted(folder: Path, *, serves_http: bool = False, **settings: Any) -> Sandb
         serves_http=serves_http,
         state=StateDirectory(folder / "state"),
     )
-    return gateway.sandbox.wanted("local", "local")
+    return gateway.services.sandbox().wanted("local", "local")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,22 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
-from goat_mcp.gateway.status.process_files import ProcessFiles
+from goat_mcp.calls.permissions.mode import Approval
+from goat_mcp.gateway.gateway import Gateway
+from goat_mcp.gateway.status.process_files import ProcessFiles, StatusPublisher
+from goat_mcp.settings.settings import Settings
 from goat_mcp.state.directory import StateDirectory
+from tests.upstreams.fleet import server
+
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -59,3 +69,62 @@ def test_a_file_that_holds_no_status_is_passed_over(files: ProcessFiles, content
     files.own_path.write_bytes(content.encode("latin-1"))
 
     assert files.running() == []
+
+
+WAIT_S = 60
+
+
+@asynccontextmanager
+async def published(folder: Path, entries: dict[str, Any]) -> AsyncGenerator[tuple[Gateway, ProcessFiles]]:
+    file = folder / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": entries}))
+    settings = Settings.model_validate({"workspace": [folder], "upstreams": [file]})
+    gateway = Gateway(settings, approval=Approval.HOST, state=StateDirectory(folder / "state"))
+    files = ProcessFiles(gateway.state)
+    publisher = StatusPublisher(gateway.status, files, gateway.announcements, gateway.telemetry.warning)
+    async with gateway.running(), anyio.create_task_group() as group:
+        group.start_soon(publisher.run)
+        yield gateway, files
+        group.cancel_scope.cancel()
+
+
+async def until(files: ProcessFiles, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    with anyio.fail_after(WAIT_S):
+        while True:
+            found = await anyio.to_thread.run_sync(files.running)
+            if found and holds(found[0]):
+                return found[0]
+            await anyio.sleep(0.05)
+
+
+async def test_a_change_of_an_upstream_is_in_the_file_long_before_the_next_refresh(tmp_path: Path) -> None:
+    # OBS-1
+    async with published(tmp_path, {"raw": server("raw.py")}) as (gateway, files):
+        before = await until(files, lambda document: True)
+        await gateway.upstreams.first_list()
+        after = await until(files, lambda document: document["upstreams"][0]["tool_count"] == 6)
+
+    assert (before["upstreams"][0]["state"], after["upstreams"][0]["state"]) == ("idle", "ready")
+    assert after["upstreams"][0]["version"] == "2025-11-25"
+    assert after["upstreams"][0]["era"] == "handshake"
+
+
+async def test_the_file_is_gone_after_a_clean_end(tmp_path: Path) -> None:
+    async with published(tmp_path, {}) as (_, files):
+        await until(files, lambda document: True)
+
+    assert not files.own_path.exists()
+
+
+async def test_a_secret_of_an_upstream_is_not_in_the_file(tmp_path: Path) -> None:
+    # R-SECRET; OBS-1 "redacted stderr tail"
+    secret = "canary-2b7e151628aed2a6"
+    says = "import os, sys; print('token is', os.environ['API_TOKEN'], file=sys.stderr)"
+    entry = {"command": "python3", "args": ["-c", says], "env": {"API_TOKEN": secret}}
+    async with published(tmp_path, {"leaky": entry}) as (gateway, files):
+        await gateway.upstreams.first_list()
+        document = await until(files, lambda found: found["upstreams"][0]["reason_code"] != "")
+
+    assert document["upstreams"][0]["reason_code"] == "start_failed"
+    assert "token is" in json.dumps(document)
+    assert secret not in json.dumps(document)

@@ -42,11 +42,17 @@ class Possible(PidsCgroups):
     ids=["an ordinary user", "root", "f13_20_process_limit root without cgroups", "not wanted"],
 )
 def test_what_limits_the_processes_of_a_command_is_in_status(
-    tmp_path: Path, cgroups: PidsCgroups, max_processes: int, kind: str, reason: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    cgroups: PidsCgroups,
+    max_processes: int,
+    kind: str,
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("goat_mcp.processes.pids_cgroup.PidsCgroups", lambda: cgroups)
     settings = Settings(bash=BashOptions(max_processes=max_processes), workspace=(tmp_path,))
     gateway = Gateway(settings, approval=Approval.HOST, state=StateDirectory(tmp_path / "state"))
-    gateway.__dict__["cgroups"] = cgroups
 
     document: dict[str, Any] = gateway.status.document()
     command._print(document, "head")  # pyright: ignore[reportPrivateUsage]

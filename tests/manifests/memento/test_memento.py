@@ -380,8 +380,8 @@ async def test_where_the_user_wants_it_instructions_name_the_notes(tmp_path: Pat
         (folder / f"note-{number:03}.md").write_text(f"# About {number}\n[2Jhidden\n")
         os.utime(folder / f"note-{number:03}.md", (number, number))
 
-    told = caller.gateway.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS))
+    told = caller.gateway.on_demand.more_instructions(INSTRUCTIONS_CHARS - len(INSTRUCTIONS))
 
     assert told.splitlines()[3] == "- note-099 (project): About 99"
     assert len(INSTRUCTIONS) + len(told) <= 2_000
-    assert Caller(tmp_path).gateway.more_instructions(1_000) == ""
+    assert Caller(tmp_path).gateway.on_demand.more_instructions(1_000) == ""

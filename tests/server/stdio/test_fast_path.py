@@ -1,4 +1,4 @@
-"""The short way of calls over stdio against the SDK's: the same frames, in both protocol eras (design 0019)."""
+"""The fast path of calls over stdio against the SDK's: the same frames, in both protocol eras (design 0019)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Tool = Any
 
 
 class Counted(FastPath):
-    """Counts the calls that went the short way; `is_off` sends all of them the SDK's."""
+    """Counts the calls that took the fast path; `is_off` sends all of them the SDK's."""
 
     def __init__(self, adapter: Adapter, *, is_off: bool) -> None:
         super().__init__(adapter.server, adapter._call_tool, adapter._seal)  # pyright: ignore[reportPrivateUsage]  # as it does itself
@@ -126,9 +126,15 @@ class Line:
 
 @asynccontextmanager
 async def line(
-    folder: Path, era: str, tools: Sequence[Tool], *, short: bool, capabilities: Mapping[str, Any] | None = None
+    folder: Path,
+    era: str,
+    tools: Sequence[Tool],
+    *,
+    short: bool,
+    capabilities: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[Line]:
-    served = gateway(folder)
+    served = gateway(folder, **(settings or {}))
     served.registry.replace_source("test", [fake("plain"), *tools])
     adapter = Adapter(served, "stdio")
     calls = Counted(adapter, is_off=not short)
@@ -167,7 +173,7 @@ async def both_ways(
     taken: int = 1,
     capabilities: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """The frames of the short way, which were compared with those of the SDK's. `taken` calls really went it."""
+    """The frames of the fast path, which were compared with those of the SDK's. `taken` calls really took it."""
     received: list[list[dict[str, Any]]] = []
     for short in (True, False):
         async with line(folder, era, tools(), short=short, capabilities=capabilities) as client:
@@ -275,7 +281,7 @@ async def test_arguments_may_be_left_out(tmp_path: Path, era: str) -> None:
     await both_ways(tmp_path, era, script)
 
 
-# What the short way leaves to the SDK, each with the `_meta` or the params that make it so.
+# What the fast path leaves to the SDK, each with the `_meta` or the params that make it so.
 ODD: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "null arguments": ({"arguments": None}, {}),
     "list of arguments": ({"arguments": []}, {}),

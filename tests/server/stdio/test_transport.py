@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goat_mcp.server.stdio.frame_validation import Fault
-from goat_mcp.server.stdio.stoppable_reader import StoppableReader
 from goat_mcp.server.stdio.transport import (
+    StoppableReader,
     _parse,  # pyright: ignore[reportPrivateUsage]  # the answer to a bad frame
     _read,  # pyright: ignore[reportPrivateUsage]  # what it reads, without a process around it
     frames,

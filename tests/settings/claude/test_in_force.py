@@ -95,8 +95,8 @@ async def test_rules_and_notes_of_the_file_are_at_hand(tmp_path: Path, capsys: p
     file.write_text('{"permissions": {"deny": ["WebSearch", "Skill"]}}')
 
     async with opened(tmp_path, file) as tools:
-        (settings,) = tools.gateway.claude_settings
-        tools.gateway.log_problems()
+        (settings,) = tools.gateway.user_code.claude_files
+        tools.gateway.diagnostics.log()
 
     assert [(rule.text, rule.origin) for rule in settings.deny] == [("WebSearch", f"{file}:1")]
     assert "there is no tool Skill here" in capsys.readouterr().err
@@ -109,7 +109,7 @@ async def test_the_log_says_what_a_failing_hook_of_the_file_means(
     file = settings_file(tmp_path, {"command": "false"}, {"command": "false", "onFailure": "block"})
 
     async with opened(tmp_path, file) as tools:
-        tools.gateway.log_problems()
+        tools.gateway.diagnostics.log()
 
     assert f"{file}: 1 hooks keep Claude Code's meaning: one that fails lets the call go on" in capsys.readouterr().err
 

@@ -20,8 +20,7 @@ from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.paging import Listed
 from goat_mcp.upstreams.pinning.pin_gate import PinGate
-from goat_mcp.upstreams.pinning.pin_lock import PinLock
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
+from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
 from goat_mcp.upstreams.pinning.pins import UpstreamPins
 from goat_mcp.upstreams.upstreams import Upstreams
 

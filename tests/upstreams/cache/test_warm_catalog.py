@@ -15,8 +15,7 @@ from goat_mcp.catalog.schemas.dialects import RULES_VERSION
 from goat_mcp.files.documents.visible_text import VISIBLE_RULES
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.upstreams.cache.warm_catalog import StoredCatalog, WarmCatalog
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 
 CATALOG = StoredCatalog(
     "2026-07-28",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import pytest
+from mcp.shared.dispatcher import ProgressFnT
 
 from goat_mcp.core.client_side import ClientSide, no_roots
 from goat_mcp.core.context import ToolContext
@@ -21,12 +22,11 @@ from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.faults import Fault, FaultKind, LinkFault
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
 from goat_mcp.upstreams.server_requests.callers import Callers
-from goat_mcp.upstreams.transports.live_connection import OnProgress
 
 pytestmark = pytest.mark.anyio
 
 DONE: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
-Behaviour = Callable[[OnProgress | None], Awaitable[dict[str, Any]]]
+Behaviour = Callable[[ProgressFnT | None], Awaitable[dict[str, Any]]]
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class Double:
         input_schema: Mapping[str, Any],
         more: Mapping[str, Any] | None = None,
         client: ClientSide | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         self.events.append(f"call {name}")
         behaviour = self.behaviours.pop(0)
@@ -94,8 +94,11 @@ class Double:
     async def ready(self, max_wait_s: float) -> Any:
         return self
 
-    def in_use(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def begin_use(self) -> None:
+        pass
+
+    def end_use(self) -> None:
+        pass
 
     def want(self) -> None:
         raise AssertionError("nothing is quarantined here")
@@ -109,13 +112,13 @@ class Double:
     def worked(self) -> None:
         self.events.append("worked")
 
-    def doubt(self, connection: object) -> None:
+    def probe(self, connection: object) -> None:
         self.events.append("doubt")
 
     def refused(self, fault: Fault) -> None:
         self.events.append("refused")
 
-    def stumbled(self, why: str) -> None:
+    def request_failed(self, why: str) -> None:
         self.events.append("stumbled")
 
 
@@ -199,7 +202,7 @@ async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None
         if len(heard) >= 8:
             enough.set()
 
-    async def slow(on_progress: OnProgress | None) -> dict[str, Any]:
+    async def slow(on_progress: ProgressFnT | None) -> dict[str, Any]:
         assert on_progress is not None
         await on_progress(1, 3, "one")
         await on_progress(1, 3, "one again")
@@ -221,12 +224,12 @@ async def test_silence_is_filled_with_signs_of_life_that_never_go_back() -> None
 # FLW-1
 async def test_nothing_is_reported_after_the_result() -> None:
     heard: list[float] = []
-    kept: list[OnProgress] = []
+    kept: list[ProgressFnT] = []
 
     async def listen(done: float, total: float | None = None, message: str | None = None) -> None:
         heard.append(done)
 
-    async def quick(on_progress: OnProgress | None) -> dict[str, Any]:
+    async def quick(on_progress: ProgressFnT | None) -> dict[str, Any]:
         assert on_progress is not None
         kept.append(on_progress)
         return DONE
@@ -245,7 +248,7 @@ async def test_a_failure_with_progress_is_the_same_failure() -> None:
 
 
 async def test_a_timeout_counts_although_the_client_is_told_of_progress() -> None:
-    async def endless(on_progress: OnProgress | None) -> dict[str, Any]:
+    async def endless(on_progress: ProgressFnT | None) -> dict[str, Any]:
         await anyio.sleep(60)
         return DONE
 

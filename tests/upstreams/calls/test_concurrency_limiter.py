@@ -13,7 +13,7 @@ from goat_mcp.core.client_side import ClientRefused, ClientRequest
 from goat_mcp.core.context import ToolContext
 from goat_mcp.core.errors import ErrorCode, ToolError
 from goat_mcp.upstreams.calls.concurrency_limiter import MAX_QUEUED, UpstreamLimiter
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.callers import Callers
 
 pytestmark = pytest.mark.anyio
@@ -56,13 +56,13 @@ class Person:
 class Called:
     """An upstream's calls, each of which asks so many questions at once and ends when it is told to."""
 
-    def __init__(self, slots: UpstreamLimiter) -> None:
-        self.slots = slots
+    def __init__(self, limiter: UpstreamLimiter) -> None:
+        self.limiter = limiter
         self.log: list[str] = []
         self.ends = anyio.Event()
 
     async def plain(self, name: str) -> None:
-        async with self.slots.one(FOREVER_S):
+        async with self.limiter.permit(FOREVER_S):
             self.log.append(name)
             await self.ends.wait()
 
@@ -77,18 +77,18 @@ class Called:
             else:
                 self.log.append(f"{name} answered")
 
-        async with self.slots.one(FOREVER_S) as place:
-            with callers.one(ToolContext(call_id="c", client=person), CallClock(60, 60), place):
+        async with self.limiter.permit(FOREVER_S) as permit:
+            with callers.one(ToolContext(call_id="c", client=person), CallClock(60, 60), permit):
                 async with anyio.create_task_group() as group:
                     for _ in range(questions):
                         group.start_soon(ask)
                 await self.ends.wait()
 
 
-async def is_busy(slots: UpstreamLimiter) -> bool:
+async def is_busy(limiter: UpstreamLimiter) -> bool:
     """Whether a call would have to wait."""
     try:
-        async with slots.one(0):
+        async with limiter.permit(0):
             return False
     except ToolError as busy:
         assert busy.code is ErrorCode.BUSY
@@ -102,16 +102,16 @@ async def test_a_client_that_never_answers_keeps_nobody_else_from_an_upstream() 
             group.start_soon(called.asking, str(number), silent)
         await anyio.wait_all_tasks_blocked()
 
-        assert (silent.asked, called.slots.in_flight) == (5, 5)
-        assert not await is_busy(called.slots)
+        assert (silent.asked, called.limiter.in_flight) == (5, 5)
+        assert not await is_busy(called.limiter)
         group.cancel_scope.cancel()
-    assert called.slots.in_flight == 0
+    assert called.limiter.in_flight == 0
 
 
 @pytest.mark.parametrize("refuses", [False, True])
 async def test_what_was_answered_goes_on_in_the_next_free_place_before_new_calls(refuses: bool) -> None:
     called, others, person = Called(UpstreamLimiter("u", 1)), Called(UpstreamLimiter("u", 1)), Person()
-    others.slots, others.log, person.refuses = called.slots, called.log, refuses
+    others.limiter, others.log, person.refuses = called.limiter, called.log, refuses
     said = "asker no" if refuses else "asker answered"
     before: list[str] = []
     then: list[str] = []
@@ -130,7 +130,7 @@ async def test_what_was_answered_goes_on_in_the_next_free_place_before_new_calls
         called.ends.set()
 
     assert (before, then, called.log) == (["running"], ["running", said], ["running", said, "waiting"])
-    assert not await is_busy(called.slots)
+    assert not await is_busy(called.limiter)
 
 
 async def test_a_call_with_several_questions_has_its_place_again_once_all_are_answered() -> None:
@@ -139,14 +139,14 @@ async def test_a_call_with_several_questions_has_its_place_again_once_all_are_an
     async with anyio.create_task_group() as group:
         group.start_soon(called.asking, "asker", person, 3)
         await anyio.wait_all_tasks_blocked()
-        while_asked = await is_busy(called.slots)
+        while_asked = await is_busy(called.limiter)
         person.answers.set()
         await anyio.wait_all_tasks_blocked()
-        afterwards = await is_busy(called.slots)
+        afterwards = await is_busy(called.limiter)
         called.ends.set()
 
     assert (while_asked, afterwards) == (False, True)
-    assert not await is_busy(called.slots)
+    assert not await is_busy(called.limiter)
 
 
 async def test_a_call_that_ends_while_it_waits_to_go_on_leaves_its_place_to_nobody_twice() -> None:
@@ -162,18 +162,18 @@ async def test_a_call_that_ends_while_it_waits_to_go_on_leaves_its_place_to_nobo
             await anyio.wait_all_tasks_blocked()
             given_up.cancel_scope.cancel()
         await anyio.wait_all_tasks_blocked()
-        is_full = await is_busy(called.slots)
+        is_full = await is_busy(called.limiter)
         called.ends.set()
 
     assert is_full
-    assert not await is_busy(called.slots)
-    async with called.slots.one(0):
-        assert await is_busy(called.slots)
+    assert not await is_busy(called.limiter)
+    async with called.limiter.permit(0):
+        assert await is_busy(called.limiter)
 
 
 async def test_calls_that_were_cancelled_while_they_waited_are_not_counted_as_waiting() -> None:
     called, later = Called(UpstreamLimiter("u", 1)), Called(UpstreamLimiter("u", 1))
-    later.slots = called.slots
+    later.limiter = called.limiter
     async with anyio.create_task_group() as group:
         group.start_soon(called.plain, "running")
         await anyio.wait_all_tasks_blocked()
@@ -193,7 +193,7 @@ async def test_calls_that_were_cancelled_while_they_waited_are_not_counted_as_wa
 
 async def test_calls_that_were_cancelled_before_they_began_do_not_queue() -> None:
     called, later = Called(UpstreamLimiter("u", 1)), Called(UpstreamLimiter("u", 1))
-    later.slots = called.slots
+    later.limiter = called.limiter
 
     async def cancelled(scope: anyio.CancelScope) -> None:
         with scope:

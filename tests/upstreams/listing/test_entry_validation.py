@@ -8,10 +8,8 @@ import pytest
 
 from goat_mcp.catalog.offerings import Kind
 from goat_mcp.files.documents.visible_json import hides_something
-from goat_mcp.upstreams.listing.entry_validation import usable_items
-from goat_mcp.upstreams.listing.listed_entries import usable_entries
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.listing.entry_validation import usable_entries, usable_items
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 

@@ -11,12 +11,11 @@ import pytest
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.result import Block
 from goat_mcp.files.documents.visible_text import make_visible
-from goat_mcp.upstreams.calls.relay import relayed_result
+from goat_mcp.upstreams.calls.calls import relayed_result
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
-from goat_mcp.upstreams.listing.listed_entries import MAX_SCHEMA_BYTES, usable_entries
+from goat_mcp.upstreams.listing.entry_validation import MAX_SCHEMA_BYTES, usable_entries
 from goat_mcp.upstreams.listing.proxy_tool import upstream_tool
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.upstreams.listing.definition_texts import HIDING, HONEST
 
 HIDDEN = "a\u202eb\u200bc\x1b[0m\U000e0041"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.upstreams.listing.listed_entries import usable_entries
+from goat_mcp.upstreams.listing.entry_validation import usable_entries
 from goat_mcp.upstreams.listing.suspicious_texts import HIDES, why_suspicious
 from tests.upstreams.listing.definition_texts import HIDING, HONEST, POISON
 

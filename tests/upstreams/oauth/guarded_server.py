@@ -23,7 +23,7 @@ from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.secret_references import SecretReferences
 from goat_mcp.state.system_keyring import SystemKeyring
 from goat_mcp.upstreams.config.entry import HttpEndpoint, UpstreamConfig
-from goat_mcp.upstreams.oauth.login_prompt import LoginPrompt
+from goat_mcp.upstreams.oauth.login_contract import LoginPrompt
 from goat_mcp.upstreams.oauth.logins import Logins
 from goat_mcp.upstreams.oauth.upstream_login import UpstreamLogin
 from goat_mcp.web.http import HttpClient

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from goat_mcp.upstreams.oauth.destinations import Destinations
-from goat_mcp.upstreams.oauth.login_problems import LoginRefused
-from goat_mcp.upstreams.oauth.redirect_listener import redirect_listener
+from goat_mcp.upstreams.oauth.login_contract import LoginRefused
+from goat_mcp.upstreams.oauth.pending_login import redirect_listener
+from goat_mcp.upstreams.oauth.provider_requests import Destinations
 from tests.upstreams.oauth.guarded_server import Agreeable, login_of
 from tests.upstreams.test_http_upstreams import canned_server, response
 

@@ -15,9 +15,8 @@ import anyio.to_thread
 import pytest
 
 from goat_mcp.state.file_lock import file_lock
-from goat_mcp.upstreams.oauth.login_problems import AuthServerDown, LoginNeeded
-from goat_mcp.upstreams.oauth.login_store import LoginStore
-from goat_mcp.upstreams.oauth.stored_login import LoginFacts, StoredLogin
+from goat_mcp.upstreams.oauth.login_contract import AuthServerDown, LoginNeeded
+from goat_mcp.upstreams.oauth.login_store import LoginFacts, LoginStore, StoredLogin
 from tests.upstreams.fleet import fleet
 from tests.upstreams.oauth.guarded_server import guarded_server, log_in, login_of, logins_of
 

@@ -11,11 +11,10 @@ import pytest
 
 from goat_mcp.state.directory import StateDirectory
 from goat_mcp.state.telemetry import Telemetry
-from goat_mcp.upstreams.pinning.pin_lock import PinLock
-from goat_mcp.upstreams.pinning.pinned_definitions import PinnedDefinitions
-from goat_mcp.upstreams.pinning.pinned_instructions import MAX_KEPT_CHARS, settle_instructions
+from goat_mcp.upstreams.pinning.pin_lock import PinLock, PinnedDefinitions
+from goat_mcp.upstreams.pinning.pinned_resources import MAX_KEPT_CHARS, settle_instructions
 from goat_mcp.upstreams.pinning.pins import UpstreamPins
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from tests.cli.test_call import run
 from tests.free_port import free_port
 from tests.upstreams.changing import Changing, tool

@@ -40,7 +40,7 @@ def offer(changing: Changing, description: str, **prompt: Any) -> None:
 
 def shown(running: Fleet) -> dict[str, str]:
     """What clients see: descriptions by name or template."""
-    items = running.upstreams.upstream("upstream:x").offer.items
+    items = running.upstreams.upstream("upstream:x").offerings.items
     return {
         **{str(one["name"]): one["description"] for one in items.prompts},
         **{str(one["uriTemplate"]): one["description"] for one in items.templates},
@@ -144,7 +144,7 @@ async def test_an_approved_change_is_shown_and_sent_without_a_restart(changing: 
         await read(running)
         assert running.status("x").quarantined == running.status("x").waiting_pins == ()
     async with fleet(changing.folder, {"x": changing.entry()}, first_list=False) as running:
-        running.upstreams.upstream("upstream:x").offer.want()
+        running.upstreams.upstream("upstream:x").offerings.want()
         assert shown(running) == {"p": "as it is", TEMPLATE: "as it is"}
 
 
@@ -171,7 +171,7 @@ async def test_strict_withholds_what_is_seen_for_the_first_time_until_it_is_appr
         await running.upstreams.all_offers(20)
 
         assert shown(running) == {}
-        withheld = running.upstreams.upstream("upstream:x").offer.withheld
+        withheld = running.upstreams.upstream("upstream:x").offerings.withheld
         assert {(one.kind, one.name) for one in withheld} == {("prompt", "p"), ("template", TEMPLATE)}
         failure = await refused(running, get)
         assert failure.message == "prompt:x:p is quarantined: it waits for approval, as pin: strict wants"

@@ -9,11 +9,10 @@ import pytest
 
 from goat_mcp.catalog.registry import Registry
 from goat_mcp.core.errors import ErrorCode
-from goat_mcp.gateway.status.upstream_findings import upstream_findings
+from goat_mcp.gateway.status.findings import upstream_findings
 from goat_mcp.state.directory import StateDirectory
-from goat_mcp.upstreams.listing.rejected_entries import RejectedEntry
 from goat_mcp.upstreams.pinning.pin_lock import LockContent, Pin, PinLock
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode, RejectedEntry
 from tests.free_port import free_port
 from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import Fleet, fleet, warm

@@ -14,7 +14,7 @@ from goat_mcp.calls.permissions.call import Call
 from goat_mcp.gateway.status.doctor import upstreams_examined
 from goat_mcp.upstreams.config.entry import StdioLaunch, UpstreamConfig
 from goat_mcp.upstreams.listing.proxy_tool import UpstreamTool, upstream_tool
-from goat_mcp.upstreams.reason_code import ReasonCode
+from goat_mcp.upstreams.status import ReasonCode
 from tests.cli.test_call import run
 from tests.upstreams.changing import Changing, tool
 from tests.upstreams.fleet import fleet

@@ -12,7 +12,7 @@ import pytest
 
 from goat_mcp.core.client_side import ClientRequest, RootsOf, Told, no_roots
 from goat_mcp.core.context import ToolContext
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import CallClock
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.server_requests.request_handlers import declared_for
 

@@ -9,8 +9,7 @@ import pytest
 from goat_mcp.core.client_side import ClientRequest, NotAsked, no_roots
 from goat_mcp.core.context import ToolContext
 from goat_mcp.files.documents.visible_json import hides_something
-from goat_mcp.upstreams.calls.progress import ProgressRelay
-from goat_mcp.upstreams.server_requests.call_clock import CallClock
+from goat_mcp.upstreams.progress import CallClock, ProgressRelay
 from goat_mcp.upstreams.server_requests.callers import Callers
 from goat_mcp.upstreams.server_requests.request_handlers import labelled
 from tests.upstreams.listing.definition_texts import HIDING

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from goat_mcp.upstreams.transports.direct_dispatch import DirectDispatch
+from goat_mcp.upstreams.transports.child_pipes import DirectDispatch
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -11,8 +12,7 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from goat_mcp.upstreams.faults import FaultKind, FaultMarks
-from goat_mcp.upstreams.transports.frames import FrameReader, LargeFrame, encode_frame
-from goat_mcp.upstreams.transports.large_blocks import LARGE_BYTES
+from goat_mcp.upstreams.transports.frames import FrameReader, encode_frame
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -201,33 +201,38 @@ def test_half_a_surrogate_pair_in_a_notice_or_a_question_is_shown_as_its_escape(
 
 
 def test_half_a_surrogate_pair_in_a_large_notice_is_shown_as_its_escape_and_in_a_large_answer_stays() -> None:
-    large = b'"large":"' + b"x" * LARGE_BYTES + b'"'
+    size = 2 * 1024 * 1024
+    large = b'"large":"' + b"x" * size + b'"'
     halves = b'"\\udfff":["\\ud83d",{"\\ud83d":1}],"b":"\\ud83d\\ude00"'
-    wire = (
-        b'{"jsonrpc":"2.0","method":"n","params":{' + halves + b"," + large + b"}}\n",
-        b'{"jsonrpc":"2.0","id":"\\ud83d","method":"q","params":{' + large + b"," + halves + b"}}\n",
-        b'{"jsonrpc":"2.0","id":1,"result":{"method":"n","params":{' + large + b"," + halves + b"}}}\n",
+    notice, question, answer = reader(2 * size).feed(
+        b'{"jsonrpc":"2.0","method":"n","params":{' + halves + b"," + large + b"}}\n"
+        b'{"jsonrpc":"2.0","id":"\\ud83d","method":"q","params":{' + large + b"," + halves + b"}}\n"
+        b'{"jsonrpc":"2.0","id":1,"result":{"method":"n","params":{' + large + b"," + halves + b"}}}\n"
     )
 
-    notice, question, answer = (in_steps(reader(2 * LARGE_BYTES), line) for line in wire)
-
-    shown = {r"\udfff": [r"\ud83d", {r"\ud83d": 1}], "b": "😀", "large": "x" * LARGE_BYTES}
-    as_it_came = {"\udfff": ["\ud83d", {"\ud83d": 1}], "b": "😀", "large": "x" * LARGE_BYTES}
+    shown = {r"\udfff": [r"\ud83d", {r"\ud83d": 1}], "b": "😀", "large": "x" * size}
+    as_it_came = {"\udfff": ["\ud83d", {"\ud83d": 1}], "b": "😀", "large": "x" * size}
     assert isinstance(notice, JSONRPCNotification) and notice.params == shown
     assert isinstance(question, JSONRPCRequest) and (question.id, question.params) == ("\ud83d", shown)
     assert isinstance(answer, JSONRPCResponse) and answer.result["params"] == as_it_came
+    assert gc.isenabled()
 
 
-def in_steps(frames: FrameReader, line: bytes) -> Any:
-    """The message in a line that comes in two reads."""
-    assert not list(frames.feed(line[:100]))
-    (large,) = frames.feed(line[100:])
-    assert isinstance(large, LargeFrame)
-    while True:
-        try:
-            next(large.steps)
-        except StopIteration as done:
-            return done.value
+@pytest.mark.parametrize("half", [b"", b'"\\ud83d",'])
+def test_an_answer_that_is_nested_too_deeply_fails_its_request(half: bytes) -> None:
+    frames = reader(100_000)
+    (answer,) = frames.feed(b'{"jsonrpc":"2.0","id":1,"result":{"a":[' + half + b"[" * 5000 + b"]" * 5000 + b"]}}\n")
+
+    assert isinstance(answer, JSONRPCError)
+    assert answer.error.message.startswith("its answer is not JSON")
+
+
+def test_a_notice_with_half_a_surrogate_pair_that_is_nested_too_deeply_is_junk() -> None:
+    frames = reader(100_000)
+    deep = b"[" * 700 + b"]" * 700
+
+    assert not list(frames.feed(b'{"jsonrpc":"2.0","method":"n","params":{"a":["\\ud83d",' + deep + b"]}}\n"))
+    assert frames.junk_lines == 1
 
 
 def test_half_a_surrogate_pair_survives_both_ways() -> None:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 import httpx2
 import pytest
 
-from goat_mcp.upstreams.transports.notice_limits import LOGS, READ_AT_ONCE, NoticeLimits
-from goat_mcp.upstreams.transports.unflooded_events import UnfloodedEvents
+from goat_mcp.upstreams.transports.http_transport import UnfloodedEvents
+from goat_mcp.upstreams.transports.notices import LOGS, READ_AT_ONCE, NoticeLimits
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,96 @@
+"""The progress of a relayed call: reports, a sign of life while the upstream is silent (FLW-1), and the deadlines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from goat_mcp.core.context import Progress
+from goat_mcp.core.token_bucket import TokenBucket
+from goat_mcp.files.documents.visible_text import make_lines_visible
+
+HEARTBEAT_S = 5.0
+_HEARTBEAT_STEP = 1e-6
+"""Small beside any step an upstream takes, so that its next report is still above ours."""
+REPORTS_PER_S = 50.0
+REPORTS_AT_ONCE = 200.0
+"""Reports of one call that are passed on. Those beyond are dropped: the next one says more anyway (R-UP-3)."""
+
+
+@dataclass
+class ProgressRelay:
+    """One call's progress towards its client. Reports that do not rise are dropped, as the protocol wants."""
+
+    client: Progress
+    heartbeat_s: float = HEARTBEAT_S
+    _highest: float | None = None
+    _total: float | None = None
+    _started_s: float = field(default_factory=time.monotonic)
+    _spoke_s: float = field(default_factory=time.monotonic)
+    _over: bool = False
+    _reports: TokenBucket = field(default_factory=lambda: TokenBucket(REPORTS_PER_S, REPORTS_AT_ONCE))
+
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+        if self._over or (self._highest is not None and progress <= self._highest):
+            return
+        if not self._reports.take():
+            return
+        self._highest, self._total, self._spoke_s = progress, total, time.monotonic()
+        await self.client(progress, total, make_lines_visible(message) if message else message)
+
+    async def beat(self) -> None:
+        """Until cancelled: speak whenever the upstream has been silent for a while."""
+        while True:
+            now_s = time.monotonic()
+            due_s = self._spoke_s + self.heartbeat_s
+            if now_s < due_s:
+                await anyio.sleep(due_s - now_s)
+                continue
+            elapsed_s = now_s - self._started_s
+            step = 0.0 if self._highest is None else self._highest + _HEARTBEAT_STEP
+            await self.report(step, self._total, f"still running after {elapsed_s:.0f} s")
+
+    def end(self) -> None:
+        """Nothing may follow the call's result."""
+        self._over = True
+
+
+class CallClock:
+    """`total_s` for the whole, `idle_s` between signs of life (FLW-3). Made when the call begins."""
+
+    def __init__(self, total_s: float, idle_s: float) -> None:
+        self._idle_s = idle_s
+        now_s = anyio.current_time()
+        self._ends_s = now_s + total_s
+        self._stops = 0
+        self._stopped_s = 0.0
+        self.scope = anyio.CancelScope(deadline=min(self._ends_s, now_s + idle_s))
+
+    def heard(self) -> None:
+        """A sign of life."""
+        if not self._stops:
+            self.scope.deadline = min(self._ends_s, anyio.current_time() + self._idle_s)
+
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """No time passes meanwhile."""
+        if not self._stops:
+            self._stopped_s = anyio.current_time()
+            self.scope.deadline = float("inf")
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops:
+                self._ends_s += anyio.current_time() - self._stopped_s
+                self.heard()
+
+    @property
+    def was_silent(self) -> bool:
+        """Whether it ran out for lack of signs of life, before the whole time was over."""
+        return anyio.current_time() < self._ends_s
